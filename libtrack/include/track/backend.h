@@ -1,0 +1,70 @@
+/*
+ * Protection backends: how host pages are opened and closed.
+ *
+ * A backend knows host addresses (guest_addr + host_bias_bytes) and nothing of page states. It is
+ * owned by the caller and must outlive every tracker that uses it. The page manager decides which
+ * calls are made; backends carry them out one by one.
+ */
+#ifndef TRACK_BACKEND_H
+#define TRACK_BACKEND_H
+
+#include <stdint.h>
+
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+enum trk_backend_kind {
+    TRK_BACKEND_SIMULATED = 0,
+    TRK_BACKEND_MPROTECT = 1,
+};
+
+struct trk_backend {
+    enum trk_backend_kind kind;
+    const char *name; /* "simulated", "mprotect" */
+    int64_t host_bias_bytes;
+    /*
+     * Give pages the rights TRK_RIGHT_*. Page-aligned, not empty, inside one region. Returns 0 or
+     * an errno value; on failure nothing has changed. Runs in the fault handler: no allocation, no
+     * lock, errno kept.
+     */
+    int (*protect)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                   unsigned rights);
+    void (*destroy)(struct trk_backend *backend);
+};
+
+/* The bias that this build needs: 0, except under ASan, whose shadow lies over both bands. */
+int64_t trk_host_bias_default(void);
+
+/**
+ * Create the backend that calls mprotect(2), after a probe: a page is armed, written, and the
+ * fault must arrive.
+ *
+ * The probe installs its own SIGSEGV handler for an instant and puts the former one back; call it
+ * while no other thread may fault.
+ *
+ * @return TRK_OK; TRK_E_MEMORY; TRK_E_UNSUPPORTED when the probe's fault did not arrive.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.
+ */
+TRK_MUST_USE enum trk_status trk_backend_mprotect_create(struct trk_backend **out,
+                                                         int64_t host_bias_bytes,
+                                                         struct trk_error *error);
+
+/**
+ * Create the backend that touches no memory: every call succeeds unless it was told otherwise.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_backend_simulated_create(struct trk_backend **out,
+                                                          struct trk_error *error);
+
+/* Make the nth next call of a simulated backend fail with ENOMEM, once; 0 takes it back. */
+void trk_backend_simulated_fail(struct trk_backend *backend, uint32_t nth);
+
+/* NULL is accepted. */
+void trk_backend_destroy(struct trk_backend *backend);
+
+TRK_EXTERN_C_END
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * The process's fault handler: SIGSEGV and SIGBUS, on an alternate stack, chained.
+ *
+ * It decodes who faulted where and how, asks one owner function, and otherwise lets the previous
+ * disposition take its course. It neither allocates nor locks; errno and the signal mask come back
+ * as they were.
+ *
+ * Rules: tracker-spec 7.
+ */
+#ifndef TRACK_FAULT_H
+#define TRACK_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "track/tracker.h"
+
+TRK_EXTERN_C_BEGIN
+
+/* Serve a fault at a host address, or decline it with TRK_FAULT_UNHANDLED. */
+typedef enum trk_fault_outcome trk_fault_fn(void *context, uint64_t host_addr,
+                                            enum trk_access access);
+
+/**
+ * Install the handler, once in a process.
+ *
+ * @return TRK_OK (also for the same owner and context again), TRK_E_EXISTS when another owner is
+ *         installed, TRK_E_SYSTEM.
+ *
+ * Allocates: no. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_fault_install(trk_fault_fn *owner, void *context,
+                                               struct trk_error *error);
+
+/* Put the previous handlers back. TRK_E_EXISTS when somebody installed over ours (left alone). */
+TRK_MUST_USE enum trk_status trk_fault_uninstall(struct trk_error *error);
+
+/* An owner for the common case: context is the tracker; takes the backend's bias off. */
+enum trk_fault_outcome trk_fault_tracker(void *tracker, uint64_t host_addr, enum trk_access access);
+
+/**
+ * Give the calling thread an alternate signal stack (at least 64 KiB, page-aligned, more where
+ * AT_MINSIGSTKSZ asks for it), so that a fault in a watched stack page can be served.
+ *
+ * The previous alternate stack is put back by trk_fault_thread_leave.
+ *
+ * @return TRK_OK (also when the thread has one of ours already), TRK_E_SYSTEM, TRK_E_MEMORY.
+ *
+ * Allocates: a mapping. Signal-safe: no. Threads: each for itself.
+ */
+TRK_MUST_USE enum trk_status trk_fault_thread_enter(struct trk_error *error);
+void trk_fault_thread_leave(void);
+
+TRK_EXTERN_C_END
+
+#endif

@@ -1,0 +1,18 @@
+/* The GNU extensions that the public headers use, each behind one name. */
+#ifndef TRACK_MACROS_H
+#define TRACK_MACROS_H
+
+#define TRK_MUST_USE          __attribute__((warn_unused_result))
+#define TRK_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define TRK_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define TRK_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#ifdef __cplusplus
+#define TRK_EXTERN_C_BEGIN extern "C" {
+#define TRK_EXTERN_C_END   }
+#else
+#define TRK_EXTERN_C_BEGIN
+#define TRK_EXTERN_C_END
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * What the core remembers of each thread: its number, whose upload callback it is in, its last
+ * faults.
+ *
+ * A thread gets a state of its own on first use, in thread-local storage that needs no allocation.
+ * A simulator that runs many threads of a log on one host thread swaps states instead.
+ */
+#ifndef TRACK_THREAD_H
+#define TRACK_THREAD_H
+
+#include <stdint.h>
+
+#include "track/macros.h"
+
+TRK_EXTERN_C_BEGIN
+
+struct trk_tracker;
+
+struct trk_thread {
+    uint32_t id;                            /* owner id of locks; never 0 once in use */
+    const struct trk_tracker *upload_owner; /* innermost tracker whose upload callback runs here */
+    /* Livelock: the last fault that changed nothing, and how often in a row. */
+    uint64_t fault_page;
+    uint32_t fault_access;
+    uint32_t fault_repeats;
+    uint32_t fault_changes; /* the region's change counter then */
+};
+
+/**
+ * Give the calling thread's state; on first use it gets the kernel's thread id as its number.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any.
+ */
+struct trk_thread *trk_thread_current(void);
+
+/**
+ * Let the calling host thread act as another thread from now on; NULL goes back to its own state.
+ *
+ * @param thread  Its id must be set and not 0; must stay valid until it is swapped out.
+ * @return The state that was in force.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any, each for itself.
+ */
+struct trk_thread *trk_thread_swap(struct trk_thread *thread);
+
+TRK_EXTERN_C_END
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * Reading a .trk file.
+ *
+ * A trace is opened from a path or from bytes in memory and read forward in canonical order: the
+ * one linear order that respects each thread's own order, the numbers of holds and the signalled
+ * edges, and among the ready events takes the smallest time stamp first, then the lowest stream.
+ * The event number is the 0-based index in it. A trace that ends early or was damaged is read as
+ * far as it goes; trk_trace_state says what is missing.
+ *
+ * Reading does not run anything and judges nothing. Format: docs/format.md.
+ */
+#ifndef RECORDER_TRACE_H
+#define RECORDER_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "track/event.h"
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+/* What a thread's ring holds, and what the format encodes. */
+struct trk_record {
+    uint64_t tsc;
+    struct trk_event event;
+};
+
+struct trk_trace_event {
+    uint64_t number;
+    uint64_t tsc;
+    uint64_t file_offset; /* of the chunk it came from */
+    uint32_t stream;      /* index of the thread, 0-based in order of first appearance */
+    struct trk_event event;
+};
+
+struct trk_trace_stream {
+    uint32_t stream_id; /* as in the file */
+    uint32_t thread_id; /* the kernel's */
+    uint32_t role;      /* enum trk_thread_role */
+    char name[32];      /* "" if it gave none */
+    uint64_t events;    /* in the file */
+    uint64_t dropped;   /* lost before they reached the file */
+};
+
+/* Whether what was read is all there was. */
+struct trk_trace_state {
+    bool complete;    /* END seen, nothing lost, nothing damaged */
+    bool ended;       /* END seen */
+    uint64_t dropped; /* events lost by the recorder */
+    uint64_t damaged_chunks;
+    uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
+    char damage[128];             /* one line; "" when there is none */
+    int32_t child_status;         /* from END: wait status of the recorded program; -1 unknown */
+};
+
+struct trk_trace;
+
+/**
+ * Open a file, or bytes that stay the caller's and must outlive the trace.
+ *
+ * @return TRK_OK: readable at least in part. TRK_E_DAMAGED: not a trace, or its file header or
+ *         HEADER chunk is bad; TRK_E_INCOMPLETE: too short even for these; TRK_E_VERSION;
+ *         TRK_E_SYSTEM; TRK_E_MEMORY. error names the file offset.
+ *
+ * Allocates: yes. Signal-safe: no. Threads: one trace, one thread.
+ */
+TRK_MUST_USE enum trk_status trk_trace_open(struct trk_trace **out, const char *path,
+                                            struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_trace_open_bytes(struct trk_trace **out, const void *bytes,
+                                                  size_t size_bytes, struct trk_error *error);
+void trk_trace_close(struct trk_trace *trace);
+
+/* The HEADER chunk's JSON text, as written; the trace's. */
+const char *trk_trace_header_json(const struct trk_trace *trace);
+
+/* The streams known so far (after trk_trace_scan or a full read: all). */
+size_t trk_trace_stream_count(const struct trk_trace *trace);
+const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, size_t index);
+
+/**
+ * Read all chunk headers, no events: streams, counts and state are then final but for damage
+ * inside payloads that decode despite right checksums.
+ *
+ * @return TRK_OK; TRK_E_MEMORY; TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error);
+
+struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
+
+/**
+ * Give the next event in canonical order.
+ *
+ * @return TRK_OK; TRK_E_END: no more, see trk_trace_state; TRK_E_MEMORY; TRK_E_SYSTEM. Damage ends
+ *         the stream concerned at the last event before it, and shows in the state.
+ */
+TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
+                                            struct trk_error *error);
+
+/* Start again at event 0. */
+TRK_MUST_USE enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *error);
+
+TRK_EXTERN_C_END
+
+#endif

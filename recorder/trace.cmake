@@ -1,0 +1,5 @@
+add_library(trk_trace STATIC)
+target_sources(trk_trace PRIVATE src/reader.c)
+target_include_directories(trk_trace PUBLIC include PRIVATE src)
+target_link_libraries(trk_trace PUBLIC trk_capture PRIVATE PkgConfig::ZSTD PkgConfig::CJSON)
+trk_target(trk_trace)
