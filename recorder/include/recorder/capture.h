@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "track/backend.h"
 #include "track/observer.h"
 #include "track/policy.h"
 #include "track/status.h"
