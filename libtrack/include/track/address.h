@@ -59,7 +59,7 @@ TRK_MUST_USE enum trk_status trk_page_index(uint64_t guest_addr, uint32_t *out);
 /**
  * Give the guest address of a packed byte offset: the inverse of the packing.
  *
- * @return TRK_OK, or TRK_E_RANGE when the offset lies behind the last band.
+ * @return TRK_OK, or TRK_E_RANGE when the offset lies in page 0 or behind the last band.
  *
  * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Behaviour: tracker-spec 1.
  */

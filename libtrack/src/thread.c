@@ -1,0 +1,38 @@
+/*
+ * The state of the calling thread, in thread-local storage.
+ */
+#define _GNU_SOURCE
+#include "track/thread.h"
+
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Initial-exec: the first use may come inside a fault handler, where the lazy allocation of dynamic
+ * thread-local storage would call malloc.
+ */
+#define TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+static _Thread_local struct trk_thread own_state TLS_INITIAL_EXEC;
+static _Thread_local struct trk_thread *swapped_in TLS_INITIAL_EXEC;
+
+static struct trk_thread *own(void)
+{
+    /* A raw call: the libc wrapper is absent from older libcs. Kernel ids are never 0. */
+    if (TRK_UNLIKELY(own_state.id == 0))
+        own_state.id = (uint32_t)syscall(SYS_gettid);
+    return &own_state;
+}
+
+struct trk_thread *trk_thread_current(void)
+{
+    return TRK_UNLIKELY(swapped_in != NULL) ? swapped_in : own();
+}
+
+struct trk_thread *trk_thread_swap(struct trk_thread *thread)
+{
+    struct trk_thread *former = trk_thread_current();
+    swapped_in = thread == &own_state ? NULL : thread;
+    return former;
+}
