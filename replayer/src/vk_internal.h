@@ -1,0 +1,65 @@
+/*
+ * What the vk_*.c files share: the loaded entry points, the device, the open command buffer.
+ *
+ * slot     one of a few command buffers used in turn; tick T uses slot T % TRK_VK_SLOTS.
+ * tick     number of a submission, 1 for the first; a tick is done when its fence is.
+ * access   a range that a command recorded since the last barrier reads or writes.
+ */
+#ifndef VK_INTERNAL_H
+#define VK_INTERNAL_H
+
+#include "replayer/vk.h"
+
+#include "vk_loader.h"
+
+#define TRK_VK_SLOTS 4u
+/* Accesses remembered between two barriers; when they are used up a barrier forgets them. */
+#define TRK_VK_ACCESSES 256u
+/* A submission that takes longer than this has hung. */
+#define TRK_VK_TIMEOUT_NS (UINT64_C(60) * 1000 * 1000 * 1000)
+
+struct trk_vk_slot {
+    VkCommandBuffer commands;
+    VkFence fence;
+    uint64_t tick; /* that last used it; 0: none */
+};
+
+struct trk_vk_access {
+    const struct trk_vk_buffer *buffer;
+    uint64_t first, end;
+    bool write;
+};
+
+struct trk_vk {
+    struct trk_vk_api api;
+    struct trk_vk_info info;
+    VkInstance instance;
+    VkPhysicalDevice physical;
+    VkPhysicalDeviceMemoryProperties memory;
+    VkDevice device;
+    uint32_t family;
+    VkQueue queue;
+    VkCommandPool pool;
+    struct trk_vk_slot slots[TRK_VK_SLOTS];
+    uint64_t submitted; /* last tick handed to the queue */
+    uint64_t completed; /* last tick known to have run */
+    bool recording;     /* the slot of tick submitted + 1 is open */
+    uint32_t access_count;
+    struct trk_vk_access accesses[TRK_VK_ACCESSES];
+};
+
+struct trk_vk_buffer {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    uint64_t size_bytes;
+    void *host;
+};
+
+/* TRK_OK for VK_SUCCESS; else fills error with what was tried and what came of it. */
+enum trk_status trk_vk_result(struct trk_error *error, const char *call, VkResult result);
+
+/* Create and free the pool, command buffers and fences. */
+enum trk_status trk_vk_commands_init(struct trk_vk *vk, struct trk_error *error);
+void trk_vk_commands_deinit(struct trk_vk *vk);
+
+#endif

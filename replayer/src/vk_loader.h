@@ -1,0 +1,75 @@
+/*
+ * Vulkan's entry points, found at run time.
+ *
+ * The headers are those of the build machine, the library is whatever libvulkan.so.1 the running
+ * machine has, or none. Optional entry points may be NULL.
+ */
+#ifndef VK_LOADER_H
+#define VK_LOADER_H
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include "track/status.h"
+
+#define TRK_VK_GLOBAL_CALLS(X)                                                                     \
+    X(CreateInstance)                                                                              \
+    X(EnumerateInstanceVersion)
+
+#define TRK_VK_INSTANCE_CALLS(X)                                                                   \
+    X(DestroyInstance)                                                                             \
+    X(EnumeratePhysicalDevices)                                                                    \
+    X(GetPhysicalDeviceProperties)                                                                 \
+    X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceMemoryProperties)                                                           \
+    X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
+    X(CreateDevice)                                                                                \
+    X(GetDeviceProcAddr)
+
+#define TRK_VK_DEVICE_CALLS(X)                                                                     \
+    X(DestroyDevice)                                                                               \
+    X(DeviceWaitIdle)                                                                              \
+    X(GetDeviceQueue)                                                                              \
+    X(QueueSubmit)                                                                                 \
+    X(CreateBuffer)                                                                                \
+    X(DestroyBuffer)                                                                               \
+    X(GetBufferMemoryRequirements)                                                                 \
+    X(AllocateMemory)                                                                              \
+    X(FreeMemory)                                                                                  \
+    X(BindBufferMemory)                                                                            \
+    X(MapMemory)                                                                                   \
+    X(CreateCommandPool)                                                                           \
+    X(DestroyCommandPool)                                                                          \
+    X(AllocateCommandBuffers)                                                                      \
+    X(BeginCommandBuffer)                                                                          \
+    X(EndCommandBuffer)                                                                            \
+    X(ResetCommandBuffer)                                                                          \
+    X(CreateFence)                                                                                 \
+    X(DestroyFence)                                                                                \
+    X(ResetFences)                                                                                 \
+    X(WaitForFences)                                                                               \
+    X(CmdCopyBuffer)                                                                               \
+    X(CmdFillBuffer)                                                                               \
+    X(CmdPipelineBarrier)
+
+struct trk_vk_api {
+    void *library;
+    PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
+#define TRK_VK_MEMBER(name) PFN_vk##name name;
+    TRK_VK_GLOBAL_CALLS(TRK_VK_MEMBER)
+    TRK_VK_INSTANCE_CALLS(TRK_VK_MEMBER)
+    TRK_VK_DEVICE_CALLS(TRK_VK_MEMBER)
+#undef TRK_VK_MEMBER
+};
+
+/* Open the library and find what needs no instance. TRK_E_UNSUPPORTED: there is none. */
+enum trk_status trk_vk_loader_open(struct trk_vk_api *api, struct trk_error *error);
+void trk_vk_loader_close(struct trk_vk_api *api);
+
+/* Find the entry points of an instance, of a device. TRK_E_UNSUPPORTED names what is missing. */
+enum trk_status trk_vk_loader_instance(struct trk_vk_api *api, VkInstance instance,
+                                       struct trk_error *error);
+enum trk_status trk_vk_loader_device(struct trk_vk_api *api, VkDevice device,
+                                     struct trk_error *error);
+
+#endif
