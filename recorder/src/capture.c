@@ -1,0 +1,247 @@
+/*
+ * The recorded program's side: its session, its threads' rings, the way of an event into them.
+ *
+ * A thread's end of its ring lives in thread-local storage of the initial-exec kind: reaching it
+ * allocates nothing, so the first event of a thread may come from a signal handler. Nothing on the
+ * way of an event calls libc, but for one gettid when a ring is claimed.
+ */
+#include "recorder/capture.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture_emit.h"
+#include "capture_session.h"
+#include "ring.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* How many events of a thread without a ring pass between two looks for one. */
+#define REFUSED_EVENTS_A_LOOK 256u
+
+enum thread_state {
+    THREAD_NEW = 0,
+    THREAD_CLAIMING = 1, /* a handler that comes now must not claim a second ring */
+    THREAD_LIVE = 2,
+    THREAD_ENDED = 3,
+};
+
+struct capture_thread {
+    struct trk_ring ring;
+    _Atomic uint32_t state;
+    uint32_t refused; /* events since the pool was found empty */
+    int end_rounds;   /* see end_at_exit */
+};
+
+static _Thread_local struct capture_thread this_thread __attribute__((tls_model("initial-exec")));
+
+static struct trk_capture_gate closed_gate;
+static struct trk_capture_session capture = {.gate = &closed_gate};
+static _Atomic uint32_t next_ring; /* where the next claim starts to look */
+static pthread_key_t end_key;
+static bool end_key_made;
+
+static inline bool gate_is_open(void)
+{
+    return atomic_load_explicit(&capture.gate->open, memory_order_relaxed) != 0;
+}
+
+/* Take a free ring of the pool; NULL when there is none. */
+static struct trk_session_ring *claim_ring(void)
+{
+    uint32_t first = atomic_fetch_add_explicit(&next_ring, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < capture.ring_count; ++i) {
+        struct trk_session_ring *shared = &capture.rings[(first + i) % capture.ring_count];
+        uint32_t state = TRK_RING_FREE;
+        if (atomic_compare_exchange_strong_explicit(&shared->state, &state, TRK_RING_SETUP,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return shared;
+    }
+    return NULL;
+}
+
+static struct trk_record *records_of(const struct trk_session_ring *shared)
+{
+    return capture.records + (size_t)(shared - capture.rings) * capture.ring_records;
+}
+
+/* Give the thread a ring. The swap of the state keeps a handler from doing it a second time. */
+static bool claim_for(struct capture_thread *thread)
+{
+    uint32_t fresh = THREAD_NEW;
+    if (!atomic_compare_exchange_strong(&thread->state, &fresh, THREAD_CLAIMING))
+        return fresh == THREAD_LIVE;
+    struct trk_session_ring *shared = claim_ring();
+    if (!shared) {
+        atomic_store(&thread->state, THREAD_NEW);
+        return false;
+    }
+    int saved = errno;
+    shared->thread_id = (uint32_t)syscall(SYS_gettid);
+    errno = saved;
+    trk_ring_init(&thread->ring, shared, records_of(shared), capture.ring_records);
+    atomic_store_explicit(&shared->role, TRK_ROLE_HOST, memory_order_relaxed);
+    for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
+        atomic_store_explicit(&shared->name[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&shared->state, TRK_RING_LIVE, memory_order_release);
+    atomic_store(&thread->state, THREAD_LIVE);
+    return true;
+}
+
+/* A thread without a ring has an event: try for one now and then, else count the event as lost. */
+static __attribute__((noinline)) bool place_thread(struct capture_thread *thread)
+{
+    bool look = thread->refused % REFUSED_EVENTS_A_LOOK == 0;
+    if (look && claim_for(thread)) {
+        thread->refused = 0;
+        return true;
+    }
+    thread->refused += 1;
+    atomic_fetch_add_explicit(&capture.control->unplaced, 1, memory_order_relaxed);
+    return false;
+}
+
+static inline void emit(const struct trk_event *event)
+{
+    if (!gate_is_open())
+        return;
+    struct capture_thread *thread = &this_thread;
+    if (TRK_UNLIKELY(atomic_load_explicit(&thread->state, memory_order_relaxed) != THREAD_LIVE) &&
+        !place_thread(thread))
+        return;
+    trk_ring_append(&thread->ring, event);
+}
+
+void trk_capture_emit(const struct trk_event *event)
+{
+    emit(event);
+}
+
+static void observe(void *context, const struct trk_event *event)
+{
+    (void)context;
+    emit(event);
+}
+
+/*
+ * Destructors of other keys may still emit. So the ring is kept until the last round of destructors
+ * that the C library promises.
+ */
+static void end_at_exit(void *thread)
+{
+    if (++this_thread.end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+        (void)pthread_setspecific(end_key, thread);
+    else
+        trk_capture_thread_end();
+}
+
+enum trk_status trk_capture_open(struct trk_error *error)
+{
+    if (gate_is_open())
+        return TRK_OK;
+    struct trk_capture_session session;
+    enum trk_status status = trk_capture_session_join(&session, error);
+    if (status != TRK_OK)
+        return status;
+    end_key_made = pthread_key_create(&end_key, end_at_exit) == 0;
+    (void)syscall(SYS_gettid); /* resolved now: a lazy binding inside a handler might lock */
+    capture = session;
+    atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    return TRK_OK;
+}
+
+bool trk_capture_active(void)
+{
+    return gate_is_open();
+}
+
+struct trk_observer trk_capture_observer(void)
+{
+    return (struct trk_observer){.emit = gate_is_open() ? observe : NULL};
+}
+
+/* Make the ring's pages present, so that no event pays for one. */
+static void populate(const struct trk_ring *ring)
+{
+    size_t size_bytes = (size_t)ring->capacity * sizeof(struct trk_record);
+    int saved = errno;
+    if (madvise(ring->records, size_bytes, MADV_POPULATE_WRITE) != 0) {
+        const volatile unsigned char *bytes = (const unsigned char *)ring->records;
+        for (size_t at = 0; at < size_bytes; at += TRK_HOST_PAGE_BYTES)
+            (void)bytes[at];
+    }
+    errno = saved;
+}
+
+static void write_name(struct trk_session_ring *shared, const char *name, uint32_t role)
+{
+    uint64_t words[TRK_SESSION_NAME_WORDS] = {0};
+    memcpy(words, name, strnlen(name, sizeof(words) - 1));
+    uint32_t version = atomic_load_explicit(&shared->name_version, memory_order_relaxed) | 1u;
+    atomic_store_explicit(&shared->name_version, version, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
+        atomic_store_explicit(&shared->name[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&shared->role, role, memory_order_relaxed);
+    atomic_store_explicit(&shared->name_version, version + 1, memory_order_release);
+}
+
+void trk_capture_thread(const char *name, enum trk_thread_role role)
+{
+    if (!gate_is_open())
+        return;
+    struct capture_thread *thread = &this_thread;
+    uint32_t ended = THREAD_ENDED;
+    (void)atomic_compare_exchange_strong(&thread->state, &ended, THREAD_NEW);
+    if (!claim_for(thread))
+        return; /* its events will try again, and be counted */
+    int saved = errno;
+    thread->end_rounds = 0;
+    if (end_key_made)
+        (void)pthread_setspecific(end_key, thread);
+    errno = saved;
+    populate(&thread->ring);
+    write_name(thread->ring.shared, name ? name : "", (uint32_t)role);
+}
+
+void trk_capture_thread_end(void)
+{
+    uint32_t live = THREAD_LIVE;
+    if (gate_is_open() && atomic_compare_exchange_strong(&this_thread.state, &live, THREAD_ENDED))
+        atomic_store_explicit(&this_thread.ring.shared->state, TRK_RING_ENDED,
+                              memory_order_release);
+}
+
+void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
+                         enum trk_backend_kind backend)
+{
+    if (!gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
+        return;
+    uint64_t word = trk_policy_pack(policy);
+    struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
+    atomic_store_explicit(&slot->policy, word, memory_order_relaxed);
+    atomic_store_explicit(&slot->backend, (uint32_t)backend, memory_order_relaxed);
+    atomic_store_explicit(&slot->known, 1, memory_order_release);
+    struct trk_event event = {.argument = word,
+                              .page = (uint16_t)tracker_id,
+                              .type = TRK_EVENT_TRACKER,
+                              .context = (uint16_t)backend};
+    emit(&event);
+}
+
+uint64_t trk_capture_dropped(void)
+{
+    if (!gate_is_open())
+        return 0;
+    uint64_t sum = atomic_load_explicit(&capture.control->unplaced, memory_order_relaxed);
+    for (uint32_t i = 0; i < capture.ring_count; ++i)
+        sum += atomic_load_explicit(&capture.rings[i].dropped, memory_order_relaxed);
+    return sum;
+}

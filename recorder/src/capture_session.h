@@ -1,0 +1,33 @@
+/* The recorded program's view of its session: found, checked, mapped. */
+#ifndef RECORDER_CAPTURE_SESSION_H
+#define RECORDER_CAPTURE_SESSION_H
+
+#include "session_layout.h"
+#include "track/status.h"
+
+/*
+ * On a page of its own that the kernel clears in every forked child: a child shares the mapping of
+ * its parent's rings and must not append to them.
+ */
+struct trk_capture_gate {
+    _Atomic uint32_t open;
+};
+
+struct trk_capture_session {
+    struct trk_session_control *control;
+    struct trk_session_ring *rings;
+    struct trk_record *records;
+    struct trk_capture_gate *gate;
+    uint32_t ring_count;
+    uint32_t ring_records;
+};
+
+/*
+ * Join the session that the environment names: claims it for this process, closes the descriptor
+ * and takes the variable away, so that programs started from here are not recorded into it. On any
+ * status but TRK_OK nothing has changed and *out is untouched. Statuses: trk_capture_open.
+ */
+TRK_MUST_USE enum trk_status trk_capture_session_join(struct trk_capture_session *out,
+                                                      struct trk_error *error);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * The session object: what the recording parent and the recorded program share.
+ *
+ * One memfd holds a control page, a pool of ring headers and the rings' records, in this order. The
+ * parent makes it, the program maps it. Both sides run the same build or refuse each other by the
+ * version word; nothing of it ever reaches a file.
+ *
+ * Glossary. *Position*: number of a record in its ring, counted from 0 and never wrapped; position
+ * & (ring_records - 1) is its slot. *Use*: the time from a ring's claim by a thread until the
+ * parent gives it back; a use is one stream of the trace. Positions and drop counts go on from use
+ * to use.
+ *
+ * Each side takes the other for possibly broken: the parent survives any bytes in here, and the
+ * program checks the control page before it believes it.
+ */
+#ifndef RECORDER_SESSION_LAYOUT_H
+#define RECORDER_SESSION_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/trace.h"
+
+#define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
+#define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
+#define TRK_SESSION_VERSION  1u
+
+#define TRK_SESSION_RINGS            64u
+#define TRK_SESSION_RING_RECORDS     (128u << 10) /* 4 MiB a thread: 3 ms at 40 M events/s */
+#define TRK_SESSION_RING_RECORDS_MIN 128u         /* one page */
+#define TRK_SESSION_RING_RECORDS_MAX (4u << 20)   /* 128 MiB a thread */
+#define TRK_SESSION_TRACKERS         16u
+#define TRK_SESSION_NAME_WORDS       4u
+
+/* FREE -> (program) SETUP -> LIVE -> ENDED -> (parent, once drained) FREE. */
+enum trk_session_ring_state {
+    TRK_RING_FREE = 0,
+    TRK_RING_SETUP = 1,
+    TRK_RING_LIVE = 2,
+    TRK_RING_ENDED = 3,
+};
+
+struct trk_session_ring {
+    /* The thread's line. */
+    _Alignas(64) _Atomic uint64_t head; /* first position not yet published */
+    _Atomic uint64_t dropped;           /* events that found no room, ever */
+    /* The drain's line. */
+    _Alignas(64) _Atomic uint64_t tail; /* first position not yet taken */
+    /* Seldom written. */
+    _Alignas(64) _Atomic uint32_t state;
+    uint32_t thread_id;            /* published by state */
+    _Atomic uint32_t name_version; /* odd while name and role are being written */
+    _Atomic uint32_t role;
+    _Atomic uint64_t name[TRK_SESSION_NAME_WORDS]; /* bytes of a string; words to read it safely */
+    uint8_t unused[64];
+};
+
+struct trk_session_tracker {
+    _Atomic uint64_t policy; /* trk_policy_pack() */
+    _Atomic uint32_t backend;
+    _Atomic uint32_t known; /* 1 once the two above are set */
+};
+
+struct trk_session_control {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t ring_count;
+    uint32_t ring_records; /* a power of two */
+    uint32_t unused;
+    uint64_t size_bytes; /* of the whole object */
+    _Atomic uint32_t attached;
+    _Atomic uint32_t pid;
+    _Atomic uint64_t unplaced; /* events of threads that had no ring */
+    struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
+};
+
+#define TRK_SESSION_CONTROL_BYTES 4096u
+
+_Static_assert(sizeof(struct trk_record) == 32, "records are 32 bytes");
+_Static_assert(sizeof(struct trk_session_ring) == 256, "a ring header is four lines");
+_Static_assert(sizeof(struct trk_session_control) <= TRK_SESSION_CONTROL_BYTES, "one page");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "atomics in shared memory must be lock-free");
+
+/* Where the parts of a mapped session lie. Pages of one ring are not shared with another's. */
+static inline uint64_t trk_session_rings_offset(void)
+{
+    return TRK_SESSION_CONTROL_BYTES;
+}
+
+static inline uint64_t trk_session_records_offset(uint32_t ring_count)
+{
+    uint64_t end = TRK_SESSION_CONTROL_BYTES + ring_count * sizeof(struct trk_session_ring);
+    return (end + TRK_SESSION_CONTROL_BYTES - 1) & ~(uint64_t)(TRK_SESSION_CONTROL_BYTES - 1);
+}
+
+static inline uint64_t trk_session_bytes(uint32_t ring_count, uint32_t ring_records)
+{
+    return trk_session_records_offset(ring_count) +
+           (uint64_t)ring_count * ring_records * sizeof(struct trk_record);
+}
+
+#endif
