@@ -87,7 +87,8 @@ expect length simulator/src/b.c "$(lines 451 '/* line */')"
 expect functions cli/main.c "int main(void)\n{\n$(lines 69 '    f();')}\n"
 expect functions cli/main.c 'int f(int a, int b, int c,\n      int d, int e, int g)\n{\n    return 1;\n}\n'
 expect functions tests/unit/test_b.c "static void f(void)\n{\n$(lines 80 '    f();')}\n"
-expect exported simulator/src/b.c 'int get(int a)\n{\n    return a;\n}\n'
+expect exported recorder/src/capture.c 'int get(int a)\n{\n    return a;\n}\n'
+expect exported libtrack/src/a.c 'int region_get(int a)\n{\n    return a;\n}\n'
 expect headers libtrack/include/track/a.h 'struct trk_b {\n    _Atomic int count;\n};\n'
 expect headers libtrack/include/track/a.h 'struct trk_b {\n    int rest[];\n};\n'
 expect headers libtrack/include/track/a.h 'struct trk_b {\n    union {\n        int a;\n    };\n};\n'

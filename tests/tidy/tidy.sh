@@ -169,10 +169,15 @@ rule_functions()
     done | breach functions
 }
 
-# What a library exports is named trk_<noun>_... (env_: the core's hooks to the world)
+# What libtrack and trk_capture export lands in other people's programs: it is named trk_<noun>_...
+# (env_: the core's hooks to the world).
 rule_exported()
 {
-    layer_code | grep -E '^(libtrack|recorder|simulator|replayer|traces)/.*\.c$' | while read -r file; do
+    {
+        layer_code | grep -E '^libtrack/.*\.c$'
+        grep -oE 'src/[a-z_0-9]+\.c' recorder/capture.cmake 2>/dev/null | sed 's|^|recorder/|'
+    } | sort -u | while read -r file; do
+        [ -f "$file" ] || continue
         awk -v file="$file" '
             /^\{/ {
                 if (head != "" && head !~ /static / && head !~ /[ *](trk|env)_[a-z0-9_]*\(/)

@@ -1,0 +1,214 @@
+/*
+ * The benchmarks: one JSON object on stdout, talk on stderr.
+ *
+ *   bench [--rounds N] [--trk PATH] [--frames N]
+ *
+ * The live part runs in a child of its own that is recorded, the stored part on a trace of
+ * `PATH demo`. No figure is judged here: compare ratios, never bare times, and on one machine.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "recorder/capture.h"
+#include "recorder/record.h"
+#include "stored.h"
+
+struct options {
+    unsigned rounds;
+    const char *trk;    /* NULL: no stored part */
+    const char *frames; /* of the demo */
+};
+
+/* A count from 1 to BENCH_SAMPLES_MAX, or 0. */
+static unsigned parse_count(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    bool good = errno == 0 && end != text && *end == '\0' && value <= BENCH_SAMPLES_MAX;
+    return good ? (unsigned)value : 0;
+}
+
+/* The recorded child: measure and send the figures home. */
+static int live_child(unsigned rounds, int fd)
+{
+    static struct bench_live live;
+    struct trk_error error;
+    if (trk_capture_open(&error) != TRK_OK) {
+        fprintf(stderr, "not recorded: %s\n", error.text);
+        return 1;
+    }
+    trk_capture_thread("bench", TRK_ROLE_GUEST);
+    if (bench_append(rounds, &live) || bench_faults(rounds, &live)) {
+        return 1;
+    }
+    live.dropped = trk_capture_dropped();
+    trk_capture_thread_end();
+    return write(fd, &live, sizeof live) != (ssize_t)sizeof live;
+}
+
+static int record(const char *path, char *const *argv)
+{
+    struct trk_record_options options = {
+        .size = sizeof options,
+        .path = path,
+        .overwrite = true,
+        .argv = argv,
+    };
+    struct trk_record_result result = {0};
+    struct trk_error error;
+    if (trk_record_command(&options, &result, &error) != TRK_OK) {
+        fprintf(stderr, "record %s: %s\n", argv[0], error.text);
+        return 1;
+    }
+    if (!WIFEXITED(result.child_status) || WEXITSTATUS(result.child_status) != 0) {
+        fprintf(stderr, "%s ended with wait status %d\n", argv[0], (int)result.child_status);
+        return 1;
+    }
+    return 0;
+}
+
+static int live_parent(const struct options *options, const char *scratch, struct bench_live *out)
+{
+    char self[4096];
+    char rounds[16];
+    char target[16];
+    int ends[2];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0 || pipe(ends) != 0) {
+        perror("live");
+        return 1;
+    }
+    self[length] = '\0';
+    snprintf(rounds, sizeof rounds, "%u", options->rounds);
+    snprintf(target, sizeof target, "%d", ends[1]);
+    char word[] = "--live";
+    char *argv[] = {self, word, rounds, target, NULL};
+    int failed = record(scratch, argv);
+    close(ends[1]);
+    if (!failed) {
+        failed = read(ends[0], out, sizeof *out) != (ssize_t)sizeof *out;
+    }
+    close(ends[0]);
+    return failed;
+}
+
+static int stored(const struct options *options, const char *scratch, struct bench_stored *out)
+{
+    char program[4096];
+    char frames[16];
+    char demo[] = "demo";
+    char frames_word[] = "--frames";
+    snprintf(program, sizeof program, "%s", options->trk);
+    snprintf(frames, sizeof frames, "%s", options->frames);
+    char *argv[] = {program, demo, frames_word, frames, NULL};
+    if (record(scratch, argv)) {
+        return 1;
+    }
+    FILE *file = fopen(scratch, "rb");
+    if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
+        out->bytes = (uint64_t)ftell(file);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bench_stored(scratch, 5, out);
+}
+
+static void print_live(const struct bench_live *live)
+{
+    const struct {
+        const char *name;
+        const struct bench_spread *spread;
+    } rows[] = {
+        {"fault_bare_ns", &live->bare_ns},
+        {"fault_tracker_ns", &live->tracker_ns},
+        {"fault_recorder_ns", &live->recorder_ns},
+        {"fault_tracker_to_bare", &live->tracker_ratio},
+        {"fault_recorder_to_tracker", &live->recorder_ratio},
+        {"append_bare_ns", &live->append_bare_ns},
+        {"append_ns", &live->append_ns},
+        {"append_to_bare", &live->append_ratio},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        printf(",\n ");
+        bench_spread_print(stdout, rows[i].name, rows[i].spread);
+    }
+    printf(",\n \"faults_per_second\": {\"bare\": %.0f, \"tracker\": %.0f, \"recorder\": %.0f}",
+           1e9 / live->bare_ns.median, 1e9 / live->tracker_ns.median,
+           1e9 / live->recorder_ns.median);
+    printf(",\n \"faults_each\": %llu,\n \"live_dropped\": %llu", (unsigned long long)live->faults,
+           (unsigned long long)live->dropped);
+}
+
+static void print_stored(const struct bench_stored *demo)
+{
+    printf(",\n \"demo_events\": %llu,\n \"demo_faults\": %llu,\n \"demo_dropped\": %llu",
+           (unsigned long long)demo->events, (unsigned long long)demo->faults,
+           (unsigned long long)demo->dropped);
+    printf(",\n \"demo_bytes\": %llu,\n \"bytes_per_event\": %.3f,\n \"demo_ok\": %s",
+           (unsigned long long)demo->bytes,
+           demo->events == 0 ? 0.0 : (double)demo->bytes / (double)demo->events,
+           demo->ok ? "true" : "false");
+    printf(",\n ");
+    bench_spread_print(stdout, "encode_ns_per_event", &demo->encode_ns);
+    printf(",\n ");
+    bench_spread_print(stdout, "decode_events_per_second", &demo->decode_per_second);
+    printf(",\n ");
+    bench_spread_print(stdout, "simulate_events_per_second", &demo->simulate_per_second);
+}
+
+static int run(const struct options *options)
+{
+    static struct bench_live live;
+    struct bench_stored demo = {0};
+    const char *folder = getenv("TMPDIR");
+    char scratch[4096];
+    snprintf(scratch, sizeof scratch, "%s/trk-bench-XXXXXX", folder != NULL ? folder : "/tmp");
+    int fd = mkstemp(scratch);
+    if (fd < 0) {
+        perror("mkstemp");
+        return 70;
+    }
+    close(fd);
+    int failed = live_parent(options, scratch, &live);
+    if (!failed) {
+        printf("{\"schema\": \"trk-bench/1\",\n \"rounds\": %u", options->rounds);
+        print_live(&live);
+        if (options->trk != NULL && stored(options, scratch, &demo) == 0) {
+            print_stored(&demo);
+        } else if (options->trk != NULL) {
+            printf(",\n \"demo_events\": null");
+            failed = 1;
+        }
+        printf("}\n");
+    }
+    unlink(scratch);
+    return failed ? 70 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.rounds = 60, .frames = "60"};
+    if (argc == 4 && strcmp(argv[1], "--live") == 0) {
+        return live_child(parse_count(argv[2]), (int)parse_count(argv[3]));
+    }
+    for (int i = 1; i < argc; i += 2) {
+        bool has_value = i + 1 < argc;
+        if (has_value && strcmp(argv[i], "--rounds") == 0 && parse_count(argv[i + 1]) > 0) {
+            options.rounds = parse_count(argv[i + 1]);
+        } else if (has_value && strcmp(argv[i], "--trk") == 0) {
+            options.trk = argv[i + 1];
+        } else if (has_value && strcmp(argv[i], "--frames") == 0) {
+            options.frames = argv[i + 1];
+        } else {
+            fputs("usage: bench [--rounds 1..1024] [--trk PATH] [--frames N]\n", stderr);
+            return 2;
+        }
+    }
+    return run(&options);
+}

@@ -1,0 +1,29 @@
+/*
+ * What is measured inside a recorded program: real faults, and appends to a ring.
+ *
+ * Runs in a child of the benchmark that `trk_record_command` started, so that the same process can
+ * alternate between variants with and without the recorder. The parent drains meanwhile, as it
+ * does in use.
+ */
+#ifndef TRK_BENCH_LIVE_H
+#define TRK_BENCH_LIVE_H
+
+#include "samples.h"
+
+/* What the child sends to its parent, as it stands in memory, through a pipe. */
+struct bench_live {
+    /* ns a fault: first store to an armed page until the store has retired. */
+    struct bench_spread bare_ns, tracker_ns, recorder_ns;
+    struct bench_spread tracker_ratio;  /* with tracker / bare */
+    struct bench_spread recorder_ratio; /* with tracker and recorder / with tracker */
+    uint64_t faults;                    /* of each variant */
+    /* ns an append: observer's emit against a bare append of the same 32 bytes with rdtsc. */
+    struct bench_spread append_ns, append_bare_ns, append_ratio;
+    uint64_t dropped; /* by the recorder, in all of this; 0 or the figures do not count */
+};
+
+/* Both give 0, or 1 after a line on stderr. */
+int bench_faults(unsigned rounds, struct bench_live *out);
+int bench_append(unsigned rounds, struct bench_live *out);
+
+#endif
