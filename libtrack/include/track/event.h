@@ -165,8 +165,9 @@ enum trk_op {
 #define TRK_OP_FLAG_WRITTEN 1u /* upload */
 #define TRK_OP_FLAG_CLEAR   2u /* download */
 #define TRK_OP_FLAG_READ    4u /* watch_mask, unwatch_mask: read watches, else write watches */
-#define TRK_OP_FLAG_FLUSH   8u /* invalidate: a flush callback was given; resource_layer: likewise \
-                                */
+#define TRK_OP_FLAG_FLUSH                                                                          \
+    8u /* invalidate: a flush callback was given; resource_layer: likewise                         \
+        */
 #define TRK_OP_FLAG_READ_BACK 16u /* resource_layer: a read-back callback was given */
 
 enum trk_callback {

@@ -19,11 +19,12 @@ struct trk_tracker;
 struct trk_thread {
     uint32_t id;                            /* owner id of locks; never 0 once in use */
     const struct trk_tracker *upload_owner; /* innermost tracker whose upload callback runs here */
+    uint32_t locks_held;                    /* region locks of any tracker */
     /* Livelock: the last fault that changed nothing, and how often in a row. */
     uint64_t fault_page;
     uint32_t fault_access;
     uint32_t fault_repeats;
-    uint32_t fault_changes; /* the region's change counter then */
+    uint32_t fault_changes; /* the region's counter of changes then */
 };
 
 /**

@@ -1,0 +1,102 @@
+/*
+ * The core's contact with the world, in one place.
+ *
+ * The live build has real locks, real host calls and plain memory; a simulated build gives another
+ * env.h in which each of these yields, checks and logs. Nothing else in the core reaches outside.
+ */
+#ifndef TRACK_ENV_H
+#define TRACK_ENV_H
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "track/backend.h"
+#include "track/thread.h"
+#include "track/tracker.h"
+
+/* The thread that acts: owner of locks, of upload callbacks, of fault counts. */
+static inline struct trk_thread *env_self(void)
+{
+    return trk_thread_current();
+}
+
+/*
+ * A lock that a signal handler may take: the owner's id, or 0, and a bit that says somebody sleeps.
+ */
+struct env_lock {
+    uint32_t word;
+};
+
+#define ENV_LOCK_SLEEPERS 0x80000000u
+
+/* Wait for a lock that was not free; in lock.c. */
+void env_lock_slow(struct env_lock *lock, uint32_t id);
+void env_lock_wake(struct env_lock *lock);
+
+static inline bool env_lock_try(struct env_lock *lock, uint32_t id)
+{
+    uint32_t expected = 0;
+    return __atomic_compare_exchange_n(&lock->word, &expected, id, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static inline uint32_t env_lock_owner(const struct env_lock *lock)
+{
+    return __atomic_load_n(&lock->word, __ATOMIC_RELAXED) & ~ENV_LOCK_SLEEPERS;
+}
+
+/* The caller is the owner. */
+static inline void env_unlock(struct env_lock *lock)
+{
+    uint32_t before = __atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE);
+    if (TRK_UNLIKELY(before & ENV_LOCK_SLEEPERS))
+        env_lock_wake(lock);
+}
+
+/* Words of the page sets: written under their region's lock, looked at without it by some. */
+static inline uint64_t env_load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void env_store(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/* One host protection call: 0 or an errno value. */
+static inline int env_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                              unsigned rights)
+{
+    return backend->protect(backend, guest_addr, size_bytes, rights);
+}
+
+/* A fault that changed nothing is about to be tried again: let others run. */
+static inline void env_stand_back(void)
+{
+    int saved = errno;
+    sched_yield();
+    errno = saved;
+}
+
+/* The edges between the core and its owner. */
+static inline void env_call_range(trk_range_fn *range, void *context, uint64_t guest_addr,
+                                  uint64_t size_bytes)
+{
+    range(context, guest_addr, size_bytes);
+}
+
+static inline void env_call_flush(trk_flush_fn *flush, void *context, uint64_t guest_addr,
+                                  uint64_t size_bytes)
+{
+    flush(context, guest_addr, size_bytes);
+}
+
+static inline void env_call_completion(trk_completion_fn *completion, void *context)
+{
+    completion(context);
+}
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * Inside the core.
+ *
+ * Glossary
+ *   region    4 MiB of guest memory: one lock, one hold counter, the page sets of its 1024 pages
+ *   hold      one acquisition of a region's (or its page manager's) lock, numbered under it
+ *   page      4 KiB, always; a larger tracker page is a group of them that moves together
+ *   window    the part of a range that lies in one region: pages [first, end)
+ *   run       neighbouring pages that are treated alike
+ *   span      a piece of registered bytes inside a region
+ *   operation a public call: trk_op_begin .. trk_op_end, with the events and checks that all share
+ *
+ * A region of zeros is an untouched one: the page sets are stored so that all-zero means CPU,
+ * writable, readable. Regions lie in one reservation, one slot each by number; the kernel backs
+ * what is touched. A region is `live` once an operation that creates regions has met it, and stays
+ * so until the tracker is destroyed.
+ */
+#ifndef TRACK_INTERNAL_H
+#define TRACK_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "env.h"
+#include "failure_default.h"
+#include "track/address.h"
+#include "track/event.h"
+#include "track/tracker.h"
+
+#define INVALIDATE_ROUNDS 8u
+#define FAULT_REPEATS     8u
+#define WRITE_WATCHES_MAX 127u
+#define READ_WATCH        0x80u /* in a watch byte; the low seven bits count write watches */
+
+/* Registered bytes of a region, [first, end), ascending and disjoint. */
+struct span {
+    uint32_t first, end;
+};
+
+/* An invalidate that is between its two looks, seen from one region: pages that became GPU since.
+ */
+struct flight {
+    struct flight *next; /* in the region, or in the tracker's free list */
+    const struct operation *owner;
+    uint64_t taken[TRK_REGION_WORDS];
+};
+
+struct region {
+    /* Under lock. */
+    struct env_lock lock;
+    uint32_t seq;           /* number of the newest hold */
+    uint32_t hold_changed;  /* pages that changed state in this hold */
+    struct flight *flights; /* invalidates between their two looks */
+    struct span *spans;     /* registered bytes, ascending, disjoint; NULL: none */
+    uint32_t span_count, span_capacity;
+    uint64_t not_cpu[TRK_REGION_WORDS];
+    uint64_t gpu[TRK_REGION_WORDS];
+    uint64_t not_writable[TRK_REGION_WORDS];
+    uint64_t not_readable[TRK_REGION_WORDS];
+
+    /* Page manager, under pages_lock. */
+    struct env_lock pages_lock __attribute__((aligned(64)));
+    uint32_t pages_seq;
+    uint32_t pages_changes; /* advanced with every change of a count or of guest rights */
+    uint8_t *guest_rights;  /* TRK_REGION_PAGES bytes of (rights ^ rw); NULL: all rw */
+    uint8_t watches[TRK_REGION_PAGES];
+} __attribute__((aligned(64)));
+
+/* Memory handed out in pieces and given back as a whole when the tracker goes. */
+struct arena {
+    struct env_lock lock;
+    struct arena_block *blocks;
+};
+
+struct trk_tracker {
+    struct trk_policy policy;
+    struct trk_backend *backend;
+    struct trk_observer observer;
+    trk_failure_fn *failure;
+    void *failure_context;
+    uint32_t id;
+    struct region *regions; /* TRK_REGION_COUNT slots */
+    uint64_t *live;         /* one bit a region; set once, never cleared */
+    struct trk_resource_layer layer;
+    struct arena arena;
+    struct flight *free_flights; /* under arena.lock */
+};
+
+/* ---- region.c -------------------------------------------------------------------------------- */
+
+enum trk_status trk_regions_create(struct trk_tracker *tracker);
+void trk_regions_destroy(struct trk_tracker *tracker);
+/* Zeroed memory that lives as long as the tracker; NULL when there is none. Signal-safe. */
+void *trk_arena_take(struct trk_tracker *tracker, uint64_t size_bytes);
+struct flight *trk_flight_take(struct trk_tracker *tracker);
+void trk_flight_give(struct trk_tracker *tracker, struct flight *flight);
+
+static inline struct region *region_slot(const struct trk_tracker *tracker, uint32_t index)
+{
+    return &tracker->regions[index];
+}
+
+static inline bool region_live(const struct trk_tracker *tracker, uint32_t index)
+{
+    return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
+}
+
+void trk_region_make_live(struct trk_tracker *tracker, uint32_t index);
+
+static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)
+{
+    return (uint32_t)(region - tracker->regions);
+}
+
+/* The first live region with a number in [index, end), or end: skips untouched memory quickly. */
+uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end);
+
+/* A range, page-rounded, as the regions see it. */
+struct window {
+    uint32_t index;      /* region number */
+    uint32_t first, end; /* pages, first < end <= 1024 */
+};
+
+struct range {
+    uint64_t first_addr, end_addr; /* page-rounded */
+    uint32_t first_region, end_region;
+};
+
+struct range trk_range_rounded(const struct trk_tracker *tracker, uint64_t guest_addr,
+                               uint64_t size_bytes);
+struct window trk_range_window(const struct range *range, uint32_t index);
+
+/* Bits [first, end) of word `word`. The window touches the word. */
+static inline uint64_t window_mask(const struct window *window, uint32_t word)
+{
+    uint64_t mask = ~UINT64_C(0);
+    if (word == window->first / 64)
+        mask &= ~UINT64_C(0) << (window->first % 64);
+    if (word == (window->end - 1) / 64)
+        mask &= ~UINT64_C(0) >> (63 - (window->end - 1) % 64);
+    return mask;
+}
+
+#define FOR_WINDOW_WORDS(word, window)                                                             \
+    for (uint32_t word = (window)->first / 64; word <= ((window)->end - 1) / 64; word++)
+
+/* Whether any page of the window is in the set, or (inverted sets) is not. */
+bool trk_window_any(const struct window *window, const uint64_t *set);
+bool trk_window_any_not(const struct window *window, const uint64_t *set);
+
+/* ---- operation.c ----------------------------------------------------------------------------- */
+
+struct operation {
+    struct trk_tracker *tracker;
+    struct trk_thread *self;
+    enum trk_op op;
+    uint64_t guest_addr, size_bytes;
+    struct range range;
+};
+
+/* Begin: the event, then re-entrancy, then the range. Not TRK_OK: trk_op_end(that) and return. */
+enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsigned rights);
+/* Begin for the unlock by hand: this thread is meant to hold the region's lock. */
+enum trk_status trk_op_begin_unlock(struct operation *operation);
+/* The checks alone, for the fault handler, whose event is another. */
+enum trk_status trk_op_check(struct operation *operation);
+/* End with a status and a result; gives the status back. */
+enum trk_status trk_op_end(const struct operation *operation, enum trk_status status,
+                           uint64_t result);
+/* Report a failure: the event, then the owner's handler. Holds no locks. */
+enum trk_status trk_op_fail(const struct operation *operation, enum trk_status failure_class,
+                            const char *text);
+
+static inline void emit(const struct trk_tracker *tracker, const struct trk_event *event)
+{
+    tracker->observer.emit(tracker->observer.context, event);
+}
+
+static inline bool observed(const struct trk_tracker *tracker)
+{
+    return TRK_UNLIKELY(tracker->observer.emit != NULL);
+}
+
+/* The line for a failure that comes out of a change of pages or an invalidate. */
+const char *trk_op_refusal_text(enum trk_status failure_class);
+
+/*
+ * Take a region's lock for an operation, counting the hold; the caller knows that this thread does
+ * not have it (trk_op_begin has looked).
+ */
+struct region *trk_region_lock(const struct operation *operation, uint32_t index);
+void trk_region_unlock(const struct operation *operation, struct region *region);
+
+/*
+ * All regions of the range, ascending; `create` makes them live, otherwise only live ones count.
+ * trk_regions_next gives the first of those held with a number at or after index, or NULL.
+ */
+void trk_regions_lock(const struct operation *operation, bool create);
+void trk_regions_unlock(const struct operation *operation);
+struct region *trk_regions_next(const struct operation *operation, uint32_t index);
+
+#define FOR_HELD_REGIONS(region, operation)                                                        \
+    for (struct region *region = trk_regions_next(operation, (operation)->range.first_region);     \
+         region != NULL;                                                                           \
+         region = trk_regions_next(operation, region_index((operation)->tracker, region) + 1))
+
+/* ---- pages_change.c -------------------------------------------------------------------------- */
+
+enum watch_change {
+    WATCH_WRITE_ADD,
+    WATCH_WRITE_DROP,
+    WATCH_READ_ADD,
+    WATCH_READ_DROP,
+    WATCH_BOTH_DROP, /* one read and one write watch at once: GPU to CPU in one host call */
+};
+
+/*
+ * Change the watches of the window's pages that are in the mask, with the host calls that follow.
+ * Nothing has changed unless TRK_OK: TRK_E_WATCH, TRK_E_PROTECT. Reports nothing.
+ */
+enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
+                                 const uint64_t *mask, enum watch_change change);
+/* The same for the guest's own rights of all pages of the window. */
+enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
+                                     unsigned rights);
+/* The look of the fault handler at a page; emits the FAULT event, gives the counter of changes. */
+enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
+                                   uint32_t *changes);
+
+/* What the host is asked for, given the guest's rights and the watch byte. */
+static inline unsigned rights_effective(unsigned guest_rights, uint8_t watches)
+{
+    if (watches & READ_WATCH)
+        return TRK_RIGHTS_NONE;
+    return watches != 0 ? guest_rights & ~TRK_RIGHT_WRITE : guest_rights;
+}
+
+static inline unsigned page_guest_rights(const struct region *region, uint32_t page)
+{
+    return region->guest_rights == NULL ? TRK_RIGHTS_RW
+                                        : region->guest_rights[page] ^ TRK_RIGHTS_RW;
+}
+
+/* ---- states.c -------------------------------------------------------------------------------- */
+
+/*
+ * Move pages of the window, in a hold of its region. Each changes sets, watches and protection
+ * together, or on failure (TRK_E_PROTECT) nothing in this region.
+ */
+enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window);
+enum trk_status trk_states_cpu_to_clean(const struct operation *operation,
+                                        const struct window *window, uint64_t *were_cpu);
+enum trk_status trk_states_to_gpu(const struct operation *operation, const struct window *window);
+/* GPU pages become CLEAN, or (a drain) CPU. */
+enum trk_status trk_states_leave_gpu(const struct operation *operation, const struct window *window,
+                                     bool to_cpu);
+
+/* ---- registration.c -------------------------------------------------------------------------- */
+
+/* Whether all bytes [first, end) of the region are registered; in a hold. */
+bool trk_region_registered(const struct region *region, uint32_t first, uint32_t end);
+
+/* Whether every byte of the operation's range is registered; the regions concerned are held. */
+bool trk_bytes_registered(const struct operation *operation);
+
+/* ---- invalidate.c ---------------------------------------------------------------------------- */
+
+/*
+ * The body of an invalidate, between its events. result: times the flush ran. `registered_only`
+ * is the fault handler's: gives TRK_E_END, with nothing changed, when a byte is not registered.
+ */
+enum trk_status trk_invalidate_run(const struct operation *operation, trk_flush_fn *flush,
+                                   void *context, bool registered_only, uint64_t *result);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * Invalidate: a range goes back to the CPU, after a flush of what the GPU has in it.
+ *
+ * `verify` and `strict` decide over the whole range under all its locks, flush with none held, and
+ * look again. A page that was GPU at the first look and still is has been *retained*; one that the
+ * GPU side took anew while the flush ran has not, and the decision starts again. To tell the two
+ * apart each region of an invalidate in flight carries a `flight`, in which a page that becomes GPU
+ * is noted. `per-region` lets each region decide alone and verifies nothing.
+ *
+ * Rules: tracker-spec 4.
+ */
+#include <stddef.h>
+
+#include "internal.h"
+
+static void call_flush(const struct operation *operation, trk_flush_fn *flush, void *context)
+{
+    const struct trk_tracker *tracker = operation->tracker;
+    if (observed(tracker))
+        emit(tracker, &(struct trk_event){
+                          .type = TRK_EVENT_CALLBACK,
+                          .context = TRK_CALLBACK_FLUSH,
+                      });
+    if (flush != NULL)
+        env_call_flush(flush, context, operation->range.first_addr,
+                       operation->range.end_addr - operation->range.first_addr);
+}
+
+/* From now on, pages of the held regions that become GPU are noted for this operation. */
+static void flights_begin(const struct operation *operation)
+{
+    FOR_HELD_REGIONS(region, operation)
+    {
+        struct flight *flight = trk_flight_take(operation->tracker);
+        if (flight == NULL)
+            continue; /* then every GPU page counts as taken anew, and the rounds are bounded */
+        flight->owner = operation;
+        flight->next = region->flights;
+        region->flights = flight;
+    }
+}
+
+/* Take this operation's flight out of a region; whether a page of the window stayed GPU. */
+static bool flight_end(const struct operation *operation, struct region *region)
+{
+    struct flight **link = &region->flights;
+    while (*link != NULL && (*link)->owner != operation)
+        link = &(*link)->next;
+    struct flight *flight = *link;
+    if (flight == NULL)
+        return false;
+    *link = flight->next;
+    struct window window =
+        trk_range_window(&operation->range, region_index(operation->tracker, region));
+    uint64_t stayed = 0;
+    FOR_WINDOW_WORDS(word, &window)
+    stayed |= env_load(&region->gpu[word]) & ~flight->taken[word] & window_mask(&window, word);
+    trk_flight_give(operation->tracker, flight);
+    return stayed != 0;
+}
+
+static bool flights_end(const struct operation *operation)
+{
+    bool retained = false;
+    FOR_HELD_REGIONS(region, operation)
+    retained |= flight_end(operation, region);
+    return retained;
+}
+
+static bool held_any_gpu(const struct operation *operation)
+{
+    FOR_HELD_REGIONS(region, operation)
+    {
+        struct window window =
+            trk_range_window(&operation->range, region_index(operation->tracker, region));
+        if (trk_window_any(&window, region->gpu))
+            return true;
+    }
+    return false;
+}
+
+static enum trk_status held_to_cpu(const struct operation *operation)
+{
+    FOR_HELD_REGIONS(region, operation)
+    {
+        struct window window =
+            trk_range_window(&operation->range, region_index(operation->tracker, region));
+        enum trk_status status = trk_states_to_cpu(operation, &window);
+        if (status != TRK_OK)
+            return status;
+    }
+    return TRK_OK;
+}
+
+/* `verify` and `strict`: the whole range at once. The second look is the next round's first. */
+static enum trk_status run_whole(const struct operation *operation, trk_flush_fn *flush,
+                                 void *context, bool registered_only, uint64_t *flushes)
+{
+    bool strict = operation->tracker->policy.invalidate == TRK_INVALIDATE_STRICT;
+    for (;;) {
+        trk_regions_lock(operation, false);
+        bool first_look = *flushes == 0;
+        enum trk_status status = TRK_OK;
+        bool decided = true;
+        bool retained = !first_look && flights_end(operation);
+        if (first_look && registered_only && !trk_bytes_registered(operation))
+            status = TRK_E_END;
+        else if (!held_any_gpu(operation))
+            status = held_to_cpu(operation);
+        else if (retained || (strict && !first_look))
+            status = TRK_E_RETAINED;
+        else if (*flushes == INVALIDATE_ROUNDS)
+            status = TRK_E_LIVELOCK;
+        else
+            decided = false;
+        if (!decided)
+            flights_begin(operation);
+        trk_regions_unlock(operation);
+        if (decided)
+            return status;
+        call_flush(operation, flush, context);
+        (*flushes)++;
+    }
+}
+
+/* `per-region`: each region alone; a flush does the hand-over itself and is not looked at again. */
+static enum trk_status run_per_region(const struct operation *operation, trk_flush_fn *flush,
+                                      void *context, uint64_t *flushes)
+{
+    struct trk_tracker *tracker = operation->tracker;
+    uint32_t end = operation->range.end_region;
+    enum trk_status status = TRK_OK;
+    for (uint32_t index = trk_region_next_live(tracker, operation->range.first_region, end);
+         status == TRK_OK && index < end; index = trk_region_next_live(tracker, index + 1, end)) {
+        struct window window = trk_range_window(&operation->range, index);
+        struct region *region = trk_region_lock(operation, index);
+        bool gpu = trk_window_any(&window, region->gpu);
+        if (!gpu)
+            status = trk_states_to_cpu(operation, &window);
+        trk_region_unlock(operation, region);
+        if (gpu) {
+            call_flush(operation, flush, context);
+            (*flushes)++;
+        }
+    }
+    return status;
+}
+
+enum trk_status trk_invalidate_run(const struct operation *operation, trk_flush_fn *flush,
+                                   void *context, bool registered_only, uint64_t *result)
+{
+    *result = 0;
+    if (operation->tracker->policy.invalidate != TRK_INVALIDATE_PER_REGION)
+        return run_whole(operation, flush, context, registered_only, result);
+    if (registered_only) {
+        trk_regions_lock(operation, false);
+        bool registered = trk_bytes_registered(operation);
+        trk_regions_unlock(operation);
+        if (!registered)
+            return TRK_E_END;
+    }
+    return run_per_region(operation, flush, context, result);
+}
+
+enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t guest_addr,
+                                       uint64_t size_bytes, trk_flush_fn *flush, void *context)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_INVALIDATE,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    uint64_t flushes = 0;
+    enum trk_status status = trk_op_begin(&operation, flush != NULL ? TRK_OP_FLAG_FLUSH : 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(&operation, status, 0);
+    status = trk_invalidate_run(&operation, flush, context, false, &flushes);
+    if (status != TRK_OK)
+        trk_op_fail(&operation, status, trk_op_refusal_text(status));
+    return trk_op_end(&operation, status, flushes);
+}

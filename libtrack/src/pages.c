@@ -1,0 +1,145 @@
+/*
+ * The page manager's own clients, and a look at a page for checkers.
+ *
+ * Rules: tracker-spec 6.
+ */
+#include "track/pages.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "internal.h"
+
+static enum trk_status range_run(struct trk_tracker *tracker, enum trk_op op, uint64_t guest_addr,
+                                 uint64_t size_bytes)
+{
+    struct operation operation = {
+        .tracker = tracker, .op = op, .guest_addr = guest_addr, .size_bytes = size_bytes};
+    enum trk_status status = trk_op_begin(&operation, 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(&operation, status, 0);
+    uint64_t all[TRK_REGION_WORDS];
+    memset(all, 0xff, sizeof all);
+    for (uint32_t index = operation.range.first_region;
+         status == TRK_OK && index < operation.range.end_region; index++) {
+        struct window window = trk_range_window(&operation.range, index);
+        trk_region_make_live(tracker, index);
+        status = trk_pages_change(&operation, &window, all,
+                                  op == TRK_OP_WATCH ? WATCH_WRITE_ADD : WATCH_WRITE_DROP);
+    }
+    if (status != TRK_OK)
+        trk_op_fail(&operation, status, trk_op_refusal_text(status));
+    return trk_op_end(&operation, status, 0);
+}
+
+enum trk_status trk_pages_watch(struct trk_tracker *tracker, uint64_t guest_addr,
+                                uint64_t size_bytes)
+{
+    return range_run(tracker, TRK_OP_WATCH, guest_addr, size_bytes);
+}
+
+enum trk_status trk_pages_unwatch(struct trk_tracker *tracker, uint64_t guest_addr,
+                                  uint64_t size_bytes)
+{
+    return range_run(tracker, TRK_OP_UNWATCH, guest_addr, size_bytes);
+}
+
+static void emit_mask(const struct trk_tracker *tracker, const uint64_t *mask)
+{
+    for (uint32_t word = 0; word < TRK_REGION_WORDS; word++) {
+        if (mask[word] != 0)
+            emit(tracker, &(struct trk_event){.type = TRK_EVENT_MASK,
+                                              .argument = mask[word],
+                                              .page = (uint16_t)word});
+    }
+}
+
+static enum trk_status mask_run(struct operation *operation, const uint64_t *mask, bool read)
+{
+    if (observed(operation->tracker))
+        emit_mask(operation->tracker, mask);
+    enum trk_status status = trk_op_begin(operation, read ? TRK_OP_FLAG_READ : 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(operation, status, 0);
+    uint64_t any = 0;
+    for (uint32_t word = 0; word < TRK_REGION_WORDS; word++)
+        any |= mask[word];
+    if (operation->guest_addr % TRK_REGION_BYTES != 0 || any == 0)
+        return trk_op_end(
+            operation,
+            trk_op_fail(operation, TRK_E_WATCH, "watch mask is empty or off a region's start"), 0);
+    uint32_t index = operation->range.first_region;
+    struct window window = {.index = index, .first = 0, .end = TRK_REGION_PAGES};
+    enum watch_change change = read ? WATCH_READ_ADD : WATCH_WRITE_ADD;
+    if (operation->op == TRK_OP_UNWATCH_MASK)
+        change = read ? WATCH_READ_DROP : WATCH_WRITE_DROP;
+    trk_region_make_live(operation->tracker, index);
+    status = trk_pages_change(operation, &window, mask, change);
+    if (status != TRK_OK)
+        trk_op_fail(operation, status, trk_op_refusal_text(status));
+    return trk_op_end(operation, status, 0);
+}
+
+/* The operation's size is a formality: one page of the base, so that region 0 and odd bases pass
+ * the check of ranges and meet the check of bases. */
+enum trk_status trk_pages_watch_mask(struct trk_tracker *tracker, uint64_t base,
+                                     const uint64_t *mask, bool read)
+{
+    struct operation operation = {
+        .tracker = tracker, .op = TRK_OP_WATCH_MASK, .guest_addr = base, .size_bytes = 1};
+    return mask_run(&operation, mask, read);
+}
+
+enum trk_status trk_pages_unwatch_mask(struct trk_tracker *tracker, uint64_t base,
+                                       const uint64_t *mask, bool read)
+{
+    struct operation operation = {
+        .tracker = tracker, .op = TRK_OP_UNWATCH_MASK, .guest_addr = base, .size_bytes = 1};
+    return mask_run(&operation, mask, read);
+}
+
+static bool bit(const uint64_t *set, uint32_t page)
+{
+    return env_load(&set[page / 64]) >> (page % 64) & 1;
+}
+
+struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_addr)
+{
+    struct trk_page_view view = {.cpu_dirty = true,
+                                 .writable = true,
+                                 .readable = true,
+                                 .guest_rights = TRK_RIGHTS_RW,
+                                 .host_rights = TRK_RIGHTS_RW};
+    uint32_t index = trk_region_index(guest_addr);
+    if (!trk_range_valid(tracker->policy.arena, guest_addr, 1) || !region_live(tracker, index))
+        return view;
+    const struct region *region = region_slot(tracker, index);
+    uint32_t page = (uint32_t)(guest_addr % TRK_REGION_BYTES / TRK_HOST_PAGE_BYTES);
+    uint32_t first_byte = page * (uint32_t)TRK_HOST_PAGE_BYTES;
+    uint8_t watches = region->watches[page];
+    view.cpu_dirty = !bit(region->not_cpu, page);
+    view.gpu_dirty = bit(region->gpu, page);
+    view.writable = !bit(region->not_writable, page);
+    view.readable = !bit(region->not_readable, page);
+    view.registered =
+        trk_region_registered(region, first_byte, first_byte + (uint32_t)TRK_HOST_PAGE_BYTES);
+    view.write_watches = watches & WRITE_WATCHES_MAX;
+    view.read_watch = (watches & READ_WATCH) != 0;
+    view.guest_rights = (uint8_t)page_guest_rights(region, page);
+    view.host_rights = (uint8_t)rights_effective(view.guest_rights, watches);
+    return view;
+}
+
+uint64_t trk_pages_live_watches(const struct trk_tracker *tracker)
+{
+    uint64_t count = 0;
+    for (uint32_t index = trk_region_next_live(tracker, 0, TRK_REGION_COUNT);
+         index < TRK_REGION_COUNT;
+         index = trk_region_next_live(tracker, index + 1, TRK_REGION_COUNT)) {
+        const struct region *region = region_slot(tracker, index);
+        for (uint32_t page = 0; page < TRK_REGION_PAGES; page++)
+            count += (region->watches[page] & WRITE_WATCHES_MAX) +
+                     ((region->watches[page] & READ_WATCH) != 0);
+    }
+    return count;
+}

@@ -1,0 +1,125 @@
+/*
+ * Moving pages between CPU, CLEAN and GPU: page sets, watches and host protection together.
+ *
+ * All run in a hold of the region. The sets change before the protection does; when the host
+ * refuses, the sets go back.
+ *
+ * Rules: tracker-spec 2.
+ */
+#include <stddef.h>
+
+#include "internal.h"
+
+static uint32_t count_pages(const uint64_t *mask, const struct window *window)
+{
+    uint32_t count = 0;
+    FOR_WINDOW_WORDS(word, window)
+    count += (uint32_t)__builtin_popcountll(mask[word]);
+    return count;
+}
+
+static void set_bits(uint64_t *set, const uint64_t *mask, const struct window *window, bool value)
+{
+    FOR_WINDOW_WORDS(word, window)
+    {
+        uint64_t now = env_load(&set[word]);
+        env_store(&set[word], value ? now | mask[word] : now & ~mask[word]);
+    }
+}
+
+/* mask = the window's pages that are in the set (or, inverted, are not). Whether there are any. */
+static bool pick(uint64_t *mask, const uint64_t *set, const struct window *window, bool inverted)
+{
+    uint64_t any = 0;
+    FOR_WINDOW_WORDS(word, window)
+    {
+        uint64_t bits = env_load(&set[word]);
+        mask[word] = (inverted ? ~bits : bits) & window_mask(window, word);
+        any |= mask[word];
+    }
+    return any != 0;
+}
+
+enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window)
+{
+    struct region *region = region_slot(operation->tracker, window->index);
+    uint64_t mask[TRK_REGION_WORDS];
+    if (!pick(mask, region->not_cpu, window, false))
+        return TRK_OK;
+    set_bits(region->not_cpu, mask, window, false);
+    set_bits(region->not_writable, mask, window, false);
+    enum trk_status status = trk_pages_change(operation, window, mask, WATCH_WRITE_DROP);
+    if (TRK_UNLIKELY(status != TRK_OK)) {
+        set_bits(region->not_cpu, mask, window, true);
+        set_bits(region->not_writable, mask, window, true);
+        return status;
+    }
+    region->hold_changed += count_pages(mask, window);
+    return TRK_OK;
+}
+
+enum trk_status trk_states_cpu_to_clean(const struct operation *operation,
+                                        const struct window *window, uint64_t *were_cpu)
+{
+    struct region *region = region_slot(operation->tracker, window->index);
+    if (!pick(were_cpu, region->not_cpu, window, true))
+        return TRK_OK;
+    set_bits(region->not_cpu, were_cpu, window, true);
+    set_bits(region->not_writable, were_cpu, window, true);
+    enum trk_status status = trk_pages_change(operation, window, were_cpu, WATCH_WRITE_ADD);
+    if (TRK_UNLIKELY(status != TRK_OK)) {
+        set_bits(region->not_cpu, were_cpu, window, false);
+        set_bits(region->not_writable, were_cpu, window, false);
+        return status;
+    }
+    region->hold_changed += count_pages(were_cpu, window);
+    return TRK_OK;
+}
+
+enum trk_status trk_states_to_gpu(const struct operation *operation, const struct window *window)
+{
+    struct region *region = region_slot(operation->tracker, window->index);
+    uint64_t mask[TRK_REGION_WORDS];
+    if (!pick(mask, region->gpu, window, true))
+        return TRK_OK;
+    set_bits(region->gpu, mask, window, true);
+    set_bits(region->not_readable, mask, window, true);
+    enum trk_status status = trk_pages_change(operation, window, mask, WATCH_READ_ADD);
+    if (TRK_UNLIKELY(status != TRK_OK)) {
+        set_bits(region->gpu, mask, window, false);
+        set_bits(region->not_readable, mask, window, false);
+        return status;
+    }
+    for (struct flight *flight = region->flights; flight != NULL; flight = flight->next)
+        set_bits(flight->taken, mask, window, true);
+    region->hold_changed += count_pages(mask, window);
+    return TRK_OK;
+}
+
+enum trk_status trk_states_leave_gpu(const struct operation *operation, const struct window *window,
+                                     bool to_cpu)
+{
+    struct region *region = region_slot(operation->tracker, window->index);
+    uint64_t mask[TRK_REGION_WORDS];
+    if (!pick(mask, region->gpu, window, false))
+        return TRK_OK;
+    set_bits(region->gpu, mask, window, false);
+    set_bits(region->not_readable, mask, window, false);
+    if (to_cpu) {
+        set_bits(region->not_cpu, mask, window, false);
+        set_bits(region->not_writable, mask, window, false);
+    }
+    enum trk_status status =
+        trk_pages_change(operation, window, mask, to_cpu ? WATCH_BOTH_DROP : WATCH_READ_DROP);
+    if (TRK_UNLIKELY(status != TRK_OK)) {
+        set_bits(region->gpu, mask, window, true);
+        set_bits(region->not_readable, mask, window, true);
+        if (to_cpu) {
+            set_bits(region->not_cpu, mask, window, true);
+            set_bits(region->not_writable, mask, window, true);
+        }
+        return status;
+    }
+    region->hold_changed += count_pages(mask, window);
+    return TRK_OK;
+}

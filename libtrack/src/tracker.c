@@ -1,0 +1,244 @@
+/*
+ * The tracker object: its life, queries, marks, and region locks taken by hand.
+ *
+ * Rules: tracker-spec 2, 3, 5.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+#include "track/pages.h"
+
+#define TRACKER_ID_MAX 15u
+
+struct trk_tracker_options trk_tracker_options_default(void)
+{
+    struct trk_tracker_options options = {.size = sizeof options};
+    if (trk_policy_preset("default", &options.policy) != TRK_OK)
+        abort(); /* the default preset is part of this build */
+    return options;
+}
+
+enum trk_status trk_tracker_create(struct trk_tracker **out,
+                                   const struct trk_tracker_options *options,
+                                   struct trk_error *error)
+{
+    if (options->size != sizeof *options)
+        return trk_error_set(error, TRK_E_ARGUMENT, "tracker options of another version");
+    if (options->backend == NULL)
+        return trk_error_set(error, TRK_E_ARGUMENT, "tracker without a protection backend");
+    if (options->id > TRACKER_ID_MAX)
+        return trk_error_set(error, TRK_E_ARGUMENT, "tracker id %u is above %u", options->id,
+                             TRACKER_ID_MAX);
+    if (trk_policy_check(&options->policy) != TRK_OK)
+        return trk_error_set(error, TRK_E_ARGUMENT, "policy holds a value that does not exist");
+
+    struct trk_tracker *tracker = calloc(1, sizeof *tracker);
+    if (tracker == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a tracker");
+    tracker->policy = options->policy;
+    tracker->backend = options->backend;
+    tracker->observer = options->observer;
+    tracker->failure = options->failure;
+    tracker->failure_context = options->failure_context;
+    tracker->id = options->id;
+    if (trk_regions_create(tracker) != TRK_OK) {
+        free(tracker);
+        return trk_error_set(error, TRK_E_MEMORY, "no address space for the region table");
+    }
+    if (tracker->failure == NULL)
+        trk_failure_default_prepare();
+    *out = tracker;
+    return TRK_OK;
+}
+
+void trk_tracker_destroy(struct trk_tracker *tracker)
+{
+    if (tracker == NULL)
+        return;
+    if (trk_pages_live_watches(tracker) != 0) {
+        struct operation operation = {.tracker = tracker, .self = env_self()};
+        trk_op_fail(&operation, TRK_E_WATCH, "tracker destroyed with live watches");
+    }
+    trk_regions_destroy(tracker);
+    free(tracker);
+}
+
+/* Whether any page of the range is in the set; one region at a time, up to the first hit. */
+static enum trk_status query(struct operation *operation, bool *out)
+{
+    bool cpu = operation->op == TRK_OP_IS_CPU;
+    *out = false;
+    enum trk_status status = trk_op_begin(operation, 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(operation, status, 0);
+    uint32_t end = operation->range.end_region;
+    bool found = false;
+    for (uint32_t index = operation->range.first_region; !found && index < end; index++) {
+        if (cpu)
+            trk_region_make_live(operation->tracker, index);
+        else
+            index = trk_region_next_live(operation->tracker, index, end);
+        if (index >= end)
+            break;
+        struct window window = trk_range_window(&operation->range, index);
+        struct region *region = trk_region_lock(operation, index);
+        found = cpu ? trk_window_any_not(&window, region->not_cpu)
+                    : trk_window_any(&window, region->gpu);
+        trk_region_unlock(operation, region);
+    }
+    *out = found;
+    return trk_op_end(operation, TRK_OK, found);
+}
+
+enum trk_status trk_tracker_is_cpu(struct trk_tracker *tracker, uint64_t guest_addr,
+                                   uint64_t size_bytes, bool *out)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_IS_CPU,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    return query(&operation, out);
+}
+
+enum trk_status trk_tracker_is_gpu(struct trk_tracker *tracker, uint64_t guest_addr,
+                                   uint64_t size_bytes, bool *out)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_IS_GPU,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    return query(&operation, out);
+}
+
+typedef enum trk_status states_fn(const struct operation *operation, const struct window *window);
+
+/* Marks hold all regions of the range over check and change. */
+struct mark {
+    bool create;
+    enum trk_status refusal;
+    const char *refusal_text;
+    states_fn *move;
+};
+
+static bool mark_refused(const struct operation *operation, const struct mark *mark)
+{
+    FOR_HELD_REGIONS(region, operation)
+    {
+        struct window window =
+            trk_range_window(&operation->range, region_index(operation->tracker, region));
+        bool refused = mark->move == trk_states_to_gpu
+                           ? trk_window_any_not(&window, region->not_cpu)
+                           : trk_window_any(&window, region->gpu);
+        if (refused)
+            return true;
+    }
+    return false;
+}
+
+static enum trk_status mark_run(struct operation *operation, const struct mark *mark)
+{
+    enum trk_status status = trk_op_begin(operation, 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(operation, status, 0);
+    trk_regions_lock(operation, mark->create);
+    if (mark_refused(operation, mark)) {
+        trk_regions_unlock(operation);
+        return trk_op_end(operation, trk_op_fail(operation, mark->refusal, mark->refusal_text), 0);
+    }
+    FOR_HELD_REGIONS(region, operation)
+    {
+        struct window window =
+            trk_range_window(&operation->range, region_index(operation->tracker, region));
+        status = mark->move(operation, &window);
+        if (status != TRK_OK)
+            break;
+    }
+    trk_regions_unlock(operation);
+    if (status != TRK_OK)
+        trk_op_fail(operation, status, trk_op_refusal_text(status));
+    return trk_op_end(operation, status, 0);
+}
+
+enum trk_status trk_tracker_mark_cpu(struct trk_tracker *tracker, uint64_t guest_addr,
+                                     uint64_t size_bytes)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_MARK_CPU,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    struct mark mark = {true, TRK_E_CONFLICT, "mark_cpu over a GPU-owned page", states_to_cpu};
+    return mark_run(&operation, &mark);
+}
+
+enum trk_status trk_tracker_mark_gpu(struct trk_tracker *tracker, uint64_t guest_addr,
+                                     uint64_t size_bytes)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_MARK_GPU,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    struct mark mark = {true, TRK_E_CONFLICT, "mark_gpu over a CPU-dirty page", states_to_gpu};
+    return mark_run(&operation, &mark);
+}
+
+enum trk_status trk_tracker_untrack(struct trk_tracker *tracker, uint64_t guest_addr,
+                                    uint64_t size_bytes)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_UNTRACK,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    struct mark mark = {false, TRK_E_UNTRACK, "untrack over a GPU-owned page", states_to_cpu};
+    return mark_run(&operation, &mark);
+}
+
+enum trk_status trk_tracker_unmark_gpu(struct trk_tracker *tracker, uint64_t guest_addr,
+                                       uint64_t size_bytes)
+{
+    struct operation operation = {.tracker = tracker,
+                                  .op = TRK_OP_UNMARK_GPU,
+                                  .guest_addr = guest_addr,
+                                  .size_bytes = size_bytes};
+    enum trk_status status = trk_op_begin(&operation, 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(&operation, status, 0);
+    uint32_t end = operation.range.end_region;
+    for (uint32_t index = trk_region_next_live(tracker, operation.range.first_region, end);
+         status == TRK_OK && index < end; index = trk_region_next_live(tracker, index + 1, end)) {
+        struct window window = trk_range_window(&operation.range, index);
+        struct region *region = trk_region_lock(&operation, index);
+        status = trk_states_leave_gpu(&operation, &window, false);
+        trk_region_unlock(&operation, region);
+    }
+    if (status != TRK_OK)
+        trk_op_fail(&operation, status, trk_op_refusal_text(status));
+    return trk_op_end(&operation, status, 0);
+}
+
+enum trk_status trk_tracker_lock(struct trk_tracker *tracker, uint64_t guest_addr)
+{
+    struct operation operation = {
+        .tracker = tracker, .op = TRK_OP_LOCK, .guest_addr = guest_addr, .size_bytes = 1};
+    enum trk_status status = trk_op_begin(&operation, 0, 0);
+    if (status != TRK_OK)
+        return trk_op_end(&operation, status, 0);
+    trk_region_make_live(tracker, operation.range.first_region);
+    trk_region_lock(&operation, operation.range.first_region);
+    return trk_op_end(&operation, TRK_OK, 0);
+}
+
+enum trk_status trk_tracker_unlock(struct trk_tracker *tracker, uint64_t guest_addr)
+{
+    struct operation operation = {
+        .tracker = tracker, .op = TRK_OP_UNLOCK, .guest_addr = guest_addr, .size_bytes = 1};
+    enum trk_status status = trk_op_begin_unlock(&operation);
+    if (status != TRK_OK)
+        return trk_op_end(&operation, status, 0);
+    struct region *region = region_slot(tracker, operation.range.first_region);
+    if (env_lock_owner(&region->lock) != operation.self->id)
+        return trk_op_end(
+            &operation,
+            trk_op_fail(&operation, TRK_E_LOCK, "region lock released by a thread without it"), 0);
+    trk_region_unlock(&operation, region);
+    return trk_op_end(&operation, TRK_OK, 0);
+}
