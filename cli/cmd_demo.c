@@ -1,0 +1,194 @@
+/* trk demo: the built-in guest that stands in for an emulator. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "demo/demo.h"
+#include "json_out.h"
+#include "options.h"
+#include "terminal.h"
+
+#define SCHEMA      "trk-demo/1"
+#define BUGS_SCHEMA "trk-demo-bugs/1"
+
+static const struct trk_option demo_options[] = {
+    {.name = "frames",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "60",
+     .least = 1,
+     .most = TRK_DEMO_FRAMES_MAX,
+     .about = "Frames to run. Default 60."},
+    {.name = "threads",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "4",
+     .least = 1,
+     .most = TRK_DEMO_THREADS_MAX,
+     .about = "Guest threads. Default 4."},
+    {.name = "megabytes",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "16",
+     .least = TRK_DEMO_MEGABYTES_MIN,
+     .most = TRK_DEMO_MEGABYTES_MAX,
+     .about = "Guest memory in MiB, an even number. Default 16."},
+    {.name = "seed",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "1",
+     .most = UINT64_MAX,
+     .about = "The same seed gives the same stores. Default 1."},
+    {.name = "device",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about = "Number of the Vulkan device. Default 0; exit code 4 if there is none."},
+    {.name = "check",
+     .about = "Check every byte of the GPU's copy in each frame, not a sample, and "
+              "end with 1 if one was wrong or an operation was refused."},
+    {.name = "bug",
+     .kind = TRK_OPTION_TEXT,
+     .value = "NAME",
+     .about = "Put a fault into the demo; see --list-bugs."},
+    {.name = "list-bugs",
+     .about = "Print the names of the bugs, with --json also the verdict that "
+              "each must get, and end."},
+    {.name = "json", .about = "One JSON object, schema " SCHEMA " or " BUGS_SCHEMA "."},
+    {.name = NULL},
+};
+
+static void list_bugs(bool json)
+{
+    cJSON *object = json ? trk_json_out_object(BUGS_SCHEMA) : NULL;
+    cJSON *list = json ? cJSON_AddArrayToObject(object, "bugs") : NULL;
+    for (const struct trk_demo_bug *bug = trk_demo_bugs; bug->name; bug++) {
+        if (!json) {
+            puts(bug->name);
+            continue;
+        }
+        cJSON *entry = cJSON_CreateObject();
+        trk_json_out_text(entry, "name", bug->name);
+        trk_json_out_text(entry, "about", bug->about);
+        trk_json_out_text(entry, "verdict", bug->verdict);
+        cJSON_AddItemToArray(list, entry);
+    }
+    if (json) {
+        trk_json_out_print(object);
+    }
+}
+
+static void say_unknown_bug(const char *name)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (const struct trk_demo_bug *bug = trk_demo_bugs; bug->name; bug++) {
+        int length =
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", bug->name);
+        if (length < 0 || (size_t)length >= sizeof names - used) {
+            break;
+        }
+        used += (size_t)length;
+    }
+    trk_terminal_say("demo", "no bug '%.60s'; there are: %s", name, names);
+}
+
+static void print_result(const struct trk_demo_options *demo, const struct trk_demo_result *result,
+                         bool json)
+{
+    const struct {
+        const char *key;
+        uint64_t number;
+    } counts[] = {
+        {"frames", result->frames},         {"faults", result->faults},
+        {"stores", result->stores},         {"loads", result->loads},
+        {"uploads", result->uploads},       {"downloads", result->downloads},
+        {"bytes", result->bytes},           {"checks", result->checks},
+        {"mismatches", result->mismatches}, {"failures", result->failures},
+    };
+    size_t count = sizeof counts / sizeof counts[0];
+    if (json) {
+        cJSON *object = trk_json_out_object(SCHEMA);
+        trk_json_out_text(object, "device", result->device_name);
+        trk_json_out_number(object, "seed", demo->seed);
+        trk_json_out_number(object, "threads", demo->threads);
+        for (size_t i = 0; i < count; i++) {
+            trk_json_out_number(object, counts[i].key, counts[i].number);
+        }
+        trk_json_out_print(object);
+        return;
+    }
+    fputs("device      ", stdout);
+    trk_terminal_text(stdout, result->device_name);
+    printf("\nseed        %" PRIu64 "\n", demo->seed);
+    for (size_t i = 0; i < count; i++) {
+        printf("%-11s %" PRIu64 "\n", counts[i].key, counts[i].number);
+    }
+}
+
+/* Read the options into the demo's own. An exit code. */
+static int read_options(const struct trk_options *options, struct trk_demo_options *demo)
+{
+    *demo = trk_demo_options_default();
+    demo->frames = (uint32_t)trk_options_number(options, "frames");
+    demo->threads = (uint32_t)trk_options_number(options, "threads");
+    demo->megabytes = (uint32_t)trk_options_number(options, "megabytes");
+    demo->device = (uint32_t)trk_options_number(options, "device");
+    demo->seed = trk_options_number(options, "seed");
+    demo->check = trk_options_flag(options, "check");
+    if (demo->megabytes % 2 != 0) {
+        trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
+        return TRK_EXIT_USAGE;
+    }
+    const char *name = trk_options_text(options, "bug");
+    const struct trk_demo_bug *bug = name ? trk_demo_bug_find(name) : NULL;
+    if (name && !bug) {
+        say_unknown_bug(name);
+        return TRK_EXIT_USAGE;
+    }
+    demo->bug = bug ? bug->id : TRK_DEMO_BUG_NONE;
+    return TRK_EXIT_OK;
+}
+
+static int run_demo(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_demo_result result = {0};
+    struct trk_demo_options demo;
+    bool json = trk_options_flag(options, "json");
+    if (trk_options_flag(options, "list-bugs")) {
+        list_bugs(json);
+        return TRK_EXIT_OK;
+    }
+    int code = read_options(options, &demo);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    enum trk_status status = trk_demo_run(&demo, &result, &error);
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_terminal_error("demo", NULL, &error);
+        /* The options are checked above: what is left to refuse is the machine's business. */
+        return code == TRK_EXIT_USAGE ? TRK_EXIT_ENVIRONMENT : code;
+    }
+    print_result(&demo, &result, json);
+    bool wrong = result.mismatches > 0 || result.failures > 0;
+    return wrong && demo.check ? TRK_EXIT_BROKEN : TRK_EXIT_OK;
+}
+
+const struct trk_command trk_cmd_demo = {
+    .name = "demo",
+    .about = "run the built-in guest that stands in for an emulator",
+    .operands = "",
+    .text =
+        "Guest threads store to and load from tracked memory and know nothing of it; a render "
+        "thread copies what has changed to a real Vulkan device, lets the device write some pages "
+        "and serves reads of them. Every byte read on either side is checked. Run under trk record "
+        "it makes a trace, with a bug in it on demand.\n\n"
+        "The exit code is 0 however the checks end, unless --check is given.",
+    .examples = "trk demo --frames 300 --threads 4 --check\n"
+                "trk record -o bad.trk -- trk demo --bug copy-before-arm",
+    .options = demo_options,
+    .run = run_demo,
+};

@@ -1,0 +1,159 @@
+/* trk dump: the events of a trace, as text or JSON lines. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "command.h"
+#include "event_text.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "range.h"
+#include "terminal.h"
+
+#define SCHEMA "trk-event/1"
+
+static const struct trk_option dump_options[] = {
+    {.name = "json", .about = "One JSON object a line and event, schema " SCHEMA "."},
+    {.name = NULL},
+};
+
+struct dump {
+    struct trk_input input;
+    struct trk_range range;
+    struct trk_clock clock;
+    bool json;
+    uint64_t first_tsc;
+};
+
+/* A thread's name; one that gave none is called by its stream's number. */
+static void name_of(const struct dump *dump, uint32_t stream, char *out, size_t size)
+{
+    const struct trk_trace_stream *known = stream < trk_trace_stream_count(dump->input.trace)
+                                               ? trk_trace_stream(dump->input.trace, stream)
+                                               : NULL;
+    if (known && known->name[0]) {
+        trk_json_out_utf8(known->name, out, size);
+    } else {
+        snprintf(out, size, "stream-%" PRIu32, stream);
+    }
+}
+
+static void print_text(const struct dump *dump, const struct trk_trace_event *event)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(&event->event, fields);
+    char name[100];
+    char time[40];
+    name_of(dump, event->stream, name, sizeof name);
+    trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, time, sizeof time);
+    printf("%8" PRIu64 " %14s  ", event->number, time);
+    trk_terminal_text(stdout, name);
+    printf("%*s %-18s", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "",
+           trk_event_type_name(event->event.type));
+    trk_event_text_print(stdout, fields, count);
+    putchar('\n');
+}
+
+/* A name between quotation marks; it is UTF-8 already. */
+static void print_quoted(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\') {
+            printf("\\%c", *at);
+        } else if (*at < 0x20) {
+            printf("\\u%04x", *at);
+        } else {
+            putchar(*at);
+        }
+    }
+    putchar('"');
+}
+
+static void print_json(const struct dump *dump, const struct trk_trace_event *event)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(&event->event, fields);
+    char name[100];
+    char time[40];
+    name_of(dump, event->stream, name, sizeof name);
+    trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, time, sizeof time);
+    printf("{\"schema\":\"" SCHEMA "\",\"event\":%" PRIu64 ",\"%s\":%s,\"stream\":%" PRIu32
+           ",\"thread\":",
+           event->number, dump->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", time,
+           event->stream);
+    print_quoted(name);
+    printf(",\"type\":\"%s\"", trk_event_type_name(event->event.type));
+    trk_event_text_print_json(stdout, fields, count);
+    puts("}");
+}
+
+/* Print until the range or the trace ends, or nobody reads any more. */
+static enum trk_status print_events(struct dump *dump, struct trk_error *error)
+{
+    struct trk_trace_event event;
+    bool first = true;
+    for (;;) {
+        enum trk_status status = trk_trace_next(dump->input.trace, &event, error);
+        if (status != TRK_OK) {
+            return status == TRK_E_END ? TRK_OK : status;
+        }
+        if (first) {
+            dump->first_tsc = event.tsc;
+            first = false;
+        }
+        if (trk_range_has(&dump->range, &event)) {
+            (dump->json ? print_json : print_text)(dump, &event);
+        }
+        if (!trk_terminal_alive() || trk_range_ends_at(&dump->range, &event)) {
+            return TRK_OK;
+        }
+    }
+}
+
+static int run_dump(const struct trk_options *options)
+{
+    struct dump dump = {.range = trk_range_all(), .json = trk_options_flag(options, "json")};
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (options->operand_count > 1) {
+        enum trk_status status = trk_range_parse(options->operands[1], &dump.range, &error);
+        if (status != TRK_OK) {
+            return trk_terminal_error("dump", NULL, &error);
+        }
+    }
+    int code = trk_input_open(&dump.input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
+    enum trk_status status = print_events(&dump, &error);
+    fflush(stdout);
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_terminal_error("dump", dump.input.path, &error);
+    } else {
+        code = trk_input_report(&dump.input, options);
+    }
+    trk_input_close(&dump.input);
+    return code;
+}
+
+const struct trk_command trk_cmd_dump = {
+    .name = "dump",
+    .about = "print the events of a trace",
+    .operands = "[F [RANGE]]",
+    .text =
+        "Prints one line an event, in the order in which the simulator runs them: its number, the "
+        "time in microseconds since the first event, the thread, the type and the type's fields. "
+        "What is left of a damaged or unfinished trace is printed as far as it goes.\n\n"
+        "RANGE picks events: 10, 10-20, 10- or 10-20/2 by number; frame:5-9 by the frame they "
+        "happen in; region:0x200000000 by the 4 MiB of guest memory they are about. Numbers start "
+        "at 0 and ranges include both ends.",
+    .examples = "trk dump trace.trk 100-120\ntrk dump --json trace.trk frame:7 | grep witness",
+    .options = dump_options,
+    .operands_most = 2,
+    .run = run_dump,
+};

@@ -1,0 +1,97 @@
+/* trk help, trk completion, trk version: what the program says of itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "json_out.h"
+#include "manual.h"
+#include "options.h"
+#include "terminal.h"
+
+static const struct trk_option help_options[] = {
+    {.name = "man", .about = "Print the man page in roff, of trk itself when no COMMAND is named."},
+    {.name = NULL},
+};
+
+static int run_help(const struct trk_options *options)
+{
+    const struct trk_command *command = NULL;
+    if (options->operand_count > 0) {
+        const char *name = options->operands[0];
+        command = trk_command_find(name);
+        if (!command) {
+            const char *near = trk_command_nearest_name(name);
+            trk_terminal_say("help",
+                             near ? "no command '%.60s'; did you mean %s?" : "no command '%.60s'",
+                             name, near);
+            return TRK_EXIT_USAGE;
+        }
+    }
+    if (trk_options_flag(options, "man")) {
+        trk_manual_page(stdout, command);
+    } else if (command) {
+        trk_manual_help(stdout, command);
+    } else {
+        trk_manual_overview(stdout);
+    }
+    return TRK_EXIT_OK;
+}
+
+const struct trk_command trk_cmd_help = {
+    .name = "help",
+    .about = "explain a command",
+    .operands = "[COMMAND]",
+    .text = "Prints the same text as COMMAND --help; without COMMAND, the list of commands.",
+    .examples = "trk help sim\ntrk help --man sim | man -l -",
+    .options = help_options,
+    .operands_most = 1,
+    .run = run_help,
+};
+
+static int run_completion(const struct trk_options *options)
+{
+    if (strcmp(options->operands[0], "bash") != 0) {
+        trk_terminal_say("completion", "no completions for '%.60s'; there are: bash",
+                         options->operands[0]);
+        return TRK_EXIT_USAGE;
+    }
+    trk_manual_completion(stdout);
+    return TRK_EXIT_OK;
+}
+
+const struct trk_command trk_cmd_completion = {
+    .name = "completion",
+    .about = "print completions for a shell",
+    .operands = "SHELL",
+    .text = "Prints completions of trk's commands and options for SHELL: bash.",
+    .examples = "source <(trk completion bash)",
+    .operands_least = 1,
+    .operands_most = 1,
+    .run = run_completion,
+};
+
+static const struct trk_option version_options[] = {
+    {.name = "json", .about = "One JSON object, schema trk-version/1."},
+    {.name = NULL},
+};
+
+static int run_version(const struct trk_options *options)
+{
+    if (trk_options_flag(options, "json")) {
+        cJSON *object = trk_json_out_object("trk-version/1");
+        trk_json_out_text(object, "version", TRK_VERSION);
+        trk_json_out_print(object);
+    } else {
+        puts("trk " TRK_VERSION);
+    }
+    return TRK_EXIT_OK;
+}
+
+const struct trk_command trk_cmd_version = {
+    .name = "version",
+    .about = "print the version",
+    .operands = "",
+    .text = "Prints the version of trk.",
+    .options = version_options,
+    .run = run_version,
+};

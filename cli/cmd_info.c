@@ -1,0 +1,213 @@
+/* trk info: what a trace is and what is in it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "command.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "regions.h"
+#include "terminal.h"
+
+#define SCHEMA "trk-info/1"
+/* Longer values of the header are cut in the text; --json has them whole. */
+#define HEADER_SHOWN 100
+
+static const struct trk_option info_options[] = {
+    {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    {.name = "quick",
+     .about = "Read chunk headers only: faults and regions, which need every event, are left out."},
+    {.name = NULL},
+};
+
+struct info {
+    struct trk_input input;
+    struct trk_trace_state state;
+    uint64_t events;
+    uint64_t faults;  /* TRK_NOT_KNOWN with --quick */
+    uint64_t regions; /* likewise */
+};
+
+static enum trk_status count_events(struct info *info, struct trk_error *error)
+{
+    struct trk_regions *regions = trk_regions_create();
+    struct trk_trace_event event;
+    enum trk_status status = regions ? TRK_OK : trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    info->events = 0;
+    info->faults = 0;
+    while (status == TRK_OK) {
+        status = trk_trace_next(info->input.trace, &event, error);
+        if (status == TRK_OK) {
+            info->events++;
+            info->faults += event.event.type == TRK_EVENT_FAULT;
+            trk_regions_note(regions, &event.event);
+        }
+    }
+    info->regions = regions ? trk_regions_count(regions) : 0;
+    trk_regions_destroy(regions);
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
+static const char *role_name(uint32_t role)
+{
+    static const char *const names[] = {"host", "guest", "gpu"};
+    return role < sizeof names / sizeof names[0] ? names[role] : "?";
+}
+
+/* How the recorded program ended, in words. */
+static void describe_child(int32_t status, char *out, size_t size)
+{
+    if (status == -1) {
+        snprintf(out, size, "not known");
+    } else if (WIFSIGNALED(status)) {
+        snprintf(out, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(out, size, "exit code %d", WEXITSTATUS(status));
+    }
+}
+
+static void print_header(const struct trk_trace *trace)
+{
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
+    const cJSON *member;
+    puts("header");
+    cJSON_ArrayForEach(member, header)
+    {
+        char *text = cJSON_IsString(member) ? NULL : cJSON_PrintUnformatted(member);
+        const char *value = text ? text : member->valuestring;
+        char line[HEADER_SHOWN + 1];
+        snprintf(line, sizeof line, "%s", value ? value : "");
+        fputs("  ", stdout);
+        trk_terminal_text(stdout, member->string ? member->string : "?");
+        fputs(": ", stdout);
+        trk_terminal_text(stdout, line);
+        puts(value && strlen(value) > HEADER_SHOWN ? " ..." : "");
+        cJSON_free(text);
+    }
+    cJSON_Delete(header);
+}
+
+static void print_count(const char *label, uint64_t number)
+{
+    if (number == TRK_NOT_KNOWN) {
+        printf("%-10s not counted\n", label);
+    } else {
+        printf("%-10s %" PRIu64 "\n", label, number);
+    }
+}
+
+static void print_text(const struct info *info)
+{
+    const struct trk_trace *trace = info->input.trace;
+    char child[80];
+    describe_child(info->state.child_status, child, sizeof child);
+    fputs("trace      ", stdout);
+    trk_terminal_text(stdout, info->input.path);
+    printf("\n%-10s %" PRIu64, "bytes", info->input.bytes);
+    if (info->events > 0) {
+        printf(" (%.2f an event)", (double)info->input.bytes / (double)info->events);
+    }
+    putchar('\n');
+    print_count("events", info->events);
+    print_count("faults", info->faults);
+    print_count("regions", info->regions);
+    print_count("dropped", info->state.dropped);
+    printf("%-10s ", "complete");
+    trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
+                      info->state.complete ? "yes" : "no");
+    printf("\n%-10s %s\n%-10s %s\n", "ended", info->state.ended ? "yes" : "no", "program", child);
+    if (info->state.damaged_chunks > 0) {
+        printf("%-10s %" PRIu64 " chunks, the first at byte %" PRIu64 "\n", "damaged",
+               info->state.damaged_chunks, info->state.first_damage_offset);
+    }
+    printf("%-10s %zu\n", "threads", trk_trace_stream_count(trace));
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+        const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
+        printf("  %2zu  %-5s %10" PRIu64 " events  %" PRIu64 " dropped  tid %" PRIu32 "  ", i,
+               role_name(stream->role), stream->events, stream->dropped, stream->thread_id);
+        trk_terminal_text(stdout, stream->name);
+        putchar('\n');
+    }
+    print_header(trace);
+}
+
+static void print_json(const struct info *info)
+{
+    const struct trk_trace *trace = info->input.trace;
+    cJSON *object = trk_json_out_object(SCHEMA);
+    trk_json_out_text(object, "path", info->input.path);
+    trk_json_out_number(object, "bytes", info->input.bytes);
+    trk_json_out_number(object, "events", info->events);
+    trk_json_out_number(object, "faults", info->faults);
+    trk_json_out_number(object, "threads", trk_trace_stream_count(trace));
+    trk_json_out_number(object, "regions", info->regions);
+    cJSON_AddBoolToObject(object, "complete", info->state.complete);
+    cJSON_AddBoolToObject(object, "ended", info->state.ended);
+    trk_json_out_number(object, "dropped", info->state.dropped);
+    trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
+    trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
+    trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
+    if (info->state.child_status == -1) {
+        cJSON_AddNullToObject(object, "child_status");
+    } else {
+        cJSON_AddNumberToObject(object, "child_status", info->state.child_status);
+    }
+    cJSON *list = cJSON_AddArrayToObject(object, "thread_list");
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+        const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
+        cJSON *entry = cJSON_CreateObject();
+        trk_json_out_number(entry, "stream", i);
+        trk_json_out_text(entry, "name", stream->name);
+        trk_json_out_text(entry, "role", role_name(stream->role));
+        trk_json_out_number(entry, "thread_id", stream->thread_id);
+        trk_json_out_number(entry, "events", stream->events);
+        trk_json_out_number(entry, "dropped", stream->dropped);
+        cJSON_AddItemToArray(list, entry);
+    }
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
+    cJSON_AddItemToObject(object, "header", header ? header : cJSON_CreateNull());
+    trk_json_out_print(object);
+}
+
+static int run_info(const struct trk_options *options)
+{
+    struct info info = {.faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN};
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    int code = trk_input_open(&info.input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    for (size_t i = 0; i < trk_trace_stream_count(info.input.trace); i++) {
+        info.events += trk_trace_stream(info.input.trace, i)->events;
+    }
+    enum trk_status status =
+        trk_options_flag(options, "quick") ? TRK_OK : count_events(&info, &error);
+    info.state = trk_trace_state(info.input.trace);
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_terminal_error("info", info.input.path, &error);
+    } else {
+        (trk_options_flag(options, "json") ? print_json : print_text)(&info);
+        fflush(stdout);
+        code = trk_input_report(&info.input, options);
+    }
+    trk_input_close(&info.input);
+    return code;
+}
+
+const struct trk_command trk_cmd_info = {
+    .name = "info",
+    .about = "say what a trace is and what is in it",
+    .operands = "[F]",
+    .text =
+        "Prints the size of a trace, what it counts, its threads, whether it is whole, and what "
+        "its header says of the machine and the recording. Faults and regions are counted by "
+        "decoding every event; --quick leaves them out. No event is run: see trk sim.",
+    .examples = "trk info trace.trk\ntrk info --json trace.trk",
+    .options = info_options,
+    .operands_most = 1,
+    .run = run_info,
+};

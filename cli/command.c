@@ -1,0 +1,34 @@
+#include "command.h"
+
+#include <string.h>
+
+#include "nearest.h"
+
+static const struct trk_command *const commands[] = {
+    &trk_cmd_record, &trk_cmd_sim,        &trk_cmd_info,    &trk_cmd_dump, &trk_cmd_demo,
+    &trk_cmd_help,   &trk_cmd_completion, &trk_cmd_version, NULL,
+};
+
+const struct trk_command *const *trk_command_list(void)
+{
+    return commands;
+}
+
+const struct trk_command *trk_command_find(const char *name)
+{
+    for (const struct trk_command *const *at = commands; *at; at++) {
+        if (strcmp((*at)->name, name) == 0) {
+            return *at;
+        }
+    }
+    return NULL;
+}
+
+const char *trk_command_nearest_name(const char *word)
+{
+    const char *best = NULL;
+    for (const struct trk_command *const *at = commands; *at; at++) {
+        trk_nearest_consider(word, (*at)->name, &best);
+    }
+    return best;
+}

@@ -1,0 +1,79 @@
+/*
+ * A command of the program, described once.
+ *
+ * From this description come the parser (options.h), --help, the man page and the completions
+ * (manual.h). Each cmd_NAME.c defines one, trk_cmd_NAME; command.c lists them.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "track/status.h"
+
+/* Exit codes of every command. */
+enum trk_exit {
+    TRK_EXIT_OK = 0,
+    TRK_EXIT_BROKEN = 1,      /* a rule is broken or a difference was found */
+    TRK_EXIT_USAGE = 2,       /* the command line cannot be meant */
+    TRK_EXIT_DAMAGED = 3,     /* damaged or incomplete input */
+    TRK_EXIT_ENVIRONMENT = 4, /* the machine lacks something, or forbids it */
+    TRK_EXIT_INTERNAL = 70,   /* a fault of ours */
+};
+
+enum trk_option_kind {
+    TRK_OPTION_FLAG = 0,
+    TRK_OPTION_TEXT,
+    TRK_OPTION_NUMBER,
+    TRK_OPTION_SIZE,   /* bytes, with K, M or G */
+    TRK_OPTION_CHOICE, /* one word of `choices` */
+};
+
+struct trk_option {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* short form; 0: none */
+    enum trk_option_kind kind;
+    const char *value;    /* what help calls the value; NULL for a flag */
+    const char *about;    /* one sentence */
+    const char *choices;  /* "auto|always|never" */
+    const char *fallback; /* the value when none is given; NULL: there is none */
+    uint64_t least;       /* bounds of a number or size, both included */
+    uint64_t most;
+};
+
+struct trk_options;
+
+struct trk_command {
+    const char *name;
+    const char *about;    /* half a sentence, for lists */
+    const char *operands; /* "[F [RANGE]]"; "" when there are none */
+    const char *text;     /* what it does, with paragraphs set apart by an empty line */
+    const char *examples; /* a line each */
+    const struct trk_option *options;
+    unsigned operands_least;
+    unsigned operands_most;
+    bool runs_command; /* the operands are a command line: the first ends the options */
+    int (*run)(const struct trk_options *options);
+};
+
+/* All commands in the order of `trk --help`, ended by NULL. */
+const struct trk_command *const *trk_command_list(void);
+
+/* The command of that name, or NULL. */
+const struct trk_command *trk_command_find(const char *name);
+
+/* The command's name that was probably meant, or NULL. */
+const char *trk_command_nearest_name(const char *word);
+
+extern const struct trk_command trk_cmd_record;
+extern const struct trk_command trk_cmd_sim;
+extern const struct trk_command trk_cmd_info;
+extern const struct trk_command trk_cmd_dump;
+extern const struct trk_command trk_cmd_demo;
+extern const struct trk_command trk_cmd_help;
+extern const struct trk_command trk_cmd_completion;
+extern const struct trk_command trk_cmd_version;
+
+#endif

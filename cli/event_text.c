@@ -1,0 +1,348 @@
+#include "event_text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "track/address.h"
+#include "track/policy.h"
+#include "track/status.h"
+
+/* A list of fields that grows. */
+struct fields {
+    struct trk_event_field *at;
+    size_t count;
+};
+
+static void add(struct fields *fields, enum trk_event_field_kind kind, const char *key,
+                uint64_t number, const char *word)
+{
+    assert(fields->count < TRK_EVENT_FIELDS_MOST);
+    fields->at[fields->count++] =
+        (struct trk_event_field){.key = key, .kind = kind, .number = number, .word = word};
+}
+
+static void add_number(struct fields *fields, const char *key, uint64_t number)
+{
+    add(fields, TRK_FIELD_NUMBER, key, number, NULL);
+}
+
+static void add_address(struct fields *fields, const char *key, uint64_t guest_addr)
+{
+    add(fields, TRK_FIELD_ADDRESS, key, guest_addr, NULL);
+}
+
+static void add_word(struct fields *fields, const char *key, const char *word)
+{
+    add(fields, TRK_FIELD_WORD, key, 0, word);
+}
+
+static void add_flag(struct fields *fields, const char *key, bool set)
+{
+    if (set) {
+        add(fields, TRK_FIELD_FLAG, key, 1, NULL);
+    }
+}
+
+#define WORD_OF(words, value) word_of(words, sizeof(words) / sizeof(words)[0], value)
+
+static const char *word_of(const char *const *words, size_t count, uint64_t value)
+{
+    return value < count && words[value] ? words[value] : "?";
+}
+
+static const char *const access_words[] = {"read", "write", "execute"};
+static const char *const look_words[] = {"closed", "permitted", "forbidden", "unknown"};
+static const char *const callback_words[] = {NULL, "completion", "flush", "read-back"};
+static const char *const fault_words[] = {"unhandled", "served", "retry"};
+static const char *const copy_words[] = {"up", "down"};
+static const char *const agent_words[] = {"cpu", "gpu"};
+static const char *const request_words[] = {"done", "ignored", "failed"};
+static const char *const rights_words[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
+static const char *const class_words[] = {NULL, "region", "generations", "pages", "address-space"};
+static const char *const backend_words[] = {"simulated", "mprotect"};
+
+static void add_rights(struct fields *fields, uint64_t rights)
+{
+    add_word(fields, "rights", WORD_OF(rights_words, rights));
+}
+
+static void add_range(struct fields *fields, uint64_t guest_addr, uint64_t size_bytes)
+{
+    add_address(fields, "guest_addr", guest_addr);
+    add_number(fields, "size", size_bytes);
+}
+
+static void add_domain(struct fields *fields, const struct trk_event *event)
+{
+    add_word(fields, "domain", WORD_OF(class_words, trk_domain_class(event->domain)));
+    add_number(fields, "tracker", trk_domain_tracker(event->domain));
+    add_address(fields, "region", trk_region_address(trk_domain_region(event->domain)));
+    add_number(fields, "hold", event->seq);
+}
+
+static uint64_t page_address(const struct trk_event *event)
+{
+    return trk_region_address(trk_domain_region(event->domain)) + event->page * TRK_HOST_PAGE_BYTES;
+}
+
+static void add_pages(struct fields *fields, const struct trk_event *event)
+{
+    add_address(fields, "guest_addr", page_address(event));
+    add_number(fields, "pages", event->pages);
+}
+
+static void op_begin_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_word(fields, "op", trk_op_name(event->context));
+    add_range(fields, event->argument, trk_event_size(event));
+    add_number(fields, "tracker", event->page);
+    if (event->context == TRK_OP_GUEST_PROTECT) {
+        add_rights(fields, event->pages);
+    }
+    add_flag(fields, "written", event->flags & TRK_OP_FLAG_WRITTEN);
+    add_flag(fields, "clear", event->flags & TRK_OP_FLAG_CLEAR);
+    add_flag(fields, "read", event->flags & TRK_OP_FLAG_READ);
+    add_flag(fields, "flush", event->flags & TRK_OP_FLAG_FLUSH);
+    add_flag(fields, "read_back", event->flags & TRK_OP_FLAG_READ_BACK);
+}
+
+static void op_end_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_word(fields, "op", trk_op_name(event->context));
+    add_word(fields, "status", trk_status_name((enum trk_status)event->flags));
+    if (event->context == TRK_OP_FAULT) {
+        add_word(fields, "outcome", WORD_OF(fault_words, event->argument));
+    } else {
+        add_number(fields, "result", event->argument);
+    }
+}
+
+static void fault_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_word(fields, "access", WORD_OF(access_words, event->flags));
+    add_address(fields, "guest_addr", event->argument);
+    add_word(fields, "look", WORD_OF(look_words, event->context));
+    if (event->context != TRK_LOOK_UNKNOWN) {
+        add_domain(fields, event);
+    }
+}
+
+static void tracker_fields(struct fields *fields, const struct trk_event *event)
+{
+    struct trk_policy policy;
+    add_number(fields, "tracker", event->page);
+    add_word(fields, "backend", WORD_OF(backend_words, event->context));
+    if (trk_policy_unpack(event->argument, &policy) != TRK_OK) {
+        add_address(fields, "policy", event->argument);
+        return;
+    }
+    add_word(fields, "invalidate", trk_invalidate_policy_name(policy.invalidate));
+    add_word(fields, "download", trk_download_policy_name(policy.download));
+    add_word(fields, "arena", trk_arena_name(policy.arena));
+    add_number(fields, "fault_width", policy.fault_width_bytes);
+    add_number(fields, "page_size", policy.page_size_bytes);
+}
+
+static void protect_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_domain(fields, event);
+    add_pages(fields, event);
+    add_rights(fields, event->flags & 7u);
+    add_flag(fields, "failed", event->flags & TRK_EVENT_FAILED);
+    add_flag(fields, "hold_end", event->flags & TRK_EVENT_HOLD_END);
+}
+
+static void raw_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_number(fields, "id", event->type);
+    add_address(fields, "argument", event->argument);
+    add_number(fields, "seq", event->seq);
+    add_address(fields, "raw_domain", event->domain);
+    add_number(fields, "page", event->page);
+    add_number(fields, "pages", event->pages);
+    add_number(fields, "flags", event->flags);
+    add_number(fields, "context", event->context);
+}
+
+static void core_fields(struct fields *fields, const struct trk_event *event)
+{
+    switch (event->type) {
+    case TRK_EVENT_OP_BEGIN:
+        op_begin_fields(fields, event);
+        break;
+    case TRK_EVENT_LOCK:
+        add_domain(fields, event);
+        break;
+    case TRK_EVENT_UNLOCK:
+    case TRK_EVENT_WATCH:
+        add_domain(fields, event);
+        add_number(fields, "changed", event->pages);
+        break;
+    case TRK_EVENT_RANGE:
+        add_domain(fields, event);
+        add_pages(fields, event);
+        break;
+    case TRK_EVENT_PROTECT:
+        protect_fields(fields, event);
+        break;
+    case TRK_EVENT_CALLBACK:
+        add_word(fields, "callback", WORD_OF(callback_words, event->context));
+        break;
+    case TRK_EVENT_OP_END:
+        op_end_fields(fields, event);
+        break;
+    case TRK_EVENT_FAULT:
+        fault_fields(fields, event);
+        break;
+    case TRK_EVENT_FAIL:
+        add_word(fields, "class", trk_status_name((enum trk_status)event->context));
+        add_word(fields, "op", trk_op_name(event->flags));
+        add_range(fields, event->argument, trk_event_size(event));
+        break;
+    case TRK_EVENT_MASK:
+        add_number(fields, "word", event->page);
+        add_address(fields, "bits", event->argument);
+        break;
+    default:
+        raw_fields(fields, event);
+    }
+}
+
+static void map_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_range(fields, event->argument, trk_event_size(event));
+    add_number(fields, "frame", trk_event_number32(event));
+    add_rights(fields, event->context);
+    add_flag(fields, "alias", event->flags & TRK_MAP_ALIAS);
+    add_flag(fields, "untracked", event->flags & TRK_MAP_UNTRACKED);
+}
+
+static void annotation_fields(struct fields *fields, const struct trk_event *event)
+{
+    switch (event->type) {
+    case TRK_EVENT_TRACKER:
+        tracker_fields(fields, event);
+        break;
+    case TRK_EVENT_COPY_BEGIN:
+    case TRK_EVENT_COPY_END:
+        add_word(fields, "direction", WORD_OF(copy_words, event->context));
+        add_range(fields, event->argument, trk_event_size(event));
+        add_number(fields, "resource", event->page);
+        break;
+    case TRK_EVENT_GPU_WRITE:
+    case TRK_EVENT_GPU_READ:
+        add_range(fields, event->argument, event->seq);
+        add_number(fields, "stamp", event->domain);
+        add_number(fields, "tick", trk_event_number32(event));
+        break;
+    case TRK_EVENT_GUEST_PROTECT:
+        add_range(fields, event->argument, trk_event_size(event));
+        add_rights(fields, event->context);
+        break;
+    case TRK_EVENT_MAP:
+    case TRK_EVENT_UNMAP:
+        map_fields(fields, event);
+        break;
+    case TRK_EVENT_INVALIDATE_REQUEST:
+        add_range(fields, event->argument, trk_event_size(event));
+        add_word(fields, "outcome", WORD_OF(request_words, event->context));
+        break;
+    case TRK_EVENT_WITNESS_STORE:
+    case TRK_EVENT_WITNESS_CHECK:
+        add_word(fields, "agent", WORD_OF(agent_words, event->flags));
+        add_range(fields, event->argument, event->seq);
+        add_number(fields, "stamp", event->domain);
+        break;
+    case TRK_EVENT_SIGNAL:
+    case TRK_EVENT_AWAIT:
+        add_number(fields, "timeline", event->domain);
+        add_number(fields, "value", event->argument);
+        break;
+    case TRK_EVENT_GPU_COMPLETE:
+        add_number(fields, "tick", event->argument);
+        break;
+    case TRK_EVENT_FRAME:
+    case TRK_EVENT_DROP:
+    case TRK_EVENT_MARK:
+        add_number(fields, "number", event->argument);
+        break;
+    default:
+        raw_fields(fields, event);
+    }
+}
+
+size_t trk_event_text_fields(const struct trk_event *event,
+                             struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+{
+    struct fields fields = {.at = out};
+    if (event->type < TRK_EVENT_FIRST_ANNOTATION) {
+        core_fields(&fields, event);
+    } else {
+        annotation_fields(&fields, event);
+    }
+    return fields.count;
+}
+
+void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count)
+{
+    for (const struct trk_event_field *at = fields; at < fields + count; at++) {
+        switch (at->kind) {
+        case TRK_FIELD_NUMBER:
+            fprintf(out, " %s=%" PRIu64, at->key, at->number);
+            break;
+        case TRK_FIELD_ADDRESS:
+            fprintf(out, " %s=0x%" PRIx64, at->key, at->number);
+            break;
+        case TRK_FIELD_WORD:
+            fprintf(out, " %s=%s", at->key, at->word);
+            break;
+        case TRK_FIELD_FLAG:
+            fprintf(out, " %s", at->key);
+            break;
+        }
+    }
+}
+
+void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count)
+{
+    for (const struct trk_event_field *at = fields; at < fields + count; at++) {
+        switch (at->kind) {
+        case TRK_FIELD_NUMBER: /* above 2^53 a string, as everywhere in our JSON */
+            fprintf(out,
+                    at->number > UINT64_C(1) << 53 ? ",\"%s\":\"%" PRIu64 "\"" : ",\"%s\":%" PRIu64,
+                    at->key, at->number);
+            break;
+        case TRK_FIELD_ADDRESS:
+            fprintf(out, ",\"%s\":\"0x%" PRIx64 "\"", at->key, at->number);
+            break;
+        case TRK_FIELD_WORD:
+            fprintf(out, ",\"%s\":\"%s\"", at->key, at->word);
+            break;
+        case TRK_FIELD_FLAG:
+            fprintf(out, ",\"%s\":true", at->key);
+            break;
+        }
+    }
+}
+
+bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(event, fields);
+    uint64_t begin = TRK_NOT_KNOWN;
+    uint64_t size = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].kind == TRK_FIELD_ADDRESS && strcmp(fields[i].key, "guest_addr") == 0) {
+            begin = fields[i].number;
+        } else if (strcmp(fields[i].key, "region") == 0 && begin == TRK_NOT_KNOWN) {
+            begin = fields[i].number;
+            size = TRK_REGION_BYTES;
+        } else if (strcmp(fields[i].key, "size") == 0) {
+            size = fields[i].number;
+        } else if (strcmp(fields[i].key, "pages") == 0) {
+            size = fields[i].number * TRK_HOST_PAGE_BYTES;
+        }
+    }
+    return begin != TRK_NOT_KNOWN && (begin - first < size_bytes || first - begin < size);
+}

@@ -1,0 +1,187 @@
+#define _GNU_SOURCE /* mkostemp */
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json_out.h"
+#include "terminal.h"
+#include "trace_dir.h"
+
+static enum trk_status system_error(struct trk_error *error, const char *what)
+{
+    int reason = errno;
+    (void)trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(reason));
+    error->os_errno = reason;
+    return TRK_E_SYSTEM;
+}
+
+static enum trk_status write_all(int fd, const char *bytes, size_t size, struct trk_error *error)
+{
+    while (size > 0) {
+        ssize_t done = write(fd, bytes, size);
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done < 0) {
+            return system_error(error, "temporary file");
+        }
+        bytes += done;
+        size -= (size_t)done;
+    }
+    return TRK_OK;
+}
+
+/* Copy what fd still gives into a nameless file. */
+static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *error)
+{
+    static char buffer[1 << 16];
+    const char *directory = getenv("TMPDIR");
+    char name[PATH_MAX];
+    int length = snprintf(name, sizeof name, "%s/trk-input-XXXXXX",
+                          directory && *directory ? directory : "/tmp");
+    if (length < 0 || (size_t)length >= sizeof name) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "TMPDIR is too long");
+    }
+    input->fd = mkostemp(name, O_CLOEXEC);
+    if (input->fd < 0) {
+        return system_error(error, "temporary file");
+    }
+    unlink(name);
+    for (;;) {
+        ssize_t got = read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return system_error(error, "cannot read");
+        }
+        if (got == 0) {
+            return TRK_OK;
+        }
+        input->bytes += (uint64_t)got;
+        if (input->bytes > TRK_INPUT_PIPE_BYTES) {
+            return trk_error_set(error, TRK_E_ARGUMENT, "more than %" PRIu64 " bytes from a pipe",
+                                 TRK_INPUT_PIPE_BYTES);
+        }
+        enum trk_status status = write_all(input->fd, buffer, (size_t)got, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
+}
+
+/* Open what fd refers to, which is the caller's. */
+static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_error *error)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0) {
+        return system_error(error, "cannot read");
+    }
+    if (S_ISDIR(stat.st_mode)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "is a directory, not a trace");
+    }
+    if (S_ISREG(stat.st_mode) && lseek(fd, 0, SEEK_CUR) == 0) {
+        input->bytes = (uint64_t)stat.st_size;
+    } else {
+        enum trk_status status = spool(input, fd, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+        fd = input->fd;
+    }
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    bool named = input->fd < 0 && fd != STDIN_FILENO;
+    return trk_trace_open(&input->trace, named ? input->path : path, error);
+}
+
+static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,
+                                    struct trk_error *error)
+{
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    if (!operand) {
+        enum trk_status status = trk_trace_dir_latest(input->path, sizeof input->path, error);
+        if (status != TRK_OK) {
+            input->path[0] = 0;
+            return status;
+        }
+    } else if (strlen(operand) >= sizeof input->path) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+    } else {
+        strcpy(input->path, operand);
+    }
+    bool standard = strcmp(input->path, "-") == 0;
+    int fd = standard ? STDIN_FILENO : open(input->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return system_error(error, "cannot open");
+    }
+    enum trk_status status = open_trace(input, fd, error);
+    if (!standard) {
+        close(fd);
+    }
+    return status == TRK_OK ? trk_trace_scan(input->trace, error) : status;
+}
+
+int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    *out = (struct trk_input){.fd = -1};
+    enum trk_status status = open_operand(out, options, &error);
+    if (status == TRK_OK) {
+        return TRK_EXIT_OK;
+    }
+    error.status = status;
+    if (trk_options_flag(options, "json")) {
+        cJSON *object = trk_json_out_object(schema);
+        trk_json_out_text(object, "path", out->path[0] ? out->path : NULL);
+        cJSON_AddBoolToObject(object, "complete", false);
+        trk_json_out_error(object, &error);
+        trk_json_out_print(object);
+    }
+    int code = trk_terminal_error(options->command->name, out->path[0] ? out->path : NULL, &error);
+    trk_input_close(out);
+    return code;
+}
+
+int trk_input_report(const struct trk_input *input, const struct trk_options *options)
+{
+    struct trk_trace_state state = trk_trace_state(input->trace);
+    if (state.complete) {
+        return TRK_EXIT_OK;
+    }
+    const char *name = options->command->name;
+    if (state.damaged_chunks > 0 || state.first_damage_offset != TRK_NOT_KNOWN) {
+        trk_terminal_say(name, "%s: damaged at byte %" PRIu64 ": %s", input->path,
+                         state.first_damage_offset, state.damage);
+    }
+    if (state.dropped > 0) {
+        trk_terminal_say(name, "%s: the recorder lost %" PRIu64 " events", input->path,
+                         state.dropped);
+    }
+    if (!state.ended) {
+        trk_terminal_say(name, "%s: incomplete: the end mark is missing", input->path);
+    } else if (state.dropped == 0 && state.damaged_chunks == 0) {
+        trk_terminal_say(name, "%s: incomplete%s%s", input->path, state.damage[0] ? ": " : "",
+                         state.damage);
+    }
+    return TRK_EXIT_DAMAGED;
+}
+
+void trk_input_close(struct trk_input *input)
+{
+    if (input->trace) {
+        trk_trace_close(input->trace);
+        input->trace = NULL;
+    }
+    if (input->fd >= 0) {
+        close(input->fd);
+        input->fd = -1;
+    }
+}

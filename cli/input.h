@@ -1,0 +1,38 @@
+/*
+ * The trace that a command works on.
+ *
+ * A path, `-` for standard input, or, when none is given, the latest in the trace directory. What
+ * cannot be read twice (a pipe) is first copied to a temporary file that has no name any more.
+ */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <limits.h>
+
+#include "options.h"
+#include "recorder/trace.h"
+
+/* The most that is copied from a pipe. A longer trace has to be given as a file. */
+#define TRK_INPUT_PIPE_BYTES (UINT64_C(64) << 30)
+
+struct trk_input {
+    struct trk_trace *trace;
+    char path[PATH_MAX]; /* as given, for messages */
+    uint64_t bytes;      /* of the file */
+    int fd;              /* the temporary file; -1 if there is none */
+};
+
+/**
+ * Open the command's first operand and read all chunk headers.
+ *
+ * @return An exit code: TRK_EXIT_OK, or what to end with after the message that was printed. With
+ *         --json an object of the given schema with "error" went to standard output too.
+ */
+int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema);
+
+/* Say on standard error what the trace lacks, and give TRK_EXIT_DAMAGED; TRK_EXIT_OK if nothing. */
+int trk_input_report(const struct trk_input *input, const struct trk_options *options);
+
+void trk_input_close(struct trk_input *input);
+
+#endif

@@ -1,0 +1,124 @@
+#include "json_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "terminal.h"
+
+/* Above this a double no longer holds every whole number. */
+#define EXACT_MOST (UINT64_C(1) << 53)
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (!memory) {
+        trk_terminal_say(NULL, "out of memory");
+        exit(TRK_EXIT_ENVIRONMENT);
+    }
+    return memory;
+}
+
+cJSON *trk_json_out_object(const char *schema)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "schema", schema);
+    return object;
+}
+
+/* Length of the well-formed UTF-8 sequence at text, or 0. Surrogates and overlong forms are bad. */
+static size_t sequence_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80   ? 1
+                    : text[0] < 0xc2 ? 0
+                    : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3
+                    : text[0] < 0xf5 ? 4
+                                     : 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)) {
+        return 0;
+    }
+    return length;
+}
+
+void trk_json_out_utf8(const char *text, char *out, size_t size)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    const unsigned char *at = (const unsigned char *)text;
+    size_t used = 0;
+    while (*at) {
+        size_t length = sequence_length(at);
+        const char *from = length ? (const char *)at : replacement;
+        size_t add = length ? length : sizeof replacement - 1;
+        if (used + add >= size) {
+            break;
+        }
+        memcpy(out + used, from, add);
+        used += add;
+        at += length ? length : 1;
+    }
+    out[used] = 0;
+}
+
+void trk_json_out_text(cJSON *object, const char *key, const char *text)
+{
+    if (!text) {
+        cJSON_AddNullToObject(object, key);
+        return;
+    }
+    size_t size = strlen(text) * 3 + 1; /* a replacement has three bytes */
+    char *clean = allocate(size);
+    trk_json_out_utf8(text, clean, size);
+    cJSON_AddStringToObject(object, key, clean);
+    free(clean);
+}
+
+void trk_json_out_number(cJSON *object, const char *key, uint64_t number)
+{
+    if (number == TRK_NOT_KNOWN) {
+        cJSON_AddNullToObject(object, key);
+    } else if (number > EXACT_MOST) {
+        char text[24];
+        snprintf(text, sizeof text, "%" PRIu64, number);
+        cJSON_AddStringToObject(object, key, text);
+    } else {
+        cJSON_AddNumberToObject(object, key, (double)number);
+    }
+}
+
+void trk_json_out_address(cJSON *object, const char *key, uint64_t address)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    if (address == TRK_NOT_KNOWN) {
+        cJSON_AddNullToObject(object, key);
+    } else {
+        cJSON_AddStringToObject(object, key, text);
+    }
+}
+
+void trk_json_out_error(cJSON *object, const struct trk_error *error)
+{
+    cJSON *detail = cJSON_AddObjectToObject(object, "error");
+    cJSON_AddStringToObject(detail, "status", trk_status_name(error->status));
+    trk_json_out_text(detail, "text", error->text);
+    trk_json_out_number(detail, "file_offset", error->file_offset);
+    trk_json_out_number(detail, "event", error->event_number);
+}
+
+void trk_json_out_print(cJSON *object)
+{
+    char *text = cJSON_Print(object);
+    puts(text);
+    cJSON_free(text);
+    cJSON_Delete(object);
+}

@@ -1,0 +1,46 @@
+/*
+ * Which events are meant: the ranges of the command line.
+ *
+ *     10        event 10              10-20     events 10 to 20, both included
+ *     10-       from event 10 on      10-20/2   every second of them
+ *     frame:5-9   what happens in frames 5 to 9 (also frame:5, frame:5-, with /STEP)
+ *     region:0x200000000   what is about the 4 MiB region around that guest address
+ *
+ * Events, frames and steps are whole numbers; numbering starts at 0. Anything else is refused.
+ */
+#ifndef CLI_RANGE_H
+#define CLI_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/trace.h"
+
+enum trk_range_kind {
+    TRK_RANGE_EVENTS = 0,
+    TRK_RANGE_FRAMES,
+    TRK_RANGE_REGION,
+};
+
+struct trk_range {
+    enum trk_range_kind kind;
+    uint64_t first; /* event, frame, or the region's first guest address */
+    uint64_t last;  /* included; UINT64_MAX: open */
+    uint64_t step;
+    uint64_t frame; /* the frame that the events asked about are in; UINT64_MAX before the first */
+};
+
+/* Everything. */
+struct trk_range trk_range_all(void);
+
+/* TRK_OK, or TRK_E_ARGUMENT with what would have been understood. */
+TRK_MUST_USE enum trk_status trk_range_parse(const char *text, struct trk_range *out,
+                                             struct trk_error *error);
+
+/* Whether an event is in the range. Events must be asked about in order, all from the first. */
+bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event);
+
+/* Whether no event after this one can be in the range. */
+bool trk_range_ends_at(const struct trk_range *range, const struct trk_trace_event *event);
+
+#endif

@@ -1,0 +1,141 @@
+#include "terminal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool use_color;
+static int write_errno; /* of the first write to standard output that was seen to fail */
+
+/* Not SIG_IGN: that would be inherited by the command that `trk record` runs. */
+static void on_broken_pipe(int number)
+{
+    (void)number;
+}
+
+void trk_terminal_open(void)
+{
+    static char buffer[1 << 16];
+    struct sigaction now;
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+        struct sigaction ours = {.sa_handler = on_broken_pipe, .sa_flags = SA_RESTART};
+        sigemptyset(&ours.sa_mask);
+        sigaction(SIGPIPE, &ours, NULL);
+    }
+    setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof buffer);
+}
+
+void trk_terminal_set_color(const struct trk_options *options)
+{
+    const char *when = trk_options_text(options, "color");
+    const char *none = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0) {
+        use_color = strcmp(when, "always") == 0;
+        return;
+    }
+    use_color = isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+void trk_terminal_word(enum trk_terminal_tone tone, const char *word)
+{
+    static const char *const codes[] = {"0", "1;32", "1;31", "1;33"};
+    if (use_color && tone != TRK_TONE_PLAIN) {
+        printf("\033[%sm%s\033[0m", codes[tone], word);
+    } else {
+        fputs(word, stdout);
+    }
+}
+
+void trk_terminal_text(FILE *out, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        /* C1 controls, which some terminals obey, are 0xc2 0x80..0x9f in UTF-8. */
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        if (*at < 0x20 || *at == 0x7f || c1) {
+            fprintf(out, "\\x%02x", c1 ? at[1] : at[0]);
+            at += c1;
+        } else {
+            fputc(*at, out);
+        }
+    }
+}
+
+void trk_terminal_say(const char *command, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    flockfile(stderr);
+    fprintf(stderr, command ? "trk %s: " : "trk: ", command);
+    trk_terminal_text(stderr, line);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+}
+
+int trk_terminal_exit_code(const struct trk_error *error)
+{
+    switch (error->status) {
+    case TRK_OK:
+    case TRK_E_END:
+        return TRK_EXIT_OK;
+    case TRK_E_ARGUMENT:
+    case TRK_E_EXISTS:
+        return TRK_EXIT_USAGE;
+    case TRK_E_DAMAGED:
+    case TRK_E_INCOMPLETE:
+        return TRK_EXIT_DAMAGED;
+    case TRK_E_SYSTEM: /* a name that does not exist was not meant */
+        return error->os_errno == ENOENT || error->os_errno == ENOTDIR || error->os_errno == EISDIR
+                   ? TRK_EXIT_USAGE
+                   : TRK_EXIT_ENVIRONMENT;
+    case TRK_E_UNSUPPORTED:
+    case TRK_E_MEMORY:
+    case TRK_E_VERSION:
+        return TRK_EXIT_ENVIRONMENT;
+    default:
+        return TRK_EXIT_INTERNAL;
+    }
+}
+
+int trk_terminal_error(const char *command, const char *subject, const struct trk_error *error)
+{
+    char place[64] = "";
+    if (error->event_number != TRK_NOT_KNOWN) {
+        snprintf(place, sizeof place, " (event %" PRIu64 ")", error->event_number);
+    } else if (error->file_offset != TRK_NOT_KNOWN) {
+        snprintf(place, sizeof place, " (at byte %" PRIu64 ")", error->file_offset);
+    }
+    trk_terminal_say(command, "%s%s%s%s", subject ? subject : "", subject ? ": " : "", error->text,
+                     place);
+    return trk_terminal_exit_code(error);
+}
+
+bool trk_terminal_alive(void)
+{
+    if (!ferror(stdout)) {
+        return true;
+    }
+    if (write_errno == 0) {
+        write_errno = errno;
+    }
+    return false;
+}
+
+int trk_terminal_close(int exit_code)
+{
+    if (fflush(stdout) != 0 && write_errno == 0) {
+        write_errno = errno;
+    }
+    if ((!ferror(stdout) && write_errno == 0) || write_errno == EPIPE) {
+        return exit_code;
+    }
+    trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));
+    return exit_code == TRK_EXIT_OK ? TRK_EXIT_ENVIRONMENT : exit_code;
+}
