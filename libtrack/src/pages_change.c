@@ -255,6 +255,7 @@ enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_a
         .argument = operation->guest_addr,
         .flags = (uint8_t)access,
         .context = TRK_LOOK_UNKNOWN,
+        .domain = operation->tracker->id << 24,
         .page = (uint16_t)page,
     };
     *changes = 0;

@@ -166,7 +166,7 @@ enum trk_status trk_tracker_mark_cpu(struct trk_tracker *tracker, uint64_t guest
                                   .op = TRK_OP_MARK_CPU,
                                   .guest_addr = guest_addr,
                                   .size_bytes = size_bytes};
-    struct mark mark = {true, TRK_E_CONFLICT, "mark_cpu over a GPU-owned page", states_to_cpu};
+    struct mark mark = {true, TRK_E_CONFLICT, "mark_cpu over a GPU-owned page", trk_states_to_cpu};
     return mark_run(&operation, &mark);
 }
 
@@ -177,7 +177,7 @@ enum trk_status trk_tracker_mark_gpu(struct trk_tracker *tracker, uint64_t guest
                                   .op = TRK_OP_MARK_GPU,
                                   .guest_addr = guest_addr,
                                   .size_bytes = size_bytes};
-    struct mark mark = {true, TRK_E_CONFLICT, "mark_gpu over a CPU-dirty page", states_to_gpu};
+    struct mark mark = {true, TRK_E_CONFLICT, "mark_gpu over a CPU-dirty page", trk_states_to_gpu};
     return mark_run(&operation, &mark);
 }
 
@@ -188,7 +188,7 @@ enum trk_status trk_tracker_untrack(struct trk_tracker *tracker, uint64_t guest_
                                   .op = TRK_OP_UNTRACK,
                                   .guest_addr = guest_addr,
                                   .size_bytes = size_bytes};
-    struct mark mark = {false, TRK_E_UNTRACK, "untrack over a GPU-owned page", states_to_cpu};
+    struct mark mark = {false, TRK_E_UNTRACK, "untrack over a GPU-owned page", trk_states_to_cpu};
     return mark_run(&operation, &mark);
 }
 

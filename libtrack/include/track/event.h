@@ -275,19 +275,19 @@ static inline bool trk_event_is_command(const struct trk_event *event)
            event->type == TRK_EVENT_MASK || event->type >= TRK_EVENT_FIRST_ANNOTATION;
 }
 
-/* Whether domain and seq name a hold. */
+/* Whether domain and seq name a hold. A FAULT over no live region (TRK_LOOK_UNKNOWN) is in none:
+ * its domain has the tracker's id and class 0. */
 static inline bool trk_event_in_hold(const struct trk_event *event)
 {
     return (event->type >= TRK_EVENT_LOCK && event->type <= TRK_EVENT_WATCH) ||
-           event->type == TRK_EVENT_FAULT;
+           (event->type == TRK_EVENT_FAULT && event->domain >> 28 != 0);
 }
 
-/* Whether the hold ends with this event. A FAULT over no region (TRK_LOOK_UNKNOWN) is in no hold
- * and has domain 0. */
+/* Whether the hold ends with this event. */
 static inline bool trk_event_ends_hold(const struct trk_event *event)
 {
     return event->type == TRK_EVENT_UNLOCK || event->type == TRK_EVENT_WATCH ||
-           event->type == TRK_EVENT_FAULT ||
+           (event->type == TRK_EVENT_FAULT && event->domain >> 28 != 0) ||
            (event->type == TRK_EVENT_PROTECT && (event->flags & TRK_EVENT_HOLD_END));
 }
 
