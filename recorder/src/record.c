@@ -1,0 +1,277 @@
+/*
+ * The recording parent.
+ *
+ * One thread: start the command, wait until it has joined (or gone without), write the header, then
+ * drain in short turns until the command has ended. The producer never calls the kernel to wake us,
+ * so turns are timed: 10 ms while rings stay low, at once when one fills.
+ *
+ * The file has its final name from the first byte on: if this process is killed, what is there can
+ * be read. It is taken away only when the command never ran, or nothing could be written.
+ */
+#define _GNU_SOURCE /* O_CLOEXEC and friends */
+#include "recorder/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record_child.h"
+#include "record_drain.h"
+#include "record_header.h"
+#include "record_session.h"
+#include "recorder/writer.h"
+
+#define TURN_MS      10
+#define TURN_BUSY_MS 1
+#define FLUSH_NS     UINT64_C(250000000)
+/* The header waits for the program to join and name its tracker, but not for ever. */
+#define JOINED_WAIT_NS   UINT64_C(100000000)
+#define ANCHORS_APART_NS UINT64_C(5000000)
+
+struct recording {
+    const struct trk_record_options *options;
+    struct trk_record_result *result;
+    struct trk_error *error;
+    struct trk_record_session session;
+    struct trk_record_child child;
+    struct trk_record_drain drain;
+    struct trk_writer *writer;
+    int fd;
+    bool created; /* the file is new: ours to take away */
+    bool is_stdout;
+    struct trk_record_anchor start;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static enum trk_status file_error(const struct recording *recording, enum trk_status status,
+                                  int os_errno)
+{
+    (void)trk_error_set(recording->error, status, "%.80s: %s", recording->options->path,
+                        strerror(os_errno));
+    if (recording->error)
+        recording->error->os_errno = os_errno;
+    return status;
+}
+
+/* Open the output without hurting what it may hold: the command may yet fail to start. */
+static enum trk_status open_output(struct recording *recording)
+{
+    const char *path = recording->options->path;
+    recording->is_stdout = strcmp(path, "-") == 0;
+    if (recording->is_stdout) {
+        recording->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        return recording->fd >= 0 ? TRK_OK : file_error(recording, TRK_E_SYSTEM, errno);
+    }
+    recording->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    recording->created = recording->fd >= 0;
+    if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite)
+        recording->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (recording->fd < 0)
+        return file_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno);
+    return TRK_OK;
+}
+
+static void close_output(struct recording *recording, bool keep)
+{
+    if (recording->fd < 0)
+        return;
+    close(recording->fd);
+    if (recording->created && !keep)
+        (void)unlink(recording->options->path);
+}
+
+static bool has_joined(const struct recording *recording)
+{
+    return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
+}
+
+static bool has_tracker(const struct recording *recording)
+{
+    for (unsigned id = 0; id < TRK_SESSION_TRACKERS; ++id) {
+        if (atomic_load_explicit(&recording->session.control->trackers[id].known,
+                                 memory_order_acquire))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a ring is so full that the drain had better start. */
+static bool is_filling(const struct recording *recording)
+{
+    for (uint32_t i = 0; i < recording->session.ring_count; ++i) {
+        const struct trk_session_ring *ring = &recording->session.rings[i];
+        if (atomic_load_explicit(&ring->head, memory_order_relaxed) >
+            recording->session.ring_records / 8)
+            return true;
+    }
+    return false;
+}
+
+/* Wait until there is something to say in the header: a tracker, or an end. */
+static void await_program(struct recording *recording)
+{
+    uint64_t joined_ns = 0;
+    while (!trk_record_child_wait(&recording->child, TURN_BUSY_MS)) {
+        if (!has_joined(recording))
+            continue;
+        uint64_t now = now_ns();
+        if (joined_ns == 0)
+            joined_ns = now;
+        if (has_tracker(recording) || is_filling(recording) || now - joined_ns >= JOINED_WAIT_NS)
+            break;
+    }
+}
+
+/* Two anchors give a frequency only if they are some time apart. The program runs meanwhile. */
+static struct trk_record_anchor second_anchor(const struct trk_record_anchor *first)
+{
+    struct trk_record_anchor second = trk_record_header_anchor();
+    uint64_t apart_ns = second.monotonic_raw_ns - first->monotonic_raw_ns;
+    if (apart_ns >= ANCHORS_APART_NS)
+        return second;
+    struct timespec pause = {.tv_nsec = (long)(ANCHORS_APART_NS - apart_ns)};
+    (void)nanosleep(&pause, NULL);
+    return trk_record_header_anchor();
+}
+
+static enum trk_status create_writer(struct recording *recording)
+{
+    struct trk_record_header header = {
+        .session = &recording->session,
+        .argv = recording->options->argv,
+        .child_pid = recording->child.pid,
+        .attached = has_joined(recording),
+        .anchors = {recording->start, second_anchor(&recording->start)},
+    };
+    char *json = trk_record_header_json(&header);
+    if (!json)
+        return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the header");
+    struct trk_writer_options options = trk_writer_options_default();
+    if (getrandom(options.sync_marker, sizeof(options.sync_marker), GRND_NONBLOCK) <
+        0) /* early boot */
+        memcpy(options.sync_marker, &recording->start, sizeof(options.sync_marker));
+    enum trk_status status =
+        trk_writer_create(&recording->writer, recording->fd, &options, json, recording->error);
+    free(json);
+    return status;
+}
+
+/* Drain until the command has ended, then what is left. */
+static enum trk_status drain_until_end(struct recording *recording)
+{
+    struct trk_record_drain *drain = &recording->drain;
+    uint64_t flushed_ns = now_ns();
+    uint64_t fullest = 0;
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK) {
+        bool busy = fullest > recording->session.ring_records / 8;
+        if (trk_record_child_wait(&recording->child, busy ? 0 : TURN_MS))
+            return trk_record_drain_finish(drain, recording->error);
+        status = trk_record_drain_pass(drain, &fullest, recording->error);
+        uint64_t now = now_ns();
+        if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
+            status = trk_writer_flush(recording->writer, recording->error);
+            flushed_ns = now;
+        }
+    }
+    return status;
+}
+
+/* END, if all went well; the writer is gone afterwards. */
+static void end_file(struct recording *recording, enum trk_status *status)
+{
+    if (!recording->writer)
+        return;
+    recording->result->bytes = trk_writer_bytes(recording->writer);
+    if (*status == TRK_OK)
+        *status =
+            trk_writer_end(recording->writer, recording->result->child_status, recording->error);
+    else
+        trk_writer_destroy(recording->writer);
+    recording->writer = NULL;
+    off_t end = lseek(recording->fd, 0, SEEK_CUR); /* a pipe has no place: then END is not in */
+    if (end >= 0)
+        recording->result->bytes = (uint64_t)end;
+}
+
+/* The command runs: record it to its end. It is awaited whatever becomes of the file. */
+static enum trk_status record_child(struct recording *recording)
+{
+    struct trk_record_result *result = recording->result;
+    await_program(recording);
+    enum trk_status status = create_writer(recording);
+    if (status == TRK_OK)
+        status = trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
+                                       recording->error);
+    if (status == TRK_OK) {
+        status = drain_until_end(recording);
+        trk_record_drain_deinit(&recording->drain);
+    }
+    while (!trk_record_child_wait(&recording->child, TURN_MS * 10)) {
+    }
+    result->child_status = recording->child.wait_status;
+    result->attached = has_joined(recording);
+    result->events = recording->drain.events;
+    result->dropped = recording->drain.dropped;
+    result->threads = recording->drain.streams;
+    end_file(recording, &status);
+    return status;
+}
+
+static enum trk_status start_child(struct recording *recording)
+{
+    recording->start = trk_record_header_anchor();
+    enum trk_status status =
+        trk_record_child_init(&recording->child, recording->options->argv, recording->session.fd,
+                              recording->is_stdout, recording->error);
+    if (status != TRK_OK)
+        return status;
+    /* The old content goes only now that there will be a new one. */
+    if (!recording->created && !recording->is_stdout)
+        (void)!ftruncate(recording->fd, 0);
+    return TRK_OK;
+}
+
+static enum trk_status record_with_session(struct recording *recording)
+{
+    enum trk_status status = open_output(recording);
+    if (status != TRK_OK)
+        return status;
+    status = start_child(recording);
+    bool started = status == TRK_OK;
+    if (started) {
+        status = record_child(recording);
+        trk_record_child_deinit(&recording->child);
+    }
+    close_output(recording, started && (status == TRK_OK || recording->result->events > 0));
+    return status;
+}
+
+enum trk_status trk_record_command(const struct trk_record_options *options,
+                                   struct trk_record_result *result, struct trk_error *error)
+{
+    struct trk_record_result ignored;
+    struct recording recording = {
+        .options = options, .result = result ? result : &ignored, .error = error, .fd = -1};
+    *recording.result = (struct trk_record_result){.child_status = -1};
+    if (!options || options->size != sizeof(*options) || !options->path || !options->argv ||
+        !options->argv[0])
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
+    enum trk_status status =
+        trk_record_session_init(&recording.session, options->ring_records, error);
+    if (status != TRK_OK)
+        return status;
+    status = record_with_session(&recording);
+    trk_record_session_deinit(&recording.session);
+    return status;
+}

@@ -1,0 +1,241 @@
+/*
+ * The drain.
+ *
+ * Records are copied out of the ring before anything looks at them, and the tail moves on at once:
+ * the thread gets its room back before the compression starts, and a program that writes wildly
+ * over its rings cannot change what has been checked. Stream ids are given here, one a use of a
+ * ring, and never repeat.
+ */
+#include "record_drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_RECORDS 4096u
+
+enum trk_status trk_record_drain_init(struct trk_record_drain *out,
+                                      const struct trk_record_session *session,
+                                      struct trk_writer *writer, struct trk_error *error)
+{
+    *out = (struct trk_record_drain){.session = session, .writer = writer};
+    out->batch = malloc(BATCH_RECORDS * sizeof(*out->batch));
+    if (!out->batch)
+        return trk_error_set(error, TRK_E_MEMORY, "out of memory for the drain");
+    return TRK_OK;
+}
+
+void trk_record_drain_deinit(struct trk_record_drain *drain)
+{
+    free(drain->batch);
+}
+
+/* The name and role of a ring's thread, if they stand still; version tells one from the next. */
+static bool read_name(const struct trk_session_ring *shared, struct trk_trace_stream *stream,
+                      uint32_t *version)
+{
+    uint64_t words[TRK_SESSION_NAME_WORDS];
+    uint32_t before = atomic_load_explicit(&shared->name_version, memory_order_acquire);
+    for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
+        words[i] = atomic_load_explicit(&shared->name[i], memory_order_relaxed);
+    uint32_t role = atomic_load_explicit(&shared->role, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if ((before & 1u) ||
+        before != atomic_load_explicit(&shared->name_version, memory_order_relaxed))
+        return false;
+    _Static_assert(sizeof(words) == sizeof(stream->name), "one size of names");
+    memcpy(stream->name, words, sizeof(words));
+    stream->name[sizeof(stream->name) - 1] = '\0';
+    stream->role = role;
+    *version = before;
+    return true;
+}
+
+/* Tell the trace of a new use, or of a name that came later. */
+static enum trk_status announce(struct trk_record_drain *drain, uint32_t index, bool is_new,
+                                struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    const struct trk_session_ring *shared = &drain->session->rings[index];
+    struct trk_trace_stream stream = {.stream_id = ring->stream_id, .thread_id = shared->thread_id};
+    uint32_t version = ring->name_version;
+    bool named = read_name(shared, &stream, &version);
+    if (!is_new && (!named || version == ring->name_version))
+        return TRK_OK;
+    if (named)
+        ring->name_version = version;
+    return trk_writer_stream(drain->writer, &stream, error);
+}
+
+/* Append part of the batch, with the losses before it. */
+static enum trk_status append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                              const struct trk_record *records, size_t count, uint64_t lost,
+                              struct trk_error *error)
+{
+    lost += ring->skipped;
+    if (count == 0 && lost == 0)
+        return TRK_OK;
+    ring->skipped = 0;
+    drain->events += count;
+    drain->dropped += lost;
+    return trk_writer_append(drain->writer, ring->stream_id, records, count, lost, error);
+}
+
+/*
+ * Hand on what the batch holds. DROP records become the loss before the next record; their count is
+ * that of the ring since ever, so one that comes late or twice adds nothing.
+ */
+static enum trk_status hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                               size_t count, struct trk_error *error)
+{
+    size_t first = 0;
+    uint64_t lost = 0;
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < count && status == TRK_OK; ++i) {
+        const struct trk_event *event = &drain->batch[i].event;
+        if (event->type != TRK_EVENT_DROP && event->type != TRK_EVENT_NONE)
+            continue;
+        if (i > first) {
+            status = append(drain, ring, &drain->batch[first], i - first, lost, error);
+            lost = 0;
+        }
+        first = i + 1;
+        if (event->type == TRK_EVENT_NONE) {
+            ring->skipped += 1;
+        } else if (event->argument > ring->dropped) {
+            lost += event->argument - ring->dropped;
+            ring->dropped = event->argument;
+        }
+    }
+    if (status != TRK_OK)
+        return status;
+    if (first == count) { /* nothing behind the last loss yet: keep it for the next record */
+        ring->skipped += lost;
+        return TRK_OK;
+    }
+    return append(drain, ring, &drain->batch[first], count - first, lost, error);
+}
+
+/* Copy the next records out of the ring, and give the room back. */
+static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_t head)
+{
+    const struct trk_record_session *session = drain->session;
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    const struct trk_record *records = session->records + (size_t)index * session->ring_records;
+    uint64_t slot = ring->tail & (session->ring_records - 1);
+    uint64_t count = head - ring->tail;
+    if (count > session->ring_records - slot)
+        count = session->ring_records - slot;
+    if (count > BATCH_RECORDS)
+        count = BATCH_RECORDS;
+    memcpy(drain->batch, records + slot, count * sizeof(*records));
+    ring->tail += count;
+    atomic_store_explicit(&session->rings[index].tail, ring->tail, memory_order_release);
+    return (size_t)count;
+}
+
+/* Take everything up to the head that the ring has now. */
+static enum trk_status take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
+                                 struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    uint64_t head = atomic_load_explicit(&drain->session->rings[index].head, memory_order_acquire);
+    *held = head - ring->tail;
+    if (*held > drain->session->ring_records) {
+        ring->broken = true; /* written over by the program: its records are anybody's bytes */
+        ring->skipped += 1;
+        *held = 0;
+    }
+    enum trk_status status = TRK_OK;
+    while (!ring->broken && ring->tail != head && status == TRK_OK) {
+        size_t count = take_batch(drain, index, head);
+        status = hand_on(drain, ring, count, error);
+    }
+    return status;
+}
+
+/* The losses of a use that no record came after. */
+static enum trk_status settle(struct trk_record_drain *drain, uint32_t index,
+                              struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    uint64_t dropped =
+        atomic_load_explicit(&drain->session->rings[index].dropped, memory_order_relaxed);
+    uint64_t lost = 0;
+    if (dropped > ring->dropped && !ring->broken) {
+        lost = dropped - ring->dropped;
+        ring->dropped = dropped;
+    }
+    return append(drain, ring, NULL, 0, lost, error);
+}
+
+/* A new use has begun when a ring is live that was not. */
+static enum trk_status begin_use(struct trk_record_drain *drain, uint32_t index,
+                                 struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    ring->in_use = true;
+    ring->stream_id = drain->streams++;
+    return announce(drain, index, true, error);
+}
+
+static enum trk_status pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
+                                 struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    struct trk_session_ring *shared = &drain->session->rings[index];
+    /* The state first: whatever an ended thread has published is seen afterwards. */
+    uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
+    *held = 0;
+    if (ring->broken || (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
+        return TRK_OK;
+    enum trk_status status =
+        ring->in_use ? announce(drain, index, false, error) : begin_use(drain, index, error);
+    if (status == TRK_OK)
+        status = take_ring(drain, index, held, error);
+    if (status == TRK_OK && state == TRK_RING_ENDED && !ring->broken) {
+        status = settle(drain, index, error);
+        ring->in_use = false;
+        atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
+    }
+    return status;
+}
+
+enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *fullest,
+                                      struct trk_error *error)
+{
+    *fullest = 0;
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
+        uint64_t held = 0;
+        enum trk_status status = pass_ring(drain, i, &held, error);
+        if (status != TRK_OK)
+            return status;
+        if (held > *fullest)
+            *fullest = held;
+    }
+    return TRK_OK;
+}
+
+/* Events of threads that found no ring: a stream of their own that holds nothing but the loss. */
+static enum trk_status settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
+{
+    uint64_t lost = atomic_load_explicit(&drain->session->control->unplaced, memory_order_relaxed);
+    if (lost == 0)
+        return TRK_OK;
+    struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
+    enum trk_status status = trk_writer_stream(drain->writer, &stream, error);
+    if (status != TRK_OK)
+        return status;
+    drain->dropped += lost;
+    return trk_writer_append(drain->writer, stream.stream_id, NULL, 0, lost, error);
+}
+
+enum trk_status trk_record_drain_finish(struct trk_record_drain *drain, struct trk_error *error)
+{
+    uint64_t fullest = 0;
+    enum trk_status status = trk_record_drain_pass(drain, &fullest, error);
+    for (uint32_t i = 0; i < drain->session->ring_count && status == TRK_OK; ++i) {
+        if (drain->rings[i].in_use)
+            status = settle(drain, i, error);
+    }
+    return status == TRK_OK ? settle_unplaced(drain, error) : status;
+}

@@ -1,0 +1,51 @@
+/* Moving records from the session's rings into a trace. */
+#ifndef RECORDER_RECORD_DRAIN_H
+#define RECORDER_RECORD_DRAIN_H
+
+#include <stdbool.h>
+
+#include "record_session.h"
+#include "recorder/writer.h"
+
+struct trk_record_drain_ring {
+    bool in_use;   /* a use that has not been given back yet */
+    bool broken;   /* its header makes no sense any more; nothing is read from it */
+    bool appended; /* the stream has records */
+    uint32_t stream_id;
+    uint32_t name_version;
+    uint64_t tail;
+    uint64_t dropped; /* of the header's count, what the trace knows */
+    uint64_t skipped; /* records that made no sense since the last append */
+};
+
+struct trk_record_drain {
+    const struct trk_record_session *session;
+    struct trk_writer *writer;
+    struct trk_record *batch;
+    struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
+    uint32_t streams; /* used so far: the next stream's id */
+    uint64_t events;
+    uint64_t dropped;
+};
+
+/* Both stay the caller's. TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status trk_record_drain_init(struct trk_record_drain *out,
+                                                   const struct trk_record_session *session,
+                                                   struct trk_writer *writer,
+                                                   struct trk_error *error);
+void trk_record_drain_deinit(struct trk_record_drain *drain);
+
+/*
+ * Take what every ring holds now, and give back the rings whose thread has ended.
+ *
+ * @param fullest  Set to the records that the fullest ring held.
+ */
+TRK_MUST_USE enum trk_status trk_record_drain_pass(struct trk_record_drain *drain,
+                                                   uint64_t *fullest, struct trk_error *error);
+
+/* After the program's end: take the rest, and write down every loss that is not in the trace yet.
+ */
+TRK_MUST_USE enum trk_status trk_record_drain_finish(struct trk_record_drain *drain,
+                                                     struct trk_error *error);
+
+#endif

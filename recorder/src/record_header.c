@@ -1,0 +1,257 @@
+/*
+ * The HEADER's JSON.
+ *
+ * Keys are only ever added. Addresses and whole numbers that may pass 2^53 are strings, because
+ * JSON readers keep numbers as doubles. Of the environment only our own variables go in: the rest
+ * is nobody's business.
+ */
+#define _GNU_SOURCE /* environ */
+#include "record_header.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "clock_ticks.h"
+#include "track/address.h"
+#include "track/backend.h"
+#include "track/policy.h"
+
+#define HEADER_SCHEMA         "trk.header"
+#define HEADER_SCHEMA_VERSION 1
+#define ANCHOR_TRIES          8
+/* Longer ones are cut: the HEADER has 1 MiB, and a command line may have 2. */
+#define COMMAND_WORDS_MAX  512
+#define COMMAND_WORD_BYTES 1024
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+struct trk_record_anchor trk_record_header_anchor(void)
+{
+    struct trk_record_anchor best = {0};
+    uint64_t narrowest = UINT64_MAX;
+    for (int i = 0; i < ANCHOR_TRIES; ++i) {
+        uint64_t before = trk_clock_ticks();
+        uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+        uint64_t after = trk_clock_ticks();
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            best.ticks = before + narrowest / 2;
+            best.monotonic_raw_ns = raw_ns;
+            best.realtime_ns = clock_ns(CLOCK_REALTIME);
+        }
+    }
+    return best;
+}
+
+static void add_u64(cJSON *object, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    cJSON_AddStringToObject(object, key, text);
+}
+
+static void add_address(cJSON *object, const char *key, uint64_t guest_addr)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "0x%" PRIx64, guest_addr);
+    cJSON_AddStringToObject(object, key, text);
+}
+
+static void add_command(cJSON *root, char *const *argv)
+{
+    cJSON *command = cJSON_AddArrayToObject(root, "command");
+    for (size_t i = 0; argv[i] && i < COMMAND_WORDS_MAX; ++i) {
+        char word[COMMAND_WORD_BYTES];
+        snprintf(word, sizeof(word), "%s", argv[i]);
+        cJSON_AddItemToArray(command, cJSON_CreateString(word));
+    }
+}
+
+static void add_environment(cJSON *root)
+{
+    cJSON *environment = cJSON_AddObjectToObject(root, "environment");
+    for (char **entry = environ; *entry; ++entry) {
+        const char *value = strchr(*entry, '=');
+        if (strncmp(*entry, "TRK_", 4) != 0 || !value)
+            continue;
+        char name[64];
+        char cut[COMMAND_WORD_BYTES];
+        snprintf(name, sizeof(name), "%.*s", (int)(value - *entry), *entry);
+        snprintf(cut, sizeof(cut), "%s", value + 1);
+        if (strcmp(name, TRK_SESSION_VARIABLE) != 0 && !cJSON_HasObjectItem(environment, name))
+            cJSON_AddStringToObject(environment, name, cut);
+    }
+}
+
+static void add_capture(cJSON *root, const struct trk_record_header *header)
+{
+    cJSON *capture = cJSON_AddObjectToObject(root, "capture");
+    cJSON_AddNumberToObject(capture, "session_version", TRK_SESSION_VERSION);
+    cJSON_AddBoolToObject(capture, "attached", header->attached);
+    cJSON_AddNumberToObject(capture, "rings", header->session->ring_count);
+    cJSON_AddNumberToObject(capture, "ring_records", header->session->ring_records);
+    cJSON_AddStringToObject(capture, "when_full", "drop-newest");
+    cJSON_AddStringToObject(capture, "payload", "none");
+    cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
+    static const char *const what[] = {
+        "stores to pages that are open",
+        "stores through views that no tracker knows",
+        "stores of other processes",
+        "faults that the kernel serves itself",
+        "order between threads that shares neither a lock domain nor a timeline",
+    };
+    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); ++i)
+        cJSON_AddItemToArray(hidden, cJSON_CreateString(what[i]));
+}
+
+static void add_policy(cJSON *tracker, uint64_t word)
+{
+    struct trk_policy policy;
+    if (trk_policy_unpack(word, &policy) != TRK_OK)
+        return;
+    cJSON *object = cJSON_AddObjectToObject(tracker, "policy");
+    cJSON_AddStringToObject(object, "invalidate", trk_invalidate_policy_name(policy.invalidate));
+    cJSON_AddStringToObject(object, "download", trk_download_policy_name(policy.download));
+    cJSON_AddStringToObject(object, "arena", trk_arena_name(policy.arena));
+    cJSON_AddNumberToObject(object, "fault_width", policy.fault_width_bytes);
+    cJSON_AddNumberToObject(object, "page_size", policy.page_size_bytes);
+}
+
+/* The trackers that are known when the header is written; TRACKER events tell of all. */
+static void add_trackers(cJSON *root, const struct trk_session_control *control)
+{
+    cJSON *trackers = cJSON_AddArrayToObject(root, "trackers");
+    for (unsigned id = 0; id < TRK_SESSION_TRACKERS; ++id) {
+        const struct trk_session_tracker *slot = &control->trackers[id];
+        if (!atomic_load_explicit(&slot->known, memory_order_acquire))
+            continue;
+        cJSON *tracker = cJSON_CreateObject();
+        cJSON_AddNumberToObject(tracker, "id", id);
+        uint32_t backend = atomic_load_explicit(&slot->backend, memory_order_relaxed);
+        cJSON_AddStringToObject(tracker, "backend",
+                                backend == TRK_BACKEND_MPROTECT ? "mprotect" : "simulated");
+        add_policy(tracker, atomic_load_explicit(&slot->policy, memory_order_relaxed));
+        cJSON_AddItemToArray(trackers, tracker);
+    }
+}
+
+static void add_band(cJSON *bands, const char *name, uint64_t first, uint64_t end)
+{
+    cJSON *band = cJSON_CreateObject();
+    cJSON_AddStringToObject(band, "name", name);
+    add_address(band, "first", first);
+    add_address(band, "end", end);
+    cJSON_AddItemToArray(bands, band);
+}
+
+static void add_model(cJSON *root)
+{
+    cJSON *model = cJSON_AddObjectToObject(root, "model");
+    cJSON_AddNumberToObject(model, "host_page_bytes", (double)TRK_HOST_PAGE_BYTES);
+    cJSON_AddNumberToObject(model, "guest_page_bytes", (double)TRK_GUEST_PAGE_BYTES);
+    cJSON_AddNumberToObject(model, "region_bytes", (double)TRK_REGION_BYTES);
+    cJSON *bands = cJSON_AddArrayToObject(model, "bands");
+    add_band(bands, "low", TRK_LOW_FIRST, TRK_LOW_END);
+    add_band(bands, "arena", TRK_ARENA_FIRST, TRK_ARENA_END);
+    static const struct {
+        enum trk_domain_class number;
+        const char *name;
+    } classes[] = {
+        {TRK_DOMAIN_REGION, "region"},
+        {TRK_DOMAIN_GENERATIONS, "generations"},
+        {TRK_DOMAIN_PAGES, "pages"},
+        {TRK_DOMAIN_ADDRESS_SPACE, "address-space"},
+    };
+    cJSON *domains = cJSON_AddArrayToObject(model, "lock_domains");
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); ++i) {
+        cJSON *domain = cJSON_CreateObject();
+        cJSON_AddNumberToObject(domain, "class", classes[i].number);
+        cJSON_AddStringToObject(domain, "name", classes[i].name);
+        cJSON_AddItemToArray(domains, domain);
+    }
+}
+
+/* tsc_hz stands alone too, where readers that only want microseconds look for it. */
+static void add_clock(cJSON *root, const struct trk_record_anchor *anchors)
+{
+    cJSON *clock = cJSON_AddObjectToObject(root, "clock");
+    cJSON_AddStringToObject(clock, "source", TRK_CLOCK_SOURCE);
+    uint64_t ticks = anchors[1].ticks - anchors[0].ticks;
+    uint64_t raw_ns = anchors[1].monotonic_raw_ns - anchors[0].monotonic_raw_ns;
+    double frequency_hz = raw_ns > 0 ? (double)ticks * 1e9 / (double)raw_ns : 0.0;
+    if (frequency_hz >= 1.0)
+        cJSON_AddNumberToObject(root, "tsc_hz", (double)(uint64_t)frequency_hz);
+    cJSON *list = cJSON_AddArrayToObject(clock, "anchors");
+    for (int i = 0; i < 2; ++i) {
+        cJSON *anchor = cJSON_CreateObject();
+        add_u64(anchor, "ticks", anchors[i].ticks);
+        add_u64(anchor, "monotonic_raw_ns", anchors[i].monotonic_raw_ns);
+        add_u64(anchor, "realtime_ns", anchors[i].realtime_ns);
+        cJSON_AddItemToArray(list, anchor);
+    }
+}
+
+/* The processor's name as the kernel gives it; "" when it gives none. */
+static void read_processor(char *out, size_t size)
+{
+    out[0] = '\0';
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file)
+        return;
+    char line[256];
+    while (out[0] == '\0' && fgets(line, sizeof(line), file)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
+    }
+    fclose(file);
+}
+
+static void add_host(cJSON *root)
+{
+    struct utsname names = {0};
+    char processor[128];
+    (void)uname(&names);
+    read_processor(processor, sizeof(processor));
+    cJSON *host = cJSON_AddObjectToObject(root, "host");
+    cJSON_AddStringToObject(host, "name", names.nodename);
+    cJSON_AddStringToObject(host, "system", names.sysname);
+    cJSON_AddStringToObject(host, "kernel", names.release);
+    cJSON_AddStringToObject(host, "machine", names.machine);
+    cJSON_AddStringToObject(host, "processor", processor);
+    cJSON_AddNumberToObject(host, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+char *trk_record_header_json(const struct trk_record_header *header)
+{
+    cJSON *root = cJSON_CreateObject();
+    if (!root)
+        return NULL;
+    cJSON_AddStringToObject(root, "schema", HEADER_SCHEMA);
+    cJSON_AddNumberToObject(root, "schema_version", HEADER_SCHEMA_VERSION);
+    add_command(root, header->argv);
+    cJSON_AddNumberToObject(root, "pid", header->child_pid);
+    add_environment(root);
+    add_capture(root, header);
+    add_trackers(root, header->session->control);
+    add_model(root);
+    add_clock(root, header->anchors);
+    add_host(root);
+    char *text = cJSON_PrintUnformatted(root);
+    cJSON_Delete(root);
+    return text;
+}

@@ -1,0 +1,32 @@
+/* The HEADER of a recorded trace: under what circumstances it came to be. */
+#ifndef RECORDER_RECORD_HEADER_H
+#define RECORDER_RECORD_HEADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record_session.h"
+
+/* One moment on three clocks. */
+struct trk_record_anchor {
+    uint64_t ticks;
+    uint64_t monotonic_raw_ns;
+    uint64_t realtime_ns;
+};
+
+struct trk_record_header {
+    const struct trk_record_session *session;
+    char *const *argv;
+    pid_t child_pid;
+    bool attached;
+    struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */
+};
+
+/* Look at the clocks, as close together as they can be had. */
+struct trk_record_anchor trk_record_header_anchor(void);
+
+/* The JSON text, the caller's to free(); NULL without memory. */
+char *trk_record_header_json(const struct trk_record_header *header);
+
+#endif

@@ -1,0 +1,29 @@
+/* The parent's side of the session object: made here, shared with one command. */
+#ifndef RECORDER_RECORD_SESSION_H
+#define RECORDER_RECORD_SESSION_H
+
+#include "session_layout.h"
+#include "track/status.h"
+
+struct trk_record_session {
+    int fd;
+    void *map;
+    uint64_t size_bytes;
+    struct trk_session_control *control;
+    struct trk_session_ring *rings;
+    struct trk_record *records;
+    /* Own copies: the program may write over the control page. */
+    uint32_t ring_count;
+    uint32_t ring_records;
+};
+
+/*
+ * Make the object; pages come with their first use. ring_records 0: the default. TRK_E_ARGUMENT for
+ * a count that is no power of two or out of bounds, TRK_E_SYSTEM. On failure *out needs no deinit.
+ */
+TRK_MUST_USE enum trk_status trk_record_session_init(struct trk_record_session *out,
+                                                     uint32_t ring_records,
+                                                     struct trk_error *error);
+void trk_record_session_deinit(struct trk_record_session *session);
+
+#endif
