@@ -20,7 +20,7 @@
 #include "track/status.h"
 
 #define TRK_DEMO_FRAMES_MAX    1000000u
-#define TRK_DEMO_THREADS_MAX   64u
+#define TRK_DEMO_THREADS_MAX   32u
 #define TRK_DEMO_MEGABYTES_MIN 2u
 #define TRK_DEMO_MEGABYTES_MAX 1024u
 

@@ -126,10 +126,9 @@ static bool commands_inside(const struct trk_vk_buffer *buffer, uint64_t offset,
            size_bytes <= buffer->size_bytes - offset;
 }
 
-/* A copy of one region; regions that touch each other's bytes come one after the other. */
-static enum trk_status commands_copy(struct trk_vk *vk, struct trk_vk_buffer *source,
-                                     struct trk_vk_buffer *target,
-                                     const struct trk_vk_region *region, struct trk_error *error)
+enum trk_status trk_vk_copy(struct trk_vk *vk, struct trk_vk_buffer *source,
+                            struct trk_vk_buffer *target, const struct trk_vk_region *region,
+                            struct trk_error *error)
 {
     if (!commands_inside(source, region->source_offset, region->size_bytes) ||
         !commands_inside(target, region->target_offset, region->size_bytes)) {
@@ -142,6 +141,10 @@ static enum trk_status commands_copy(struct trk_vk *vk, struct trk_vk_buffer *so
     if (commands_conflict(&accesses[0], &accesses[1])) {
         return trk_error_set(error, TRK_E_ARGUMENT, "a copy overlaps itself");
     }
+    enum trk_status status = commands_open(vk, error);
+    if (status != TRK_OK) {
+        return status;
+    }
     commands_note(vk, accesses, 2);
     VkBufferCopy copy = {
         .srcOffset = region->source_offset,
@@ -150,17 +153,6 @@ static enum trk_status commands_copy(struct trk_vk *vk, struct trk_vk_buffer *so
     };
     vk->api.CmdCopyBuffer(commands_slot(vk)->commands, source->buffer, target->buffer, 1, &copy);
     return TRK_OK;
-}
-
-enum trk_status trk_vk_copy(struct trk_vk *vk, struct trk_vk_buffer *source,
-                            struct trk_vk_buffer *target, const struct trk_vk_region *regions,
-                            uint32_t count, struct trk_error *error)
-{
-    enum trk_status status = commands_open(vk, error);
-    for (uint32_t i = 0; i < count && status == TRK_OK; i++) {
-        status = commands_copy(vk, source, target, &regions[i], error);
-    }
-    return status;
 }
 
 enum trk_status trk_vk_fill(struct trk_vk *vk, struct trk_vk_buffer *target, uint64_t offset,

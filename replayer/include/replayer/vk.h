@@ -54,10 +54,15 @@ struct trk_vk_region {
     uint64_t source_offset, target_offset, size_bytes;
 };
 
-/* Record a copy, a fill (4-byte aligned) into the open command buffer. */
+/*
+ * Record a copy, a fill (4-byte aligned) into the open command buffer.
+ *
+ * @return TRK_OK; TRK_E_ARGUMENT: outside a buffer, not aligned, or a copy onto itself; else as the
+ *         device answers. Nothing is recorded then.
+ */
 TRK_MUST_USE enum trk_status trk_vk_copy(struct trk_vk *vk, struct trk_vk_buffer *source,
                                          struct trk_vk_buffer *target,
-                                         const struct trk_vk_region *regions, uint32_t count,
+                                         const struct trk_vk_region *region,
                                          struct trk_error *error);
 TRK_MUST_USE enum trk_status trk_vk_fill(struct trk_vk *vk, struct trk_vk_buffer *target,
                                          uint64_t offset, uint64_t size_bytes, uint32_t word,

@@ -1,0 +1,247 @@
+#include "demo_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "recorder/capture.h"
+
+const struct trk_demo_bug trk_demo_bugs[] = {
+    {TRK_DEMO_BUG_COPY_BEFORE_ARM, "copy-before-arm",
+     "an upload takes the bytes before the pages are armed", "stale-gpu-read"},
+    {TRK_DEMO_BUG_FLUSH_LEAVES_PAGE, "flush-leaves-page",
+     "a flush leaves the last page of its range to the GPU", "fatal:retained"},
+    {TRK_DEMO_BUG_CALL_IN_CALLBACK, "call-in-callback",
+     "an upload callback asks the tracker a question", "fatal:reentry"},
+    {TRK_DEMO_BUG_NONE, NULL, NULL, NULL},
+};
+
+const struct trk_demo_bug *trk_demo_bug_find(const char *name)
+{
+    for (const struct trk_demo_bug *bug = trk_demo_bugs; bug->name != NULL; bug++) {
+        if (strcmp(bug->name, name) == 0) {
+            return bug;
+        }
+    }
+    return NULL;
+}
+
+struct trk_demo_options trk_demo_options_default(void)
+{
+    return (struct trk_demo_options){
+        .size = sizeof(struct trk_demo_options),
+        .frames = 60,
+        .threads = 4,
+        .megabytes = 16,
+        .seed = 1,
+    };
+}
+
+static enum trk_status demo_options_check(const struct trk_demo_options *options,
+                                          struct trk_error *error)
+{
+    if (options->size != sizeof *options || options->bug > TRK_DEMO_BUG_CALL_IN_CALLBACK) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the demo's options are not usable");
+    }
+    if (options->frames < 1 || options->frames > TRK_DEMO_FRAMES_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "frames must be 1 to %u", TRK_DEMO_FRAMES_MAX);
+    }
+    if (options->threads < 1 || options->threads > TRK_DEMO_THREADS_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "threads must be 1 to %u",
+                             TRK_DEMO_THREADS_MAX);
+    }
+    if (options->megabytes < TRK_DEMO_MEGABYTES_MIN ||
+        options->megabytes > TRK_DEMO_MEGABYTES_MAX || options->megabytes % 2 != 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "megabytes must be even, %u to %u",
+                             TRK_DEMO_MEGABYTES_MIN, TRK_DEMO_MEGABYTES_MAX);
+    }
+    return TRK_OK;
+}
+
+void demo_note(struct demo *demo, enum trk_status status)
+{
+    /* The classes of fail-fast have been to the failure handler. */
+    if (status < TRK_E_ARGUMENT || demo->status != TRK_OK) {
+        return;
+    }
+    demo->status = status;
+    if (demo->gpu.status != TRK_OK) {
+        demo->error = demo->gpu.error;
+    } else {
+        trk_error_set(&demo->error, status, "the tracker could not go on: %s",
+                      trk_status_name(status));
+    }
+}
+
+/* Runs on the failing thread, maybe in its fault handler. */
+static void demo_on_failure(void *context, const struct trk_failure *failure)
+{
+    struct demo *demo = context;
+    static const char head[] = "trk demo: the tracker refused: ";
+    struct iovec line[3] = {
+        {(void *)(uintptr_t)head, sizeof head - 1},
+        {(void *)(uintptr_t)failure->text, strlen(failure->text)},
+        {(void *)(uintptr_t) "\n", 1},
+    };
+    atomic_fetch_add(&demo->failures, 1);
+    (void)!writev(STDERR_FILENO, line, 3);
+}
+
+static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
+{
+    struct trk_tracker_options options = trk_tracker_options_default();
+    options.backend = demo->backend;
+    options.observer = trk_capture_observer();
+    options.failure = demo_on_failure;
+    options.failure_context = demo;
+    enum trk_status status = trk_tracker_create(&demo->tracker, &options, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    trk_capture_tracker(options.id, &options.policy, demo->backend->kind);
+    demo_memory_announce(&demo->memory);
+    const struct trk_resource_layer layer = {demo_guest_flush, demo_guest_read_back, demo};
+    status = trk_tracker_set_resource_layer(demo->tracker, &layer);
+    if (status == TRK_OK) {
+        status = trk_tracker_register(demo->tracker, DEMO_LOW_WINDOW, demo->memory.half_bytes);
+    }
+    if (status == TRK_OK) {
+        status = trk_tracker_register(demo->tracker, DEMO_ARENA_WINDOW, demo->memory.half_bytes);
+    }
+    return status == TRK_OK ? TRK_OK
+                            : trk_error_set(error, status, "the demo's memory cannot be tracked");
+}
+
+static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
+{
+    enum trk_status status = demo_memory_map(&demo->memory, demo->options.megabytes, error);
+    if (status == TRK_OK) {
+        status =
+            demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
+    }
+    if (status == TRK_OK) {
+        status = trk_backend_mprotect_create(&demo->backend, demo->memory.bias, error);
+    }
+    if (status == TRK_OK) {
+        status = demo_track(demo, error);
+    }
+    if (status == TRK_OK) {
+        status = trk_fault_install(demo_guest_fault, demo, error);
+        demo->installed = status == TRK_OK;
+    }
+    return status;
+}
+
+/* Everything goes back to the CPU, so that no watch remains; then guest memory is looked at. */
+static void demo_untrack(struct demo *demo)
+{
+    static const uint64_t windows[] = {DEMO_LOW_WINDOW, DEMO_ARENA_WINDOW};
+    const uint64_t half = demo->memory.half_bytes;
+    for (unsigned i = 0; i < 2; i++) {
+        demo_transfer_drain(demo, windows[i], half);
+        demo_note(demo, trk_tracker_untrack(demo->tracker, windows[i], half));
+        demo_note(demo, trk_tracker_unregister(demo->tracker, windows[i], half));
+    }
+    demo_note(demo, demo->gpu.status);
+    demo_check_memory(demo);
+    demo_note(demo, trk_tracker_set_resource_layer(demo->tracker, NULL));
+}
+
+static void demo_close(struct demo *demo)
+{
+    if (demo->installed) {
+        /* Refused only where somebody installed over it, who then chains to nobody's faults. */
+        (void)!trk_fault_uninstall(NULL);
+    }
+    trk_tracker_destroy(demo->tracker);
+    trk_backend_destroy(demo->backend);
+    demo_gpu_close(&demo->gpu);
+    demo_memory_unmap(&demo->memory);
+}
+
+static void demo_start_guests(struct demo *demo)
+{
+    for (uint32_t i = 0; i < demo->options.threads && demo->status == TRK_OK; i++) {
+        struct demo_guest *guest = &demo->guests[i];
+        guest->demo = demo;
+        guest->number = i;
+        guest->dice = demo_dice_make(demo->options.seed, i + 1);
+        int os_errno = pthread_create(&guest->thread, NULL, demo_guest_main, guest);
+        guest->started = os_errno == 0;
+        if (os_errno != 0) {
+            demo->status = trk_error_set(&demo->error, TRK_E_SYSTEM, "cannot start guest %u", i);
+            demo->error.os_errno = os_errno;
+        }
+    }
+}
+
+/* The guests leave after the last frame, or when they are told to at the start of one. */
+static void demo_join_guests(struct demo *demo, uint32_t frames_run)
+{
+    uint32_t started = 0;
+    while (started < demo->options.threads && demo->guests[started].started) {
+        started++;
+    }
+    if (frames_run < demo->options.frames) {
+        atomic_store(&demo->stop, true);
+        demo_line_signal(&demo->sync.start, frames_run + 1);
+    }
+    demo_sync_gather(&demo->sync, started, UINT32_MAX, demo_transfer_serve, demo);
+    for (uint32_t i = 0; i < started; i++) {
+        pthread_join(demo->guests[i].thread, NULL);
+        demo->result.faults += demo->guests[i].faults;
+        demo->result.stores += demo->guests[i].stores;
+        demo->result.loads += demo->guests[i].loads;
+        demo->result.mismatches += demo->guests[i].mismatches;
+    }
+}
+
+static void demo_play(struct demo *demo)
+{
+    uint32_t frame = 0;
+    demo->dice = demo_dice_make(demo->options.seed, 0);
+    demo_start_guests(demo);
+    while (frame < demo->options.frames && demo->status == TRK_OK) {
+        demo_render_frame(demo, frame++);
+    }
+    demo_join_guests(demo, frame);
+    demo_untrack(demo);
+}
+
+enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_demo_result *result,
+                             struct trk_error *error)
+{
+    enum trk_status status = demo_options_check(options, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    struct demo *demo = calloc(1, sizeof *demo);
+    if (demo == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the demo");
+    }
+    demo->options = *options;
+    demo->memory.fd = -1;
+    demo_sync_init(&demo->sync);
+    if (!trk_capture_active()) {
+        (void)!trk_capture_open(NULL); /* without a session the demo runs unrecorded */
+    }
+    trk_capture_thread("render", TRK_ROLE_HOST);
+    status = demo_open(demo, error);
+    if (status == TRK_OK) {
+        demo_play(demo);
+        demo->result.failures = atomic_load(&demo->failures);
+        snprintf(demo->result.device_name, sizeof demo->result.device_name, "%s",
+                 trk_vk_info(demo->gpu.vk)->device_name);
+        *result = demo->result;
+        status = demo->status;
+        if (status != TRK_OK && error != NULL) {
+            *error = demo->error;
+        }
+    }
+    demo_close(demo);
+    trk_capture_thread_end();
+    free(demo);
+    return status;
+}

@@ -1,0 +1,97 @@
+/*
+ * What the demo's own files share: the whole state of one run.
+ *
+ * guest    a thread that plays the console's program: native stores and loads, nothing else.
+ * render   the thread that called trk_demo_run: the emulator's side.
+ * frame F  starts with the guests' first part, which render awaits; then the guests' second part
+ *          runs beside the render thread's uploads. In the middle of the chosen area's upload one
+ *          guest and the render thread meet.
+ */
+#ifndef DEMO_STATE_H
+#define DEMO_STATE_H
+
+#include <pthread.h>
+
+#include "demo.h"
+#include "demo_gpu.h"
+#include "demo_memory.h"
+#include "demo_sync.h"
+#include "track/fault.h"
+#include "track/tracker.h"
+
+/* Slots that the guest of the meeting stores to, at most. */
+#define DEMO_MID_SLOTS 4u
+
+/* Who does what in a frame; follows from the frame's number alone. */
+struct demo_plan {
+    uint32_t frame;
+    uint32_t chosen;    /* the area whose upload has the meeting */
+    uint32_t early;     /* the area uploaded beside the guests' first part */
+    uint32_t mid_guest; /* the guest that comes to the meeting */
+    uint32_t late_slot; /* slot of a page that the second part stores to */
+    bool bug;           /* the bug acts in this frame */
+};
+
+struct demo;
+
+struct demo_guest {
+    struct demo *demo;
+    uint32_t number;
+    bool started;
+    pthread_t thread;
+    struct demo_dice dice;
+    uint64_t faults, stores, loads, mismatches;
+};
+
+struct demo {
+    struct trk_demo_options options;
+    struct demo_memory memory;
+    struct demo_gpu gpu;
+    struct demo_sync sync;
+    struct trk_backend *backend;
+    struct trk_tracker *tracker;
+    bool installed; /* the fault handler */
+    _Atomic bool stop;
+    _Atomic uint64_t failures;
+    enum trk_status status; /* first error that is no failure of the tracker */
+    struct trk_error error;
+    struct demo_dice dice;              /* the render thread's */
+    uint32_t mid_slots[DEMO_MID_SLOTS]; /* of this frame; written by the meeting's guest */
+    uint32_t mid_count;
+    struct demo_guest guests[TRK_DEMO_THREADS_MAX];
+    struct trk_demo_result result;
+};
+
+struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t frame);
+
+/* Keep the first error that ends the run; what the tracker refuses is counted by its handler. */
+void demo_note(struct demo *demo, enum trk_status status);
+
+/* demo_guest.c */
+void *demo_guest_main(void *guest);
+/* The fault handler's owner, and the resource layer: they run on the guest that faulted. */
+enum trk_fault_outcome demo_guest_fault(void *demo, uint64_t host_addr, enum trk_access access);
+void demo_guest_flush(void *demo, uint64_t guest_addr, uint64_t size_bytes);
+void demo_guest_read_back(void *demo, uint64_t guest_addr, uint64_t size_bytes);
+
+/* demo_transfer.c: copies between the sides, by the tracker's word. */
+void demo_transfer_up(struct demo *demo, uint32_t area);
+/* The upload in whose middle a guest stores to what was just taken, and the one after it. */
+void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan);
+/* Let the GPU fill the first `filled_bytes` of each page of a part of an area. */
+void demo_transfer_gpu_write(struct demo *demo, const struct demo_area *part, uint32_t filled_bytes,
+                             uint32_t frame);
+/* Bring a range home; the pages become CLEAN, or the CPU's. */
+void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes);
+void demo_transfer_drain(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes);
+void demo_transfer_serve(void *demo, const struct demo_request *request);
+
+/* demo_render.c */
+void demo_render_frame(struct demo *demo, uint32_t frame);
+
+/* demo_check.c */
+void demo_check_gpu(struct demo *demo, const struct demo_plan *plan);
+/* Every slot of guest memory, after the last frame. */
+void demo_check_memory(struct demo *demo);
+
+#endif
