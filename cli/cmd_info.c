@@ -167,8 +167,10 @@ static void print_json(const struct info *info)
         trk_json_out_number(entry, "dropped", stream->dropped);
         cJSON_AddItemToArray(list, entry);
     }
-    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
-    cJSON_AddItemToObject(object, "header", header ? header : cJSON_CreateNull());
+    /* Passed on as it was written, if it is JSON and nothing else. */
+    cJSON *header = cJSON_ParseWithOpts(trk_trace_header_json(trace), NULL, true);
+    cJSON_AddRawToObject(object, "header", header ? trk_trace_header_json(trace) : "null");
+    cJSON_Delete(header);
     trk_json_out_print(object);
 }
 

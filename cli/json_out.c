@@ -86,12 +86,14 @@ void trk_json_out_number(cJSON *object, const char *key, uint64_t number)
 {
     if (number == TRK_NOT_KNOWN) {
         cJSON_AddNullToObject(object, key);
-    } else if (number > EXACT_MOST) {
-        char text[24];
-        snprintf(text, sizeof text, "%" PRIu64, number);
+        return;
+    }
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    if (number > EXACT_MOST) {
         cJSON_AddStringToObject(object, key, text);
     } else {
-        cJSON_AddNumberToObject(object, key, (double)number);
+        cJSON_AddRawToObject(object, key, text); /* cJSON itself prints 15 digits only */
     }
 }
 

@@ -1,0 +1,103 @@
+/*
+ * Goal: a range picks exactly the events it names; what is not a range is refused.
+ * Method: each range runs over one small list of events, and the picked numbers are compared.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "range.h"
+#include "track/address.h"
+
+#define ARENA_REGION ((uint32_t)((TRK_LOW_END >> 22) + 1))
+
+/* 0 before any frame; 1 frame 0; 2 in it; 3 frame 1; 4 a lock of the region at 0x400000; 5 frame 2;
+ * 6 a store that ends in that region; 7 one that ends just before it; 8 a range in the arena. */
+static size_t make_events(struct trk_trace_event events[16])
+{
+    struct trk_event list[] = {
+        {.type = TRK_EVENT_MARK},
+        {.type = TRK_EVENT_FRAME, .argument = 0},
+        {.type = TRK_EVENT_GPU_COMPLETE, .argument = 0x400000},
+        {.type = TRK_EVENT_FRAME, .argument = 1},
+        {.type = TRK_EVENT_LOCK, .domain = trk_domain(TRK_DOMAIN_REGION, 0, 1), .seq = 5},
+        {.type = TRK_EVENT_FRAME, .argument = 2},
+        {.type = TRK_EVENT_WITNESS_STORE, .argument = 0x3fffff, .seq = 2},
+        {.type = TRK_EVENT_WITNESS_STORE, .argument = 0x3ffffe, .seq = 2},
+        {.type = TRK_EVENT_RANGE,
+         .domain = trk_domain(TRK_DOMAIN_REGION, 0, ARENA_REGION),
+         .page = 3,
+         .pages = 1},
+    };
+    size_t count = sizeof list / sizeof list[0];
+    for (size_t i = 0; i < count; i++) {
+        events[i] = (struct trk_trace_event){.number = i, .event = list[i]};
+    }
+    return count;
+}
+
+Test(range, picks)
+{
+    static const struct {
+        const char *text, *picked;
+    } cases[] = {
+        {"0", "0"},
+        {"4", "4"},
+        {"2-4", "234"},
+        {"2-2", "2"},
+        {"6-", "678"},
+        {"0-8/3", "036"},
+        {"1-/4", "15"},
+        {"0x2-0x3", "23"},
+        {"99", ""},
+        {"5-18446744073709551615", "5678"},
+        {"frame:0", "12"},
+        {"frame:1-2", "345678"},
+        {"frame:2-", "5678"},
+        {"frame:0-2/2", "125678"},
+        {"frame:3", ""},
+        {"region:0x400000", "46"},
+        {"region:0x7fffff", "46"},
+        {"region:0x3fffff", "67"},
+        {"region:0x080000400000", "8"},
+        {"region:0x080000000000", ""},
+    };
+    struct trk_trace_event events[16];
+    size_t count = make_events(events);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trk_range range;
+        struct trk_error error = {.text = ""};
+        char picked[20] = "";
+        cr_assert_eq(trk_range_parse(cases[i].text, &range, &error), TRK_OK, "%s: %s",
+                     cases[i].text, error.text);
+        for (size_t j = 0; j < count; j++) {
+            if (trk_range_has(&range, &events[j])) {
+                snprintf(picked + strlen(picked), sizeof picked - strlen(picked), "%zu", j);
+            }
+            if (trk_range_ends_at(&range, &events[j])) {
+                break;
+            }
+        }
+        cr_expect_str_eq(picked, cases[i].picked, "%s gave '%s'", cases[i].text, picked);
+    }
+}
+
+Test(range, refused)
+{
+    static const char *const cases[] = {
+        "",           "-",          "-5",
+        "x",          "5-3",        "1-x",
+        "1--2",       "1-2/0",      "1-2/",
+        "1-2/x",      "1-2-3",      "1,2",
+        "frame:",     "frame:x",    "frame:2-1",
+        "frames:1",   "region:",    "region:5",
+        "region:0x",  "region:0x0", "region:0x060000000000",
+        "time:1s-2s", "@file",      "1 -2",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trk_range range;
+        struct trk_error error = {.text = ""};
+        cr_expect_eq(trk_range_parse(cases[i], &range, &error), TRK_E_ARGUMENT, "'%s'", cases[i]);
+        cr_expect_not_null(strstr(error.text, cases[i]), "'%s' said '%s'", cases[i], error.text);
+    }
+}
