@@ -3,7 +3,6 @@
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 jobs=${TRK_JOBS:-$(nproc 2>/dev/null || echo 2)}
-export DEBIAN_FRONTEND=noninteractive
 export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL:-$jobs}"
 
 # stage NAME COMMAND...: run it, say how many seconds it took, end everything when it fails.
@@ -45,14 +44,14 @@ packages()
         echo "no apt-get here; make sure that these are installed:$missing" >&2
         return 0
     fi
-    sudo=
+    as_root='env DEBIAN_FRONTEND=noninteractive'
     if [ "$(id -u)" != 0 ]; then
-        sudo=sudo
+        as_root="sudo $as_root"
     fi
     echo "installing:$missing"
     # shellcheck disable=SC2086 # both are lists of words
-    $sudo apt-get update -q >"${TMPDIR:-/tmp}/trk-apt.$$" 2>&1 &&
-        $sudo apt-get install -q -y --no-install-recommends $missing \
+    $as_root apt-get update -q >"${TMPDIR:-/tmp}/trk-apt.$$" 2>&1 &&
+        $as_root apt-get install -q -y --no-install-recommends $missing \
             >>"${TMPDIR:-/tmp}/trk-apt.$$" 2>&1 || {
         cat "${TMPDIR:-/tmp}/trk-apt.$$" >&2
         rm -f "${TMPDIR:-/tmp}/trk-apt.$$"
@@ -64,7 +63,7 @@ packages()
 packages_build='gcc g++ libc6-dev cmake ninja-build pkg-config libzstd-dev libcjson-dev libxxhash-dev
     libvulkan-dev libvulkan1 mesa-vulkan-drivers'
 packages_test='libcriterion-dev zstd scdoc'
-packages_check='git clang clang-tools clang-tidy clang-format cppcheck python3'
+packages_check='git clang libclang-rt-14-dev clang-tools clang-tidy clang-format cppcheck python3'
 
 # configure PRESET OPTION...: into the preset's folder, below the checkout.
 configure()
@@ -78,3 +77,10 @@ build()
 {
     (cd "$root" && cmake --build --preset "$1" --parallel "$jobs" -- --quiet)
 }
+
+# Prefix for programs under a sanitizer: newer kernels spread mappings further than the sanitizers'
+# run-time libraries of Debian 12 know; a fixed layout suits both. Empty where it is not allowed.
+fixed_layout=
+if setarch "$(uname -m)" -R true 2>/dev/null; then
+    fixed_layout="setarch $(uname -m) -R"
+fi
