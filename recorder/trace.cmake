@@ -1,5 +1,22 @@
+# The .trk format: writer, reader, canonical order.
 add_library(trk_trace STATIC)
-target_sources(trk_trace PRIVATE src/reader.c)
+target_sources(
+  trk_trace
+  PRIVATE src/columns.c
+          src/columns_decode.c
+          src/columns_encode.c
+          src/crc32c.c
+          src/format.c
+          src/index.c
+          src/linear.c
+          src/note.c
+          src/output.c
+          src/reader.c
+          src/scan.c
+          src/schema.c
+          src/source.c
+          src/unpack.c
+          src/writer.c)
 target_include_directories(trk_trace PUBLIC include PRIVATE src)
 target_link_libraries(trk_trace PUBLIC trk_capture PRIVATE PkgConfig::ZSTD PkgConfig::CJSON)
 trk_target(trk_trace)

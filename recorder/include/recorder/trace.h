@@ -16,16 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/record_entry.h"
 #include "track/event.h"
 #include "track/status.h"
 
 TRK_EXTERN_C_BEGIN
-
-/* What a thread's ring holds, and what the format encodes. */
-struct trk_record {
-    uint64_t tsc;
-    struct trk_event event;
-};
 
 struct trk_trace_event {
     uint64_t number;
@@ -41,18 +36,19 @@ struct trk_trace_stream {
     uint32_t role;      /* enum trk_thread_role */
     char name[32];      /* "" if it gave none */
     uint64_t events;    /* in the file */
-    uint64_t dropped;   /* lost before they reached the file */
+    uint64_t dropped;   /* lost: by the recorder, or with damaged chunks as far as known */
 };
 
 /* Whether what was read is all there was. */
 struct trk_trace_state {
     bool complete;    /* END seen, nothing lost, nothing damaged */
     bool ended;       /* END seen */
-    uint64_t dropped; /* events lost by the recorder */
+    uint64_t dropped; /* events lost, by the recorder or with damaged chunks as far as known */
     uint64_t damaged_chunks;
     uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
     char damage[128];             /* one line; "" when there is none */
     int32_t child_status;         /* from END: wait status of the recorded program; -1 unknown */
+    uint64_t order_gaps; /* events given so far whose predecessors in a hold or timeline are lost */
 };
 
 struct trk_trace;
@@ -83,7 +79,10 @@ const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, s
  * Read all chunk headers, no events: streams, counts and state are then final but for damage
  * inside payloads that decode despite right checksums.
  *
- * @return TRK_OK; TRK_E_MEMORY; TRK_E_SYSTEM.
+ * Reads the payloads too, for their checksums, but decodes none. The second call does nothing.
+ *
+ * @return TRK_OK; TRK_E_VERSION: a required chunk of a kind this reader does not know;
+ * TRK_E_MEMORY; TRK_E_SYSTEM.
  */
 TRK_MUST_USE enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error);
 
@@ -92,8 +91,8 @@ struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
 /**
  * Give the next event in canonical order.
  *
- * @return TRK_OK; TRK_E_END: no more, see trk_trace_state; TRK_E_MEMORY; TRK_E_SYSTEM. Damage ends
- *         the stream concerned at the last event before it, and shows in the state.
+ * @return TRK_OK; TRK_E_END: no more, see trk_trace_state; TRK_E_MEMORY; TRK_E_SYSTEM. A damaged
+ *         chunk costs the events in it, and shows in the state; TRK_E_VERSION as for scan.
  */
 TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
                                             struct trk_error *error);

@@ -1,0 +1,91 @@
+#include "columns.h"
+
+#include <stdlib.h>
+
+#include "bytes.h"
+#include "columns_model.h"
+#include "recorder/writer.h"
+
+/* The column of others holds whole events: eight numbers of at most 31 bytes together. */
+#define OTHER_EVENT_MAX 31u
+/* Column id, encoding and length. */
+#define COLUMN_HEAD_MAX (2u + TRK_BYTES_LEB_MAX)
+
+#define COLUMN_MAX(id)                                                                             \
+    (TRK_CHUNK_EVENTS * ((id) == TRK_COLUMN_OTHER ? OTHER_EVENT_MAX : TRK_BYTES_LEB_MAX))
+
+const uint8_t trk_columns_encoding[TRK_COLUMN_COUNT] = {
+    [TRK_COLUMN_TYPE] = TRK_ENCODING_BYTES,     [TRK_COLUMN_TIME] = TRK_ENCODING_ZIGZAG,
+    [TRK_COLUMN_DOMAIN] = TRK_ENCODING_ZIGZAG,  [TRK_COLUMN_SEQ] = TRK_ENCODING_ZIGZAG,
+    [TRK_COLUMN_PAGE] = TRK_ENCODING_ZIGZAG,    [TRK_COLUMN_PAGES] = TRK_ENCODING_LEB,
+    [TRK_COLUMN_FLAGS] = TRK_ENCODING_BYTES,    [TRK_COLUMN_CONTEXT] = TRK_ENCODING_LEB,
+    [TRK_COLUMN_ADDRESS] = TRK_ENCODING_ZIGZAG, [TRK_COLUMN_SIZE] = TRK_ENCODING_ZIGZAG,
+    [TRK_COLUMN_STAMP] = TRK_ENCODING_ZIGZAG,   [TRK_COLUMN_NUMBER] = TRK_ENCODING_ZIGZAG,
+    [TRK_COLUMN_ID] = TRK_ENCODING_LEB,         [TRK_COLUMN_OTHER] = TRK_ENCODING_LEB,
+};
+
+enum trk_status trk_columns_create(struct trk_columns **out)
+{
+    *out = NULL;
+    struct trk_columns *columns = calloc(1, sizeof *columns);
+    if (columns == NULL) {
+        return TRK_E_MEMORY;
+    }
+    size_t total = 0;
+    for (unsigned id = 1; id < TRK_COLUMN_COUNT; id++) {
+        columns->column[id] = malloc(COLUMN_MAX(id));
+        if (columns->column[id] == NULL) {
+            trk_columns_destroy(columns);
+            return TRK_E_MEMORY;
+        }
+        total += COLUMN_MAX(id) + COLUMN_HEAD_MAX;
+    }
+    columns->payload = malloc(total);
+    if (columns->payload == NULL || trk_columns_reset(columns, TRK_CHUNK_EVENTS, 0) != TRK_OK) {
+        trk_columns_destroy(columns);
+        return TRK_E_MEMORY;
+    }
+    *out = columns;
+    return TRK_OK;
+}
+
+void trk_columns_destroy(struct trk_columns *columns)
+{
+    if (columns == NULL) {
+        return;
+    }
+    for (unsigned id = 1; id < TRK_COLUMN_COUNT; id++) {
+        free(columns->column[id]);
+    }
+    free(columns->payload);
+    free(columns->model.domains);
+    free(columns);
+}
+
+enum trk_status trk_columns_reset(struct trk_columns *columns, size_t events, uint64_t first_time)
+{
+    struct trk_columns_model *model = &columns->model;
+    /* At most half full, however many domains the chunk names. */
+    size_t slots = 2 * TRK_CHUNK_EVENTS;
+    while (slots < 2 * events) {
+        slots *= 2;
+    }
+    struct trk_columns_domain *domains = model->domains;
+    uint32_t chunk = model->chunk + 1;
+    uint32_t mask = model->domain_mask;
+    if (domains == NULL || slots > (size_t)mask + 1) {
+        free(domains);
+        domains = calloc(slots, sizeof *domains);
+        mask = (uint32_t)(slots - 1);
+        chunk = 1;
+    } else if (chunk == 0) { /* after 2^32 chunks the old marks would count again */
+        memset(domains, 0, ((size_t)mask + 1) * sizeof *domains);
+        chunk = 1;
+    }
+    memset(model, 0, sizeof *model);
+    model->domains = domains;
+    model->domain_mask = domains != NULL ? mask : 0;
+    model->chunk = chunk;
+    model->time = first_time;
+    return domains != NULL ? TRK_OK : TRK_E_MEMORY;
+}

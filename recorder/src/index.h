@@ -1,0 +1,60 @@
+/*
+ * What a trace holds: its chunks of events, its streams, and what is damaged or lost.
+ *
+ * A container that trk_scan_run fills; it reads nothing itself.
+ */
+#ifndef RECORDER_INDEX_H
+#define RECORDER_INDEX_H
+
+#include "format.h"
+#include "recorder/trace.h"
+
+#define TRK_INDEX_NONE UINT32_MAX
+
+/* An EVENTS chunk whose checksums were right. */
+struct trk_index_chunk {
+    uint64_t offset;
+    uint64_t first_tsc;
+    uint32_t stream; /* index */
+    uint32_t events;
+    uint32_t next; /* of the same stream, or TRK_INDEX_NONE */
+    uint32_t bad;  /* it did not decode; it is passed over from then on */
+};
+
+struct trk_index_stream {
+    struct trk_trace_stream note;
+    uint64_t next_ordinal; /* of the stream's next event */
+    uint32_t first_chunk, last_chunk;
+};
+
+struct trk_index {
+    struct trk_index_chunk *chunks; /* in the file's order */
+    size_t chunk_count, chunk_room;
+    struct trk_index_stream *streams; /* in order of first appearance */
+    size_t stream_count, stream_room;
+    size_t last_found; /* most chunks are of a stream near the one before */
+    struct trk_trace_state state;
+};
+
+void trk_index_init(struct trk_index *index);
+void trk_index_deinit(struct trk_index *index);
+
+/* Find a stream by its id in the file, or add it. TRK_E_MEMORY; TRK_E_DAMAGED: one too many. */
+TRK_MUST_USE enum trk_status trk_index_stream(struct trk_index *index, uint32_t stream_id,
+                                              struct trk_index_stream **out);
+
+/* Find a stream by its id; NULL when it has not appeared. */
+struct trk_index_stream *trk_index_find(struct trk_index *index, uint32_t stream_id);
+
+/* Add an EVENTS chunk to its stream. TRK_E_MEMORY; TRK_E_DAMAGED: one too many. */
+TRK_MUST_USE enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *stream,
+                                           uint64_t offset, const struct trk_format_chunk *chunk);
+
+/* Note damage at a file offset. The first is kept, with its text. */
+void trk_index_damage(struct trk_index *index, uint64_t offset, const char *format, ...)
+    TRK_PRINTF(3, 4);
+
+/* Count events that are lost. */
+void trk_index_lose(struct trk_index *index, struct trk_index_stream *stream, uint64_t events);
+
+#endif

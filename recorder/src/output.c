@@ -1,0 +1,185 @@
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "crc32c.h"
+
+struct trk_output {
+    int fd;
+    enum trk_status failed; /* status of the first failure, given again to all later calls */
+    int os_errno;
+    ZSTD_CCtx *zstd;
+    uint8_t *packed;
+    size_t packed_room;
+    uint64_t bytes;
+    uint32_t chunks;
+    uint8_t sync[TRK_FORMAT_SYNC_BYTES];
+};
+
+static enum trk_status fail(struct trk_output *output, enum trk_status status, int os_errno,
+                            struct trk_error *error)
+{
+    output->failed = status;
+    output->os_errno = os_errno;
+    if (status == TRK_E_SYSTEM) {
+        trk_error_set(error, status, "writing the trace failed: %s", strerror(os_errno));
+    } else {
+        trk_error_set(error, status, "no memory to write the trace");
+    }
+    if (error != NULL) {
+        error->os_errno = os_errno;
+        error->file_offset = output->bytes;
+    }
+    return status;
+}
+
+/* All parts, whatever the kernel takes at a time. Moves through `parts`. */
+static enum trk_status write_all(struct trk_output *output, struct iovec *parts, int count,
+                                 struct trk_error *error)
+{
+    while (count > 0) {
+        if (parts->iov_len == 0) {
+            parts++;
+            count--;
+            continue;
+        }
+        ssize_t written = writev(output->fd, parts, count);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return fail(output, TRK_E_SYSTEM, written < 0 ? errno : EIO, error);
+        }
+        output->bytes += (uint64_t)written;
+        for (size_t left = (size_t)written; left > 0;) {
+            size_t part = left < parts->iov_len ? left : parts->iov_len;
+            parts->iov_base = (uint8_t *)parts->iov_base + part;
+            parts->iov_len -= part;
+            left -= part;
+            if (parts->iov_len == 0) {
+                parts++;
+                count--;
+            }
+        }
+    }
+    return TRK_OK;
+}
+
+static enum trk_status make_room(struct trk_output *output, size_t size_bytes)
+{
+    size_t bound = ZSTD_compressBound(size_bytes);
+    if (bound <= output->packed_room) {
+        return TRK_OK;
+    }
+    uint8_t *packed = realloc(output->packed, bound);
+    if (packed == NULL) {
+        return TRK_E_MEMORY;
+    }
+    output->packed = packed;
+    output->packed_room = bound;
+    return TRK_OK;
+}
+
+enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_level,
+                                  const uint8_t *sync, struct trk_error *error)
+{
+    *out = NULL;
+    if (zstd_level < ZSTD_minCLevel() || zstd_level > ZSTD_maxCLevel()) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "zstd level %d is out of range", zstd_level);
+    }
+    struct trk_output *output = calloc(1, sizeof *output);
+    if (output == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to write the trace");
+    }
+    output->fd = fd;
+    memcpy(output->sync, sync, TRK_FORMAT_SYNC_BYTES);
+    output->zstd = ZSTD_createCCtx();
+    if (output->zstd == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(output->zstd, ZSTD_c_compressionLevel, zstd_level)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(output->zstd, ZSTD_c_contentSizeFlag, 1)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(output->zstd, ZSTD_c_checksumFlag, 1))) {
+        trk_output_destroy(output);
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to write the trace");
+    }
+    struct trk_format_file file = {
+        .major = TRK_FORMAT_MAJOR,
+        .minor = TRK_FORMAT_MINOR,
+        .min_reader_major = TRK_FORMAT_MIN_READER_MAJOR,
+        .min_reader_minor = TRK_FORMAT_MIN_READER_MINOR,
+    };
+    memcpy(file.sync, sync, TRK_FORMAT_SYNC_BYTES);
+    uint8_t head[TRK_FORMAT_FILE_BYTES];
+    trk_format_put_file(head, &file);
+    enum trk_status status = write_all(output, &(struct iovec){head, sizeof head}, 1, error);
+    if (status != TRK_OK) {
+        trk_output_destroy(output);
+        return status;
+    }
+    *out = output;
+    return TRK_OK;
+}
+
+void trk_output_destroy(struct trk_output *output)
+{
+    if (output == NULL) {
+        return;
+    }
+    ZSTD_freeCCtx(output->zstd);
+    free(output->packed);
+    free(output);
+}
+
+enum trk_status trk_output_chunk(struct trk_output *output, struct trk_format_chunk *chunk,
+                                 const void *payload, size_t size_bytes, struct trk_error *error)
+{
+    if (output->failed != TRK_OK) {
+        return fail(output, output->failed, output->os_errno, error);
+    }
+    if (make_room(output, size_bytes) != TRK_OK) {
+        return fail(output, TRK_E_MEMORY, 0, error);
+    }
+    size_t packed =
+        ZSTD_compress2(output->zstd, output->packed, output->packed_room, payload, size_bytes);
+    if (ZSTD_isError(packed)) { /* the room suffices, so only memory is left as a reason */
+        return fail(output, TRK_E_MEMORY, 0, error);
+    }
+    chunk->codec = TRK_FORMAT_CODEC_ZSTD;
+    chunk->raw_bytes = (uint32_t)size_bytes;
+    chunk->packed_bytes = (uint32_t)packed;
+    chunk->file_chunk = output->chunks;
+    chunk->payload_crc = trk_crc32c_update(0, output->packed, packed);
+    uint8_t head[TRK_FORMAT_CHUNK_BYTES];
+    trk_format_put_chunk(head, output->sync, chunk);
+    struct iovec parts[2] = {{head, sizeof head}, {output->packed, packed}};
+    enum trk_status status = write_all(output, parts, 2, error);
+    if (status == TRK_OK) {
+        output->chunks++;
+    }
+    return status;
+}
+
+enum trk_status trk_output_end(struct trk_output *output, const struct trk_format_end *end,
+                               struct trk_error *error)
+{
+    if (output->failed != TRK_OK) {
+        return fail(output, output->failed, output->os_errno, error);
+    }
+    uint8_t mark[TRK_FORMAT_END_BYTES];
+    trk_format_put_end(mark, output->sync, end);
+    return write_all(output, &(struct iovec){mark, sizeof mark}, 1, error);
+}
+
+uint64_t trk_output_bytes(const struct trk_output *output)
+{
+    return output->bytes;
+}
+
+uint32_t trk_output_chunks(const struct trk_output *output)
+{
+    return output->chunks;
+}

@@ -1,0 +1,44 @@
+/*
+ * Writing chunks to a descriptor: compression, checksums, whole writes.
+ *
+ * Knows chunks, not what is in them. After one failed write it refuses all others, because what
+ * stands in the file then ends in the middle of a chunk.
+ */
+#ifndef RECORDER_OUTPUT_H
+#define RECORDER_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format.h"
+
+struct trk_output;
+
+/**
+ * Take a descriptor, which stays the caller's, and write the file header.
+ *
+ * @return TRK_OK, TRK_E_ARGUMENT (zstd knows no such level), TRK_E_MEMORY, TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_level,
+                                               const uint8_t *sync, struct trk_error *error);
+void trk_output_destroy(struct trk_output *output);
+
+/**
+ * Compress a payload and write it behind its header. Sizes, codec, checksum and number in the file
+ * are filled in here, the rest of `chunk` is the caller's.
+ *
+ * @return TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM; the output is then closed for more.
+ */
+TRK_MUST_USE enum trk_status trk_output_chunk(struct trk_output *output,
+                                              struct trk_format_chunk *chunk, const void *payload,
+                                              size_t size_bytes, struct trk_error *error);
+
+/* Write the end mark. */
+TRK_MUST_USE enum trk_status trk_output_end(struct trk_output *output,
+                                            const struct trk_format_end *end,
+                                            struct trk_error *error);
+
+uint64_t trk_output_bytes(const struct trk_output *output);
+uint32_t trk_output_chunks(const struct trk_output *output);
+
+#endif

@@ -1,0 +1,261 @@
+#include "scan.h"
+
+#include "bytes.h"
+#include "note.h"
+
+struct scan {
+    struct trk_unpack *unpack;
+    struct trk_index *index;
+    struct trk_error *error;
+    uint64_t offset;
+    uint64_t next_file_chunk; /* number that the next chunk of the file should have */
+    bool lost_place;          /* the last place was damaged, and its chunks are not counted yet */
+    uint64_t totals_offset;   /* of the END chunk */
+};
+
+static enum trk_status no_memory(struct scan *scan)
+{
+    return trk_error_set(scan->error, TRK_E_MEMORY, "no memory to read the trace");
+}
+
+/* [F-13] The payload is good or bad; either way its stream goes on behind its events. */
+static enum trk_status take_events(struct scan *scan, const struct trk_format_chunk *chunk,
+                                   enum trk_status payload)
+{
+    struct trk_index *index = scan->index;
+    struct trk_index_stream *stream;
+    enum trk_status status = trk_index_stream(index, chunk->stream, &stream);
+    if (status == TRK_E_MEMORY) {
+        return no_memory(scan);
+    }
+    if (status != TRK_OK) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "stream %u is one too many", chunk->stream);
+        return TRK_OK;
+    }
+    if (chunk->first_ordinal < stream->next_ordinal) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "a chunk of stream %u is out of order",
+                         chunk->stream);
+        return TRK_OK;
+    }
+    uint64_t missing = chunk->first_ordinal - stream->next_ordinal;
+    if (missing > 0) {
+        trk_index_lose(index, stream, missing);
+        trk_index_damage(index, scan->offset, "%llu events of stream %u are missing here",
+                         (unsigned long long)missing, chunk->stream);
+    }
+    stream->next_ordinal = chunk->first_ordinal + chunk->events;
+    trk_index_lose(index, stream, chunk->dropped);
+    if (payload != TRK_OK) {
+        trk_index_lose(index, stream, chunk->events);
+        return TRK_OK;
+    }
+    if (chunk->events == 0) {
+        return TRK_OK;
+    }
+    status = trk_index_add(index, stream, scan->offset, chunk);
+    if (status == TRK_E_DAMAGED) {
+        trk_index_lose(index, stream, chunk->events);
+        trk_index_damage(index, scan->offset, "the file has more than %u chunks",
+                         TRK_FORMAT_CHUNKS_MAX);
+        status = TRK_OK;
+    }
+    return status == TRK_E_MEMORY ? no_memory(scan) : status;
+}
+
+static enum trk_status take_note(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index_stream *stream;
+    enum trk_status status = trk_index_stream(scan->index, chunk->stream, &stream);
+    if (status == TRK_E_MEMORY) {
+        return no_memory(scan);
+    }
+    if (status != TRK_OK ||
+        !trk_note_parse((const char *)scan->unpack->raw, chunk->raw_bytes, &stream->note)) {
+        scan->index->state.damaged_chunks++;
+        trk_index_damage(scan->index, scan->offset, "the note of stream %u is not readable",
+                         chunk->stream);
+    }
+    return TRK_OK;
+}
+
+/* [F-16] What the streams should have had: finds chunks that are missing at their ends. */
+static enum trk_status take_totals(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index *index = scan->index;
+    const uint8_t *at = scan->unpack->raw;
+    uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
+    if (chunk->raw_bytes != TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES ||
+        trk_bytes_get32(at + 4) != (uint64_t)chunk->file_chunk + 1) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "the totals at the end are not readable");
+        return TRK_OK;
+    }
+    index->state.child_status = (int32_t)trk_bytes_get32(at);
+    scan->totals_offset = scan->offset;
+    at += TRK_FORMAT_TOTALS_BYTES;
+    for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+        struct trk_index_stream *stream;
+        enum trk_status status = trk_index_stream(index, trk_bytes_get32(at), &stream);
+        if (status == TRK_E_MEMORY) {
+            return no_memory(scan);
+        }
+        uint64_t events = trk_bytes_get64(at + 8);
+        if (status != TRK_OK || events == stream->next_ordinal) {
+            continue;
+        }
+        if (events > stream->next_ordinal) {
+            trk_index_lose(index, stream, events - stream->next_ordinal);
+        }
+        trk_index_damage(index, scan->offset, "stream %u has not the %llu events it should have",
+                         stream->note.stream_id, (unsigned long long)events);
+    }
+    return TRK_OK;
+}
+
+/* [F-9] [F-10] Whether this reader must stop at a chunk, having no way to know what it says. */
+static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    bool known = chunk->kind >= TRK_FORMAT_HEADER && chunk->kind <= TRK_FORMAT_END;
+    enum trk_status status = TRK_OK;
+    if (!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) {
+        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk kind %u needs a newer reader",
+                               chunk->kind);
+    } else if (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD) {
+        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk codec %u needs a newer reader",
+                               chunk->codec);
+    }
+    if (status != TRK_OK && scan->error != NULL) {
+        scan->error->file_offset = scan->offset;
+    }
+    return status;
+}
+
+/* Chunks are numbered through the file: finds those whose header is lost. False: not to be used. */
+static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index *index = scan->index;
+    if (chunk->file_chunk < scan->next_file_chunk) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "chunk %u is out of order", chunk->file_chunk);
+        return false;
+    }
+    uint64_t missing = chunk->file_chunk - scan->next_file_chunk;
+    if (missing > 0) {
+        index->state.damaged_chunks += missing;
+        trk_index_damage(index, scan->offset, "%llu chunks are missing here",
+                         (unsigned long long)missing);
+    }
+    scan->next_file_chunk = (uint64_t)chunk->file_chunk + 1;
+    scan->lost_place = false;
+    return true;
+}
+
+/* Take in the chunk at scan->offset. A bad payload is damage; other statuses end the pass. */
+static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    enum trk_status status = refuse_unknown(scan, chunk);
+    if (status != TRK_OK || !check_number(scan, chunk)) {
+        return status;
+    }
+    enum trk_status payload;
+    if (chunk->kind == TRK_FORMAT_NOTE || chunk->kind == TRK_FORMAT_END) {
+        payload = trk_unpack_payload(scan->unpack, scan->offset, chunk, scan->error);
+    } else {
+        payload = trk_unpack_check(scan->unpack, scan->offset, chunk, scan->error);
+    }
+    if (payload == TRK_E_MEMORY || payload == TRK_E_SYSTEM) {
+        return payload;
+    }
+    if (payload != TRK_OK) {
+        scan->index->state.damaged_chunks++;
+        trk_index_damage(scan->index, scan->offset,
+                         payload == TRK_E_INCOMPLETE ? "the file ends inside chunk %u"
+                                                     : "the contents of chunk %u are damaged",
+                         chunk->file_chunk);
+    }
+    if (chunk->kind == TRK_FORMAT_EVENTS) {
+        return take_events(scan, chunk, payload);
+    }
+    if (chunk->kind == TRK_FORMAT_NOTE && payload == TRK_OK) {
+        return take_note(scan, chunk);
+    }
+    if (chunk->kind == TRK_FORMAT_END && payload == TRK_OK) {
+        return take_totals(scan, chunk);
+    }
+    return TRK_OK;
+}
+
+/* [F-17] The end mark is the last thing in the file and points to the END chunk. */
+static void take_end(struct scan *scan, const struct trk_format_end *end)
+{
+    struct trk_index *index = scan->index;
+    index->state.ended = true;
+    index->state.child_status = end->child_status;
+    if (end->chunk_offset != scan->totals_offset) {
+        trk_index_damage(index, scan->offset, "the end mark stands not behind the totals");
+    }
+    if (scan->offset + TRK_FORMAT_END_BYTES != scan->unpack->source->size_bytes) {
+        trk_index_damage(index, scan->offset + TRK_FORMAT_END_BYTES,
+                         "bytes follow behind the end mark");
+    }
+}
+
+/* The header at scan->offset is damaged or cut off: go to the next one. TRK_E_END: none. */
+static enum trk_status find_place(struct scan *scan)
+{
+    trk_index_damage(scan->index, scan->offset, "a chunk header is damaged");
+    scan->lost_place = true;
+    return trk_unpack_find(scan->unpack, scan->offset + 1, &scan->offset, scan->error);
+}
+
+static void finish(struct scan *scan)
+{
+    struct trk_trace_state *state = &scan->index->state;
+    if (!state->ended) {
+        trk_index_damage(scan->index, scan->unpack->source->size_bytes,
+                         "the file ends without its end mark");
+    }
+    state->damaged_chunks += scan->lost_place;
+}
+
+enum trk_status trk_scan_run(struct trk_unpack *unpack, uint64_t offset, struct trk_index *index,
+                             struct trk_error *error)
+{
+    struct scan scan = {
+        .unpack = unpack,
+        .index = index,
+        .error = error,
+        .offset = offset,
+        .next_file_chunk = 1, /* HEADER was 0 */
+        .totals_offset = TRK_NOT_KNOWN,
+    };
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && scan.offset < unpack->source->size_bytes) {
+        struct trk_format_chunk chunk;
+        struct trk_format_end end;
+        status = trk_unpack_header(unpack, scan.offset, &chunk, error);
+        if (status == TRK_OK) {
+            status = take_chunk(&scan, &chunk);
+            scan.offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+            continue;
+        }
+        if (status == TRK_E_SYSTEM) {
+            return status;
+        }
+        status = trk_unpack_end(unpack, scan.offset, &end, error);
+        if (status == TRK_OK) {
+            take_end(&scan, &end);
+            break;
+        }
+        if (status == TRK_E_END) {
+            status = find_place(&scan);
+        }
+    }
+    if (status != TRK_OK && status != TRK_E_END) {
+        return status;
+    }
+    finish(&scan);
+    return TRK_OK;
+}

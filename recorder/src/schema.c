@@ -1,0 +1,76 @@
+#include "schema.h"
+
+#define PAIR(x)    .pair = TRK_SCHEMA_PAIR_##x
+#define SPAN(x)    .span = TRK_SCHEMA_SPAN_##x
+#define ADDRESS(n) .argument = TRK_SCHEMA_ARGUMENT_ADDRESS, .line = (n)
+#define NUMBER     .argument = TRK_SCHEMA_ARGUMENT_NUMBER
+#define FLAGS      .flags = 1
+#define CONTEXT    .context = 1
+#define PAGES      .group = TRK_SCHEMA_GROUP_PAGES
+#define TYPE(name) [TRK_EVENT_##name] = {.known = 1,
+#define END                                                                                        \
+    }                                                                                              \
+    ,
+
+/* [F-20] One line a type, in the words of track/event.h. */
+/* clang-format off */
+const struct trk_schema_type trk_schema_table[256] = {
+    TYPE(OP_BEGIN)           ADDRESS(0), PAIR(SIZE), SPAN(ID_VALUE), FLAGS, CONTEXT END
+    TYPE(LOCK)               PAIR(HOLD) END
+    TYPE(UNLOCK)             PAIR(HOLD), SPAN(COUNT) END
+    TYPE(RANGE)              PAIR(HOLD), SPAN(RUN) END
+    TYPE(PROTECT)            PAIR(HOLD), SPAN(RUN), FLAGS, PAGES END
+    TYPE(WATCH)              PAIR(HOLD), SPAN(COUNT), PAGES END
+    TYPE(CALLBACK)           CONTEXT END
+    TYPE(OP_END)             NUMBER, FLAGS, CONTEXT END
+    TYPE(FAULT)              ADDRESS(1), PAIR(HOLD), SPAN(PAGE), FLAGS, CONTEXT, PAGES END
+    TYPE(FAIL)               ADDRESS(2), PAIR(SIZE), FLAGS, CONTEXT END
+    TYPE(MASK)               NUMBER, SPAN(ID) END
+    TYPE(TRACKER)            NUMBER, SPAN(ID), CONTEXT END
+    TYPE(COPY_BEGIN)         ADDRESS(3), PAIR(SIZE), SPAN(ID), CONTEXT END
+    TYPE(COPY_END)           ADDRESS(3), PAIR(SIZE), SPAN(ID), CONTEXT END
+    TYPE(GPU_WRITE)          ADDRESS(4), PAIR(SIZE_STAMP), SPAN(NUMBER32) END
+    TYPE(GPU_READ)           ADDRESS(4), PAIR(SIZE_STAMP), SPAN(NUMBER32) END
+    TYPE(GPU_COMPLETE)       NUMBER END
+    TYPE(GUEST_PROTECT)      ADDRESS(2), PAIR(SIZE), CONTEXT END
+    TYPE(MAP)                ADDRESS(2), PAIR(SIZE), SPAN(NUMBER32), FLAGS, CONTEXT END
+    TYPE(UNMAP)              ADDRESS(2), PAIR(SIZE), SPAN(NUMBER32), FLAGS, CONTEXT END
+    TYPE(INVALIDATE_REQUEST) ADDRESS(2), PAIR(SIZE), CONTEXT END
+    TYPE(FRAME)              NUMBER END
+    TYPE(WITNESS_STORE)      ADDRESS(5), PAIR(SIZE_STAMP), FLAGS END
+    TYPE(WITNESS_CHECK)      ADDRESS(5), PAIR(SIZE_STAMP), FLAGS END
+    TYPE(SIGNAL)             PAIR(TIMELINE), NUMBER END
+    TYPE(AWAIT)              PAIR(TIMELINE), NUMBER END
+    TYPE(DROP)               NUMBER END
+    TYPE(MARK)               NUMBER END
+};
+/* clang-format on */
+
+bool trk_schema_fits(const struct trk_event *event)
+{
+    const struct trk_schema_type *type = &trk_schema_table[event->type];
+    uint64_t unused = 0;
+    if (!type->flags) {
+        unused |= event->flags;
+    }
+    if (!type->context) {
+        unused |= event->context;
+    }
+    if (type->argument == TRK_SCHEMA_ARGUMENT_NONE) {
+        unused |= event->argument;
+    }
+    if (type->pair == TRK_SCHEMA_PAIR_NONE) {
+        unused |= event->domain;
+    }
+    if (type->pair == TRK_SCHEMA_PAIR_NONE || type->pair == TRK_SCHEMA_PAIR_TIMELINE) {
+        unused |= event->seq;
+    }
+    if (type->span == TRK_SCHEMA_SPAN_NONE || type->span == TRK_SCHEMA_SPAN_COUNT) {
+        unused |= event->page;
+    }
+    if (type->span == TRK_SCHEMA_SPAN_NONE || type->span == TRK_SCHEMA_SPAN_PAGE ||
+        type->span == TRK_SCHEMA_SPAN_ID) {
+        unused |= event->pages;
+    }
+    return type->known && unused == 0;
+}

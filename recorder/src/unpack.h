@@ -1,0 +1,58 @@
+/*
+ * One chunk of a file at a time: its header, its payload, its checksums, and the next one after a
+ * damaged place.
+ *
+ * Memory is taken only after the header's checksum was right and its sizes are within the limits
+ * and the file. Rules: [F-3] [F-6] to [F-12].
+ */
+#ifndef RECORDER_UNPACK_H
+#define RECORDER_UNPACK_H
+
+#include "format.h"
+#include "source.h"
+
+struct trk_unpack {
+    const struct trk_source *source; /* the caller's */
+    uint8_t sync[TRK_FORMAT_SYNC_BYTES];
+    uint8_t *packed; /* payload as in the file */
+    size_t packed_room;
+    uint8_t *raw; /* uncompressed, of the last trk_unpack_payload */
+    size_t raw_room;
+    void *zstd;
+};
+
+TRK_MUST_USE enum trk_status trk_unpack_init(struct trk_unpack *unpack,
+                                             const struct trk_source *source, const uint8_t *sync);
+void trk_unpack_deinit(struct trk_unpack *unpack);
+
+/*
+ * All three give TRK_OK; TRK_E_INCOMPLETE: the file ends before its end; TRK_E_DAMAGED: a checksum
+ * or size is wrong; TRK_E_MEMORY; TRK_E_SYSTEM.
+ */
+
+/* Read the chunk header at an offset. */
+TRK_MUST_USE enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64_t offset,
+                                               struct trk_format_chunk *chunk,
+                                               struct trk_error *error);
+/* Read the payload of the chunk at an offset, whose header this is, and try its CRC. */
+TRK_MUST_USE enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
+                                              const struct trk_format_chunk *chunk,
+                                              struct trk_error *error);
+/* And unpack it into `raw`, which is then chunk->raw_bytes long. */
+TRK_MUST_USE enum trk_status trk_unpack_payload(struct trk_unpack *unpack, uint64_t offset,
+                                                const struct trk_format_chunk *chunk,
+                                                struct trk_error *error);
+
+/**
+ * Find the first undamaged chunk header or end mark at or behind an offset.
+ *
+ * @return TRK_OK; TRK_E_END: there is none; TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_unpack_find(struct trk_unpack *unpack, uint64_t offset,
+                                             uint64_t *found, struct trk_error *error);
+
+/* Read the end mark at an offset, if there is one. TRK_OK, TRK_E_END, TRK_E_SYSTEM. */
+TRK_MUST_USE enum trk_status trk_unpack_end(struct trk_unpack *unpack, uint64_t offset,
+                                            struct trk_format_end *end, struct trk_error *error);
+
+#endif

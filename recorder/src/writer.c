@@ -1,0 +1,378 @@
+#include "recorder/writer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "columns.h"
+#include "note.h"
+#include "output.h"
+
+/* Records waiting for their chunk. Kept for the next stream that needs one when it is written. */
+struct buffer {
+    struct buffer *next;
+    size_t count;
+    uint64_t dropped;
+    struct trk_record records[TRK_CHUNK_EVENTS];
+};
+
+struct stream {
+    struct trk_trace_stream note; /* as last written */
+    uint32_t chunks;
+    uint64_t last_tsc;
+    struct buffer *buffer; /* NULL: no open chunk */
+};
+
+struct trk_writer {
+    struct trk_writer_options options;
+    struct trk_output *output;
+    struct trk_columns *columns;
+    struct stream *streams; /* in order of naming */
+    size_t stream_count, stream_room;
+    size_t last_found; /* most appends are to the stream of the one before */
+    struct buffer *spare;
+};
+
+struct trk_writer_options trk_writer_options_default(void)
+{
+    return (struct trk_writer_options){
+        .size = sizeof(struct trk_writer_options),
+        .zstd_level = 3,
+        .clock_shift = 5,
+    };
+}
+
+static enum trk_status no_memory(struct trk_error *error)
+{
+    return trk_error_set(error, TRK_E_MEMORY, "no memory to write the trace");
+}
+
+static enum trk_status write_header(struct trk_writer *writer, const char *json,
+                                    struct trk_error *error)
+{
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_HEADER,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .stream = TRK_FORMAT_NO_STREAM,
+    };
+    return trk_output_chunk(writer->output, &chunk, json, strlen(json), error);
+}
+
+enum trk_status trk_writer_create(struct trk_writer **out, int fd,
+                                  const struct trk_writer_options *options, const char *header_json,
+                                  struct trk_error *error)
+{
+    *out = NULL;
+    if (options == NULL || options->size != sizeof *options ||
+        options->clock_shift > TRK_FORMAT_SHIFT_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the writer's options are not usable");
+    }
+    if (header_json == NULL || header_json[0] == '\0' ||
+        strlen(header_json) > TRK_FORMAT_JSON_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the header is empty or above %u bytes",
+                             TRK_FORMAT_JSON_MAX);
+    }
+    struct trk_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) {
+        return no_memory(error);
+    }
+    writer->options = *options;
+    enum trk_status status = trk_columns_create(&writer->columns);
+    if (status != TRK_OK) {
+        trk_writer_destroy(writer);
+        return no_memory(error);
+    }
+    status =
+        trk_output_create(&writer->output, fd, options->zstd_level, options->sync_marker, error);
+    if (status == TRK_OK) {
+        status = write_header(writer, header_json, error);
+    }
+    if (status != TRK_OK) {
+        trk_writer_destroy(writer);
+        return status;
+    }
+    *out = writer;
+    return TRK_OK;
+}
+
+void trk_writer_destroy(struct trk_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < writer->stream_count; i++) {
+        free(writer->streams[i].buffer);
+    }
+    while (writer->spare != NULL) {
+        struct buffer *next = writer->spare->next;
+        free(writer->spare);
+        writer->spare = next;
+    }
+    free(writer->streams);
+    trk_columns_destroy(writer->columns);
+    trk_output_destroy(writer->output);
+    free(writer);
+}
+
+static struct stream *find_stream(struct trk_writer *writer, uint32_t stream_id)
+{
+    for (size_t i = 0; i < writer->stream_count; i++) {
+        size_t at = (writer->last_found + i) % writer->stream_count;
+        if (writer->streams[at].note.stream_id == stream_id) {
+            writer->last_found = at;
+            return &writer->streams[at];
+        }
+    }
+    return NULL;
+}
+
+static struct stream *add_stream(struct trk_writer *writer, uint32_t stream_id,
+                                 struct trk_error *error)
+{
+    if (stream_id == TRK_FORMAT_NO_STREAM || writer->stream_count == TRK_FORMAT_STREAMS_MAX) {
+        trk_error_set(error, TRK_E_ARGUMENT, "stream %u is one too many, or no number for one",
+                      stream_id);
+        return NULL;
+    }
+    if (writer->stream_count == writer->stream_room) {
+        size_t room = writer->stream_room == 0 ? 16 : 2 * writer->stream_room;
+        struct stream *streams = realloc(writer->streams, room * sizeof *streams);
+        if (streams == NULL) {
+            no_memory(error);
+            return NULL;
+        }
+        writer->streams = streams;
+        writer->stream_room = room;
+    }
+    struct stream *stream = &writer->streams[writer->stream_count++];
+    *stream = (struct stream){.note.stream_id = stream_id};
+    return stream;
+}
+
+static bool same_note(const struct trk_trace_stream *a, const struct trk_trace_stream *b)
+{
+    return a->thread_id == b->thread_id && a->role == b->role &&
+           strncmp(a->name, b->name, sizeof a->name) == 0;
+}
+
+enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_trace_stream *note,
+                                  struct trk_error *error)
+{
+    struct stream *stream = find_stream(writer, note->stream_id);
+    if (stream != NULL && same_note(&stream->note, note)) {
+        return TRK_OK;
+    }
+    if (stream == NULL) {
+        struct trk_error refused = {.status = TRK_OK};
+        stream = add_stream(writer, note->stream_id, &refused);
+        if (stream == NULL) {
+            return trk_error_set(error, refused.status, "%s", refused.text);
+        }
+    }
+    char *text = trk_note_print(note);
+    if (text == NULL) {
+        return no_memory(error);
+    }
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_NOTE,
+        .stream = note->stream_id,
+        .stream_chunk = stream->chunks,
+        .first_ordinal = stream->note.events,
+    };
+    enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
+    trk_note_free(text);
+    if (status != TRK_OK) {
+        return status;
+    }
+    stream->chunks++;
+    stream->note.thread_id = note->thread_id;
+    stream->note.role = note->role;
+    memcpy(stream->note.name, note->name, sizeof stream->note.name);
+    return TRK_OK;
+}
+
+static uint64_t rounded(const struct trk_writer *writer, uint64_t tsc)
+{
+    return tsc >> writer->options.clock_shift << writer->options.clock_shift;
+}
+
+/* Write the stream's open chunk, if it has one, and put its buffer by. */
+static enum trk_status write_events(struct trk_writer *writer, struct stream *stream,
+                                    struct trk_error *error)
+{
+    struct buffer *buffer = stream->buffer;
+    if (buffer == NULL) {
+        return TRK_OK;
+    }
+    assert(buffer->count > 0);
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_EVENTS,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .clock_shift = (uint8_t)writer->options.clock_shift,
+        .stream = stream->note.stream_id,
+        .stream_chunk = stream->chunks,
+        .events = (uint32_t)buffer->count,
+        .first_ordinal = stream->note.events,
+        .first_tsc = rounded(writer, buffer->records[0].tsc),
+        .last_tsc = rounded(writer, buffer->records[buffer->count - 1].tsc),
+        .dropped = buffer->dropped,
+    };
+    const uint8_t *payload;
+    size_t size_bytes = trk_columns_encode(writer->columns, buffer->records, buffer->count,
+                                           writer->options.clock_shift, &payload);
+    enum trk_status status = trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    stream->chunks++;
+    stream->note.events += buffer->count;
+    stream->note.dropped += buffer->dropped;
+    stream->buffer = NULL;
+    buffer->next = writer->spare;
+    writer->spare = buffer;
+    return TRK_OK;
+}
+
+static enum trk_status open_buffer(struct trk_writer *writer, struct stream *stream,
+                                   struct trk_error *error)
+{
+    struct buffer *buffer = writer->spare;
+    if (buffer != NULL) {
+        writer->spare = buffer->next;
+    } else {
+        buffer = malloc(sizeof *buffer);
+        if (buffer == NULL) {
+            return no_memory(error);
+        }
+    }
+    buffer->next = NULL;
+    buffer->count = 0;
+    buffer->dropped = 0;
+    stream->buffer = buffer;
+    return TRK_OK;
+}
+
+/* Append to the open chunk; a full one is written at once, so that none is left full. */
+static enum trk_status append(struct trk_writer *writer, struct stream *stream,
+                              const struct trk_record *records, size_t count,
+                              struct trk_error *error)
+{
+    while (count > 0) {
+        enum trk_status status = TRK_OK;
+        if (stream->buffer == NULL) {
+            status = open_buffer(writer, stream, error);
+            if (status != TRK_OK) {
+                return status;
+            }
+        }
+        struct buffer *buffer = stream->buffer;
+        size_t part = TRK_CHUNK_EVENTS - buffer->count;
+        part = part < count ? part : count;
+        memcpy(buffer->records + buffer->count, records, part * sizeof *records);
+        buffer->count += part;
+        records += part;
+        count -= part;
+        stream->last_tsc = buffer->records[buffer->count - 1].tsc;
+        if (buffer->count == TRK_CHUNK_EVENTS) {
+            status = write_events(writer, stream, error);
+        }
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
+                                  const struct trk_record *records, size_t count, uint64_t dropped,
+                                  struct trk_error *error)
+{
+    struct stream *stream = find_stream(writer, stream_id);
+    if (stream == NULL) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "stream %u has not been named", stream_id);
+    }
+    if (dropped > 0) {
+        /* [F-14] The loss stands at its place in the stream, as an event of its own. */
+        struct trk_record drop = {
+            .tsc = count > 0 ? records[0].tsc : stream->last_tsc,
+            .event = {.type = TRK_EVENT_DROP, .argument = dropped},
+        };
+        enum trk_status status = TRK_OK;
+        if (stream->buffer == NULL) {
+            status = open_buffer(writer, stream, error);
+        }
+        if (status == TRK_OK) {
+            stream->buffer->dropped += dropped;
+            status = append(writer, stream, &drop, 1, error);
+        }
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
+    return append(writer, stream, records, count, error);
+}
+
+enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error)
+{
+    for (size_t i = 0; i < writer->stream_count; i++) {
+        enum trk_status status = write_events(writer, &writer->streams[i], error);
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
+    return TRK_OK;
+}
+
+/* [F-16] Child status, number of chunks, and what each stream should have. */
+static enum trk_status write_end_chunk(struct trk_writer *writer, int32_t child_status,
+                                       struct trk_error *error)
+{
+    size_t size_bytes =
+        TRK_FORMAT_TOTALS_BYTES + writer->stream_count * TRK_FORMAT_TOTALS_STREAM_BYTES;
+    uint8_t *payload = malloc(size_bytes);
+    if (payload == NULL) {
+        return no_memory(error);
+    }
+    uint8_t *at = trk_bytes_put32(payload, (uint32_t)child_status);
+    at = trk_bytes_put32(at, trk_output_chunks(writer->output) + 1); /* with this one */
+    at = trk_bytes_put32(at, (uint32_t)writer->stream_count);
+    at = trk_bytes_put32(at, 0); /* reserved */
+    for (size_t i = 0; i < writer->stream_count; i++) {
+        const struct stream *stream = &writer->streams[i];
+        at = trk_bytes_put32(at, stream->note.stream_id);
+        at = trk_bytes_put32(at, stream->chunks);
+        at = trk_bytes_put64(at, stream->note.events);
+        at = trk_bytes_put64(at, stream->note.dropped);
+    }
+    assert(at == payload + size_bytes);
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_END,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .stream = TRK_FORMAT_NO_STREAM,
+    };
+    enum trk_status status = trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
+    free(payload);
+    return status;
+}
+
+enum trk_status trk_writer_end(struct trk_writer *writer, int32_t child_status,
+                               struct trk_error *error)
+{
+    enum trk_status status = trk_writer_flush(writer, error);
+    uint64_t chunk_offset = trk_output_bytes(writer->output);
+    if (status == TRK_OK) {
+        status = write_end_chunk(writer, child_status, error);
+    }
+    if (status == TRK_OK) {
+        struct trk_format_end end = {chunk_offset, child_status};
+        status = trk_output_end(writer->output, &end, error);
+    }
+    trk_writer_destroy(writer);
+    return status;
+}
+
+uint64_t trk_writer_bytes(const struct trk_writer *writer)
+{
+    return trk_output_bytes(writer->output);
+}
