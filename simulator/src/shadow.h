@@ -1,0 +1,102 @@
+/*
+ * What is remembered of each byte: the newest stores to it and the newest copies of it.
+ *
+ * Bytes of a page with equal histories share a segment. All histories are short and fixed; what
+ * falls out of one is forgotten, and so is a page's whole history when it is cut into too many
+ * segments. Forgetting is safe: the check then proves less, never something false.
+ */
+#ifndef SIMULATOR_SHADOW_H
+#define SIMULATOR_SHADOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "track/status.h"
+
+#define SHADOW_PAGE_BYTES   4096u
+#define SHADOW_STORES       4u
+#define SHADOW_COPIES       2u
+#define SHADOW_CLEANS       2u
+#define SHADOW_SEGMENTS_MAX 128u
+#define SHADOW_PAGES_MAX    (1u << 19) /* 2 GiB of guest memory */
+
+#define SHADOW_STORE_GPU          1u
+#define SHADOW_STORE_FAULTED      2u /* the store's thread had just faulted on the page */
+#define SHADOW_STORE_UNTRACKED    4u /* through a view that nobody registered */
+#define SHADOW_STORE_AFTER_COPIES 8u /* every copy up kept then was ordered before it */
+
+/* No padding in these: segments are compared byte by byte. */
+struct shadow_store {
+    uint64_t event;
+    uint32_t stream, stamp;
+    uint32_t flags, reserved;
+};
+
+struct shadow_copy {
+    uint64_t begin, end; /* events */
+    uint64_t guest_addr, size_bytes;
+    uint32_t stream, fetched; /* fetched: no copy, but a fault served on a GPU page */
+};
+
+/* Newest first; unused entries are zero and lie behind the counts. */
+struct shadow_history {
+    struct shadow_store stores[SHADOW_STORES];
+    struct shadow_copy up[SHADOW_COPIES], down[SHADOW_COPIES];
+    uint32_t store_count, up_count, down_count, reserved;
+};
+
+struct shadow_segment {
+    uint32_t first, end; /* bytes of the page */
+    struct shadow_history history;
+};
+
+/* An upload took the page: its dirty bit was cleared. */
+struct shadow_clean {
+    uint64_t event;
+    uint64_t guest_addr, size_bytes;
+    uint32_t stream, reserved;
+};
+
+struct shadow_page {
+    uint64_t key;
+    uint32_t count, capacity;
+    struct shadow_segment *segments; /* cover the page, ascending */
+    uint32_t clean_count, reserved;
+    struct shadow_clean cleans[SHADOW_CLEANS]; /* newest first */
+};
+
+struct shadow;
+
+TRK_MUST_USE enum trk_status shadow_create(struct shadow **out);
+void shadow_destroy(struct shadow *shadow);
+
+/* NULL when it was never made. */
+struct shadow_page *shadow_find(const struct shadow *shadow, uint64_t key);
+
+/*
+ * Find or make. *out is NULL with TRK_OK when SHADOW_PAGES_MAX are in use: the page is not
+ * followed.
+ */
+TRK_MUST_USE enum trk_status shadow_touch(struct shadow *shadow, uint64_t key,
+                                          struct shadow_page **out);
+
+/* Forget all of a page. */
+void shadow_forget(struct shadow_page *page);
+
+/*
+ * Cut segments so that [first, end) is made of whole ones, and give the first of them and how
+ * many. A page that would be cut too small forgets, and is one segment: then *count is 0.
+ */
+TRK_MUST_USE enum trk_status shadow_cut(struct shadow_page *page, uint32_t first, uint32_t end,
+                                        struct shadow_segment **segments, size_t *count);
+
+/* Join neighbours with equal histories. */
+void shadow_join(struct shadow_page *page);
+
+void shadow_add_store(struct shadow_history *history, const struct shadow_store *store);
+void shadow_add_up(struct shadow_history *history, const struct shadow_copy *copy);
+void shadow_add_down(struct shadow_history *history, const struct shadow_copy *copy);
+void shadow_add_clean(struct shadow_page *page, const struct shadow_clean *clean);
+
+#endif
