@@ -1,0 +1,104 @@
+/*
+ * What the core calls while it is re-executed: its observer, its host, its failure handler.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool same_event(const struct trk_event *left, const struct trk_event *right)
+{
+    return left->argument == right->argument && left->seq == right->seq &&
+           left->domain == right->domain && left->page == right->page &&
+           left->pages == right->pages && left->type == right->type &&
+           left->flags == right->flags && left->context == right->context;
+}
+
+/* The words of a mask were commands and are used up: they must come back as they were given. */
+static void emit_mask(struct stream *stream, const struct trk_event *event)
+{
+    if (event->page < TRK_REGION_WORDS && stream->mask[event->page] == event->argument) {
+        stream->mask[event->page] = 0;
+        return;
+    }
+    verdict_divergence(stream, &stream->due, event);
+    stream_stop(stream);
+}
+
+void observer_emit(void *context, const struct trk_event *event)
+{
+    struct run *run = ((struct machine *)context)->run;
+    struct stream *stream = run->current;
+    if (run->closing)
+        return;
+    if (run->probing) {
+        for (;;) /* it could go on: nobody holds it up */
+            coroutine_yield(stream->coroutine);
+    }
+    if (event->type == TRK_EVENT_MASK) {
+        emit_mask(stream, event);
+        return;
+    }
+    if (event->type == TRK_EVENT_PROTECT && stream->calls_open > 0)
+        stream->calls_open--;
+    const struct trk_trace_event *due = stream->has_ahead ? &stream->ahead : &stream->due;
+    if (!same_event(&due->event, event)) {
+        verdict_divergence(stream, due, event);
+        stream_stop(stream);
+    }
+    accept(stream, due);
+    if (stream->has_ahead) {
+        stream->has_ahead = false;
+        return;
+    }
+    stream->in_core = true;
+    stream_consume(stream);
+    stream->in_core = false;
+}
+
+void observer_wait(void *context, uint32_t domain)
+{
+    struct run *run = ((struct machine *)context)->run;
+    struct stream *stream = run->current;
+    stream->wanted = domain;
+    if (run->probing) {
+        for (;;)
+            coroutine_yield(stream->coroutine);
+    }
+    verdict_wait(stream, domain);
+    stream_stop(stream);
+}
+
+/*
+ * One protection call of the recorded host: it did what the call's event says. The core holds a
+ * call's event back until the next call has been made, so that the next event has to be fetched
+ * when there is a next call.
+ */
+int machine_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                    unsigned rights)
+{
+    (void)guest_addr;
+    (void)size_bytes;
+    (void)rights;
+    struct run *run = ((struct machine *)backend)->run;
+    struct stream *stream = run->current;
+    if (run->closing || run->probing)
+        return 0;
+    const struct trk_event *event = &stream->due.event;
+    if (stream->calls_open > 0 && !stream->has_ahead && event->type == TRK_EVENT_PROTECT &&
+        !(event->flags & TRK_EVENT_HOLD_END)) {
+        stream->ahead = stream->due;
+        stream->has_ahead = true;
+        stream_consume(stream);
+    }
+    stream->calls_open++;
+    bool failed = event->type == TRK_EVENT_PROTECT && (event->flags & TRK_EVENT_FAILED);
+    return failed ? ENOMEM : 0;
+}
+
+/* The verdict was given when the failure's event was accepted. */
+void observer_failure(void *context, const struct trk_failure *failure)
+{
+    (void)context;
+    (void)failure;
+}

@@ -1,0 +1,122 @@
+/*
+ * One run over one trace: streams, their coroutines, and whose turn it is.
+ */
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_sim_report *report)
+{
+    memset(run, 0, sizeof *run);
+    run->trace = trace;
+    run->report = report;
+    size_t streams = trk_trace_stream_count(trace);
+    if (streams > ORDER_STREAMS_MAX)
+        return TRK_E_UNSUPPORTED;
+    run->streams = calloc(streams + 1, sizeof *run->streams);
+    if (run->streams == NULL)
+        return TRK_E_MEMORY;
+    run->stream_count = (uint32_t)streams;
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        run->streams[i].run = run;
+        run->streams[i].index = i;
+        run->streams[i].thread.id = i + 1;
+    }
+    if (order_create(&run->order, run->stream_count) != TRK_OK)
+        return TRK_E_MEMORY;
+    return versions_create(&run->versions, run->order);
+}
+
+void run_deinit(struct run *run)
+{
+    run->closing = true;
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        coroutine_destroy(run->streams[i].coroutine);
+    for (uint32_t i = 0; i < RUN_TRACKERS; i++)
+        trk_tracker_destroy(run->machines[i].tracker);
+    versions_destroy(run->versions);
+    order_destroy(run->order);
+    domains_deinit(&run->domains);
+    free(run->streams);
+}
+
+/* Run a stream until it waits. */
+static void resume(struct stream *stream)
+{
+    struct run *run = stream->run;
+    run->current = stream;
+    trk_thread_swap(&stream->thread);
+    coroutine_resume(stream->coroutine);
+    trk_thread_swap(NULL);
+    run->current = NULL;
+}
+
+/* Whether holds are missing between the newest known of a domain and this event's. */
+static bool hold_missing(const struct run *run, const struct trk_event *event)
+{
+    if (!trk_event_in_hold(event) || event->domain == 0)
+        return false;
+    const struct domain *domain = domains_find(&run->domains, event->domain);
+    uint32_t newest = domain == NULL ? 0 : domain->seq;
+    return event->seq > newest + 1;
+}
+
+void run_event(struct run *run, const struct trk_trace_event *event)
+{
+    if (event->stream >= run->stream_count) {
+        run->failure = TRK_E_DAMAGED;
+        return;
+    }
+    struct stream *stream = &run->streams[event->stream];
+    if (stream->coroutine == NULL) {
+        if (coroutine_create(&stream->coroutine, interpreter_body, stream) != TRK_OK) {
+            run->failure = TRK_E_MEMORY;
+            return;
+        }
+        run->report->threads++;
+    }
+    run->number = event->number;
+    run->report->events++;
+    if (hold_missing(run, &event->event) || event->event.type == TRK_EVENT_DROP)
+        run->lossy = true;
+    stream->due = *event;
+    stream->has_due = true;
+    resume(stream);
+}
+
+void run_probe(struct run *run)
+{
+    run->probing = true;
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        struct stream *stream = &run->streams[i];
+        stream->wanted = 0;
+        if (stream->in_core && stream->coroutine != NULL)
+            resume(stream);
+    }
+}
+
+void stream_stop(struct stream *stream)
+{
+    stream->run->stopped = true;
+    for (;;)
+        coroutine_yield(stream->coroutine);
+}
+
+void stream_fail(struct stream *stream, enum trk_status status)
+{
+    stream->run->failure = status;
+    stream_stop(stream);
+}
+
+void stream_await(struct stream *stream)
+{
+    while (!stream->has_due)
+        coroutine_yield(stream->coroutine);
+}
+
+void stream_consume(struct stream *stream)
+{
+    stream->has_due = false;
+    coroutine_yield(stream->coroutine);
+}

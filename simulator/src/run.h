@@ -1,0 +1,179 @@
+/*
+ * Inside the simulator: one run over one trace.
+ *
+ * Glossary
+ *   stream    one recorded thread; it runs on a coroutine of its own
+ *   due       the recorded event whose turn it is; its stream is resumed with it
+ *   consume   a due event is used up: by the interpreter (a command that is no operation), or by
+ *             the core emitting the same event
+ *   operation a public call of the core, being re-executed; they nest through callbacks
+ *   stop      the first rule broke: the report is written and no stream is resumed again
+ *
+ * A stream waits in two places only: its interpreter needs a command, or the core has emitted an
+ * event and the stream's next one is not due yet. Since a hold's last event is emitted after the
+ * release, the core never has to wait for a lock unless it does otherwise than recorded.
+ */
+#ifndef SIMULATOR_RUN_H
+#define SIMULATOR_RUN_H
+
+#include "coroutine.h"
+#include "domains.h"
+#include "order.h"
+#include "recorder/trace.h"
+#include "rules.h"
+#include "simulator/sim.h"
+#include "track/thread.h"
+#include "track/tracker.h"
+#include "versions.h"
+
+#define RUN_TRACKERS    16u
+#define RUN_COPIES_OPEN 8u /* copies of one stream that overlap in time */
+#define RUN_NESTED_KEPT 3u
+
+/* A tracker of the trace and its host, which obeys the recorded outcome of each protection call. */
+struct machine {
+    struct trk_backend backend; /* first: the core knows this part */
+    struct run *run;
+    struct trk_tracker *tracker; /* NULL: not declared */
+    struct trk_policy policy;
+    uint64_t last_watch; /* event that began the newest watch taken directly */
+};
+
+struct span {
+    uint64_t guest_addr, size_bytes;
+};
+
+/* What a story says of an operation that is over. */
+struct past {
+    uint64_t event;
+    enum trk_op op;
+    uint64_t guest_addr, size_bytes;
+};
+
+struct operation_run {
+    struct operation_run *outer;
+    struct machine *machine;
+    struct asked asked;
+    uint64_t guest_addr, size_bytes;
+    uint64_t event; /* that began it */
+    /* The newest callback; the event is TRK_NOT_KNOWN before the first. */
+    uint64_t callback_event;
+    enum trk_callback callback; /* 0: a range callback */
+    struct span callback_range;
+    uint32_t holds;       /* region locks taken and not yet released */
+    uint32_t last_domain; /* of them */
+    bool protect_failed;
+    bool was_gpu; /* fault: the GPU owned the page */
+    uint32_t nested_count;
+    struct past nested[RUN_NESTED_KEPT]; /* newest first */
+};
+
+struct open_copy {
+    uint64_t begin;
+    uint64_t guest_addr, size_bytes;
+    unsigned direction;
+};
+
+struct stream {
+    struct run *run;
+    uint32_t index;
+    struct coroutine *coroutine;
+    struct trk_thread thread;
+    struct trk_trace_event due;
+    bool has_due;
+    /* The host needs the outcome of a call before the core emits the former call's event. */
+    struct trk_trace_event ahead;
+    bool has_ahead;
+    uint32_t calls_open;             /* protection calls whose event has not been emitted */
+    bool in_core;                    /* stands inside the core, between two outcomes */
+    uint32_t wanted;                 /* domain it would wait for */
+    struct operation_run *operation; /* innermost */
+    uint64_t mask[TRK_REGION_WORDS]; /* of the watch_mask that is to follow */
+    uint32_t copy_count;
+    struct open_copy copies[RUN_COPIES_OPEN];
+    /* The newest fault, until the stream's next witness: whether a store was seen. */
+    bool faulted;
+    uint64_t fault_page;
+    /* An unhandled fault that another tracker may still serve. */
+    bool unhandled;
+    uint64_t unhandled_addr, unhandled_event;
+};
+
+struct run {
+    struct trk_trace *trace;
+    struct trk_sim_report *report;
+    enum trk_status failure; /* of the world: memory */
+    uint64_t number;         /* of the due event */
+    bool stopped;
+    bool lossy;   /* events are missing: what differs from now on proves nothing */
+    bool probing; /* after the last event: who would wait for whom */
+    bool closing; /* the trackers are being destroyed */
+    uint32_t stream_count;
+    struct stream *streams;
+    uint32_t machine_count;
+    struct machine machines[RUN_TRACKERS];
+    struct stream *current;
+    struct domains domains;
+    struct order *order;
+    struct versions *versions;
+};
+
+/* ---- run.c ----------------------------------------------------------------------------------- */
+
+/* Make ready for a trace; run_deinit in any case. */
+enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_sim_report *report);
+void run_deinit(struct run *run);
+
+/* Resume the event's stream with it. After it run->stopped or run->failure may be set. */
+void run_event(struct run *run, const struct trk_trace_event *event);
+
+/* Let each stream that stands in the core go on until it would wait or emit. */
+void run_probe(struct run *run);
+
+/* ---- on a stream's coroutine ----------------------------------------------------------------- */
+
+/* Wait until an event is due. Does not come back after a stop. */
+void stream_await(struct stream *stream);
+/* The due event is used up; wait for the next one. */
+void stream_consume(struct stream *stream);
+/* The run has ended, for the reason in the report or in run->failure. Does not come back. */
+void stream_stop(struct stream *stream);
+/* The world failed: no verdict. Does not come back. */
+void stream_fail(struct stream *stream, enum trk_status status);
+
+/* observer.c: the functions that the core calls. */
+void observer_emit(void *context, const struct trk_event *event);
+void observer_wait(void *context, uint32_t domain);
+int machine_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                    unsigned rights);
+void observer_failure(void *context, const struct trk_failure *failure);
+
+/* interpreter.c: the body of a stream's coroutine, and of its callbacks. */
+void interpreter_body(void *stream);
+void interpreter_run(struct stream *stream, bool in_callback);
+
+/* annotate.c: a command that is no operation. The due event. */
+void annotate(struct stream *stream, const struct trk_trace_event *event);
+
+/* accept.c: the core did what was recorded; keep the books and look at the rules. */
+void accept(struct stream *stream, const struct trk_trace_event *event);
+
+/* ---- story.c: the verdict. Each fills the report once; the caller stops. ----------------------
+ */
+
+void verdict_divergence(struct stream *stream, const struct trk_trace_event *due,
+                        const struct trk_event *done);
+void verdict_wait(struct stream *stream, uint32_t domain);
+void verdict_fatal(struct stream *stream, const struct trk_trace_event *event);
+void verdict_stale(struct run *run, const struct finding *finding);
+void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t guest_addr,
+                    uint64_t size_bytes);
+void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, uint64_t event,
+                       uint64_t visible);
+void verdict_unknown(struct stream *stream, const char *text);
+void verdict_deadlock(struct run *run, const struct stream *first);
+void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr);
+/* After the last event, when nothing broke. */
+void verdict_end(struct run *run, bool complete);
+
+#endif
