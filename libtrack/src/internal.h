@@ -88,8 +88,8 @@ struct trk_tracker {
 
 /* ---- region.c -------------------------------------------------------------------------------- */
 
-enum trk_status trk_regions_create(struct trk_tracker *tracker);
-void trk_regions_destroy(struct trk_tracker *tracker);
+enum trk_status trk_region_table_create(struct trk_tracker *tracker);
+void trk_region_table_destroy(struct trk_tracker *tracker);
 /* Zeroed memory that lives as long as the tracker; NULL when there is none. Signal-safe. */
 void *trk_arena_take(struct trk_tracker *tracker, uint64_t size_bytes);
 struct flight *trk_flight_take(struct trk_tracker *tracker);

@@ -23,17 +23,17 @@ static void *reserve(uint64_t size_bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-enum trk_status trk_regions_create(struct trk_tracker *tracker)
+enum trk_status trk_region_table_create(struct trk_tracker *tracker)
 {
     tracker->regions = reserve(REGIONS_BYTES);
     tracker->live = reserve(LIVE_WORDS * 8);
     if (tracker->regions != NULL && tracker->live != NULL)
         return TRK_OK;
-    trk_regions_destroy(tracker);
+    trk_region_table_destroy(tracker);
     return TRK_E_MEMORY;
 }
 
-void trk_regions_destroy(struct trk_tracker *tracker)
+void trk_region_table_destroy(struct trk_tracker *tracker)
 {
     struct arena_block *block = tracker->arena.blocks;
     while (block != NULL) {

@@ -41,7 +41,7 @@ enum trk_status trk_tracker_create(struct trk_tracker **out,
     tracker->failure = options->failure;
     tracker->failure_context = options->failure_context;
     tracker->id = options->id;
-    if (trk_regions_create(tracker) != TRK_OK) {
+    if (trk_region_table_create(tracker) != TRK_OK) {
         free(tracker);
         return trk_error_set(error, TRK_E_MEMORY, "no address space for the region table");
     }
@@ -59,7 +59,7 @@ void trk_tracker_destroy(struct trk_tracker *tracker)
         struct operation operation = {.tracker = tracker, .self = env_self()};
         trk_op_fail(&operation, TRK_E_WATCH, "tracker destroyed with live watches");
     }
-    trk_regions_destroy(tracker);
+    trk_region_table_destroy(tracker);
     free(tracker);
 }
 
