@@ -8,6 +8,9 @@
 
 #include "recorder/capture.h"
 
+/* Before the second frame the GPU has no page that a bug could forget. */
+#define BUG_FRAMES_MIN 2u
+
 const struct trk_demo_bug trk_demo_bugs[] = {
     {TRK_DEMO_BUG_COPY_BEFORE_ARM, "copy-before-arm",
      "an upload takes the bytes before the pages are armed", "stale-gpu-read"},
@@ -56,6 +59,10 @@ static enum trk_status demo_options_check(const struct trk_demo_options *options
         options->megabytes > TRK_DEMO_MEGABYTES_MAX || options->megabytes % 2 != 0) {
         return trk_error_set(error, TRK_E_ARGUMENT, "megabytes must be even, %u to %u",
                              TRK_DEMO_MEGABYTES_MIN, TRK_DEMO_MEGABYTES_MAX);
+    }
+    if (options->bug != TRK_DEMO_BUG_NONE && options->frames < BUG_FRAMES_MIN) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "a bug needs at least %u frames",
+                             BUG_FRAMES_MIN);
     }
     return TRK_OK;
 }

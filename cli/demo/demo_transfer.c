@@ -56,6 +56,7 @@ static void transfer_on_up(void *context, uint64_t guest_addr, uint64_t size_byt
     struct demo *demo = transfer->demo;
     if (transfer->bug && demo->options.bug == TRK_DEMO_BUG_CALL_IN_CALLBACK) {
         bool gpu = false;
+        transfer->bug = false; /* one question, however many runs there are */
         demo_note(demo, trk_tracker_is_gpu(demo->tracker, guest_addr, size_bytes, &gpu));
     }
     transfer_copy_up(demo, guest_addr, size_bytes);
