@@ -138,13 +138,23 @@ Test(names, which_events_are_commands_and_end_holds)
         struct trk_event event = {.type = (uint8_t)type};
         bool command = type == TRK_EVENT_OP_BEGIN || type == TRK_EVENT_FAULT ||
                        type == TRK_EVENT_MASK || type >= 64;
-        bool ends = type == TRK_EVENT_UNLOCK || type == TRK_EVENT_WATCH || type == TRK_EVENT_FAULT;
+        bool ends = type == TRK_EVENT_UNLOCK || type == TRK_EVENT_WATCH;
         cr_expect_eq(trk_event_is_command(&event), command, "type %u", type);
         cr_expect_eq(trk_event_ends_hold(&event), ends, "type %u", type);
         event.flags = TRK_EVENT_HOLD_END;
         cr_expect_eq(trk_event_ends_hold(&event), ends || type == TRK_EVENT_PROTECT, "type %u",
                      type);
     }
+}
+
+Test(names, a_fault_is_in_a_hold_only_where_a_region_is_live)
+{
+    struct trk_event event = {.type = TRK_EVENT_FAULT, .domain = 3u << 24};
+    cr_expect_not(trk_event_in_hold(&event));
+    cr_expect_not(trk_event_ends_hold(&event));
+    event.domain = trk_domain(TRK_DOMAIN_PAGES, 3, 7);
+    cr_expect(trk_event_in_hold(&event));
+    cr_expect(trk_event_ends_hold(&event));
 }
 
 Test(names, event_fields)
