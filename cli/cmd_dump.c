@@ -130,7 +130,7 @@ static int run_dump(const struct trk_options *options)
     }
     dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
     enum trk_status status = print_events(&dump, &error);
-    fflush(stdout);
+    trk_terminal_flush();
     if (status != TRK_OK) {
         error.status = status;
         code = trk_terminal_error("dump", dump.input.path, &error);

@@ -193,7 +193,7 @@ static int run_info(const struct trk_options *options)
         code = trk_terminal_error("info", info.input.path, &error);
     } else {
         (trk_options_flag(options, "json") ? print_json : print_text)(&info);
-        fflush(stdout);
+        trk_terminal_flush();
         code = trk_input_report(&info.input, options);
     }
     trk_input_close(&info.input);

@@ -177,7 +177,7 @@ static int run_sim(const struct trk_options *options)
         code = trk_terminal_error("sim", input.path, &error);
     } else {
         (trk_options_flag(options, "json") ? print_json : print_text)(&input, &report);
-        fflush(stdout);
+        trk_terminal_flush();
         (void)trk_input_report(&input, options);
         code = exit_code_of(&report);
     }

@@ -128,12 +128,17 @@ bool trk_terminal_alive(void)
     return false;
 }
 
-int trk_terminal_close(int exit_code)
+void trk_terminal_flush(void)
 {
     if (fflush(stdout) != 0 && write_errno == 0) {
         write_errno = errno;
     }
-    if ((!ferror(stdout) && write_errno == 0) || write_errno == EPIPE) {
+}
+
+int trk_terminal_close(int exit_code)
+{
+    trk_terminal_flush();
+    if (trk_terminal_alive() || write_errno == EPIPE) {
         return exit_code;
     }
     trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));

@@ -44,6 +44,9 @@ int trk_terminal_exit_code(const struct trk_error *error);
 /* Whether standard output still takes bytes; false as soon as a write has failed. */
 bool trk_terminal_alive(void);
 
+/* Write out what standard output still holds, so that talk on standard error comes behind it. */
+void trk_terminal_flush(void);
+
 /* Flush standard output and give the program's exit code, given the one of the command. */
 int trk_terminal_close(int exit_code);
 

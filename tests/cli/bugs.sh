@@ -1,0 +1,48 @@
+# Goal: each bug of the demo gets its verdict and an event at fault, from the events alone; the same
+# seed without the bug is ok.
+# Method: record each bug; run the trace again as it is, and with command line and environment
+# blanked in its header.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+
+run 0 demo --list-bugs
+cp out names.txt
+run 0 demo --list-bugs --json
+cp out bugs.json
+count=$(get bugs.# bugs.json)
+at_least "number of bugs" "$count" 3
+same "names" "$(wc -l <names.txt)" "$count"
+
+for seed in 1 2; do
+    run 0 record -f -o good.trk -- "$trk" demo --frames 24 --seed "$seed" --check
+    run 0 sim good.trk
+    index=0
+    while [ "$index" -lt "$count" ]; do
+        name=$(get "bugs.$index.name" bugs.json)
+        verdict=$(get "bugs.$index.verdict" bugs.json)
+        index=$((index + 1))
+        grep -qx "$name" names.txt || fail "$name is not in the plain list"
+
+        run 0 record -f -o bad.trk -- "$trk" demo --frames 24 --seed "$seed" --bug "$name"
+        run 1 sim --json bad.trk
+        cp out bad.json
+        same "$name, seed $seed: verdict" "$(get verdict)" "$verdict"
+        at=$(get event_at)
+        at_least "$name, seed $seed: event_at" "$at" 1
+        run 0 dump bad.trk "$at"
+        same "$name: lines of the event at fault" "$(wc -l <out)" 1
+
+        "$tools/trace_tool" blank bad.trk blank.trk || fail "$name: blank"
+        "$tools/trace_tool" same bad.trk blank.trk || fail "$name: other events when blanked"
+        run 1 sim --json blank.trk
+        grep -v '"path":' bad.json >bad.txt
+        grep -v '"path":' out | cmp -s - bad.txt || fail "$name: another report when blanked"
+        run 0 info --json blank.trk
+        grep -qF "$name" out && fail "$name: the header names the bug"
+    done
+done
+
+# --check makes the demo itself tell: 1 with wrong bytes, 0 without being asked.
+run 1 demo --frames 24 --bug copy-before-arm --check
+run 0 demo --frames 24 --bug copy-before-arm
+finish

@@ -1,0 +1,92 @@
+# Shared by the shell tests of the program: sh lib.sh is no test.
+#
+# A test is started as `sh NAME.sh TRK TOOLS`, the program and the folder of trace_tool and json_get.
+# It works in a temporary folder that is gone afterwards, with no setting of the user's in sight.
+trk=$1
+tools=$2
+failures=0
+dir=$(mktemp -d) || exit 70
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
+for name in $(env | sed -n 's/^\(TRK_[A-Z_]*\)=.*/\1/p'); do
+    unset "$name"
+done
+unset NO_COLOR XDG_DATA_HOME
+HOME=$dir
+export HOME
+cd "$dir" || exit 70
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# run CODE ARGUMENT...: run trk, its output in out and err; the exit code must be CODE.
+run() {
+    run_with A=0 "$@"
+}
+
+# run_with NAME=VALUE CODE ARGUMENT...: likewise with a setting in the environment.
+run_with() {
+    setting=$1
+    want=$2
+    shift 2
+    env "$setting" "$trk" "$@" </dev/null >out 2>err
+    got=$?
+    if [ "$got" -ne "$want" ]; then
+        fail "trk $*: exit code $got, expected $want"
+        sed 's/^/    /' err | head -20
+    fi
+}
+
+# said PATTERN: the last run said this on standard error.
+said() {
+    grep -q -- "$1" err || {
+        fail "standard error lacks '$1':"
+        sed 's/^/    /' err | head -20
+    }
+}
+
+# quiet: the last run said nothing on standard error.
+quiet() {
+    [ ! -s err ] || {
+        fail "unexpected talk:"
+        sed 's/^/    /' err | head -20
+    }
+}
+
+# get PATH [FILE]: a value of the last run's JSON.
+get() {
+    "$tools/json_get" "${2:-out}" "$1"
+}
+
+# same WHAT A B
+same() {
+    [ "$2" = "$3" ] || fail "$1: '$2' is not '$3'"
+}
+
+# at_least WHAT NUMBER LEAST
+at_least() {
+    [ "$2" -ge "$3" ] 2>/dev/null || fail "$1: $2 is less than $3"
+}
+
+json() {
+    "$tools/json_get" "${1:-out}" || fail "not JSON: ${1:-out}"
+}
+
+# Ends with 77 (skipped) when the machine has no Vulkan device.
+need_vulkan() {
+    "$trk" demo --frames 1 >out 2>err
+    if [ $? -eq 4 ]; then
+        echo "skipped: $(cat err)"
+        exit 77
+    fi
+}
+
+finish() {
+    [ "$failures" -eq 0 ] || {
+        echo "$failures failures"
+        exit 1
+    }
+    exit 0
+}

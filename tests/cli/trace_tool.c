@@ -1,0 +1,183 @@
+/*
+ * Makes and rewrites traces for the tests of the program, through the reader's and writer's API.
+ *
+ *     trace_tool make OUT        two threads, 40 marks, whole
+ *     trace_tool unended OUT     the same without its end
+ *     trace_tool odd OUT         the same with a thread name that no terminal should get
+ *     trace_tool blank IN OUT    IN again with command line and environment blanked in the header
+ *     trace_tool same A B        compares the events of two traces, and their streams' names
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "recorder/writer.h"
+
+#define MARKS 40u
+
+static void check(enum trk_status status, const struct trk_error *error, const char *what)
+{
+    if (status != TRK_OK) {
+        fprintf(stderr, "trace_tool: %s: %s\n", what, error->text);
+        exit(1);
+    }
+}
+
+static int create_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        perror(path);
+        exit(1);
+    }
+    return fd;
+}
+
+static void close_file(int fd, const char *path)
+{
+    if (close(fd) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void make(const char *path, const char *name, bool end)
+{
+    struct trk_error error;
+    struct trk_writer *writer;
+    struct trk_writer_options options = trk_writer_options_default();
+    memset(options.sync_marker, 0x5a, sizeof options.sync_marker);
+    int fd = create_file(path);
+    check(trk_writer_create(&writer, fd, &options,
+                            "{\"tsc_hz\":2000000000,\"command\":[\"made\"],\"environment\":{}}",
+                            &error),
+          &error, "create");
+    for (uint32_t stream = 1; stream <= 2; stream++) {
+        struct trk_trace_stream known = {.stream_id = stream, .thread_id = 1000 + stream};
+        snprintf(known.name, sizeof known.name, "%s%" PRIu32, name, stream);
+        check(trk_writer_stream(writer, &known, &error), &error, "stream");
+    }
+    for (uint32_t i = 0; i < MARKS; i++) {
+        struct trk_record record = {.tsc = 3200 + i * 64,
+                                    .event = {.type = TRK_EVENT_MARK, .argument = i}};
+        if (i % 10 == 0) {
+            record.event = (struct trk_event){.type = TRK_EVENT_FRAME, .argument = i / 10};
+        }
+        check(trk_writer_append(writer, 1 + i % 2, &record, 1, 0, &error), &error, "append");
+    }
+    if (end) {
+        check(trk_writer_end(writer, 0, &error), &error, "end");
+    } else {
+        check(trk_writer_flush(writer, &error), &error, "flush");
+        trk_writer_destroy(writer);
+    }
+    close_file(fd, path);
+}
+
+static struct trk_trace *open_trace(const char *path)
+{
+    struct trk_error error;
+    struct trk_trace *trace;
+    check(trk_trace_open(&trace, path, &error), &error, path);
+    check(trk_trace_scan(trace, &error), &error, path);
+    return trace;
+}
+
+/* The header without a word of the command line or the environment. */
+static char *blanked_header(const struct trk_trace *trace)
+{
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
+    if (!header || !cJSON_GetObjectItemCaseSensitive(header, "command") ||
+        !cJSON_GetObjectItemCaseSensitive(header, "environment")) {
+        fprintf(stderr, "trace_tool: the header has no command or environment\n");
+        exit(1);
+    }
+    cJSON_ReplaceItemInObjectCaseSensitive(header, "command", cJSON_CreateArray());
+    cJSON_ReplaceItemInObjectCaseSensitive(header, "environment", cJSON_CreateObject());
+    char *text = cJSON_PrintUnformatted(header);
+    cJSON_Delete(header);
+    return text;
+}
+
+static void blank(const char *from, const char *to)
+{
+    struct trk_error error;
+    struct trk_writer *writer;
+    struct trk_trace_event event;
+    struct trk_writer_options options = trk_writer_options_default();
+    struct trk_trace *trace = open_trace(from);
+    int fd = create_file(to);
+    char *header = blanked_header(trace);
+    check(trk_writer_create(&writer, fd, &options, header, &error), &error, to);
+    cJSON_free(header);
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+        check(trk_writer_stream(writer, trk_trace_stream(trace, i), &error), &error, to);
+    }
+    enum trk_status status;
+    while ((status = trk_trace_next(trace, &event, &error)) == TRK_OK) {
+        struct trk_record record = {.tsc = event.tsc, .event = event.event};
+        uint32_t id = trk_trace_stream(trace, event.stream)->stream_id;
+        check(trk_writer_append(writer, id, &record, 1, 0, &error), &error, to);
+    }
+    if (status != TRK_E_END || !trk_trace_state(trace).complete) {
+        fprintf(stderr, "trace_tool: %s is not whole\n", from);
+        exit(1);
+    }
+    check(trk_writer_end(writer, trk_trace_state(trace).child_status, &error), &error, to);
+    trk_trace_close(trace);
+    close_file(fd, to);
+}
+
+static int compare(const char *path_a, const char *path_b)
+{
+    struct trk_error error;
+    struct trk_trace_event event_a, event_b;
+    struct trk_trace *a = open_trace(path_a);
+    struct trk_trace *b = open_trace(path_b);
+    enum trk_status status_a, status_b;
+    int differ = trk_trace_stream_count(a) != trk_trace_stream_count(b);
+    for (size_t i = 0; !differ && i < trk_trace_stream_count(a); i++) {
+        differ = strcmp(trk_trace_stream(a, i)->name, trk_trace_stream(b, i)->name) != 0;
+    }
+    do {
+        status_a = trk_trace_next(a, &event_a, &error);
+        status_b = trk_trace_next(b, &event_b, &error);
+        differ |= status_a != status_b;
+        if (!differ && status_a == TRK_OK) {
+            differ = event_a.number != event_b.number || event_a.stream != event_b.stream ||
+                     event_a.tsc != event_b.tsc ||
+                     memcmp(&event_a.event, &event_b.event, sizeof event_a.event) != 0;
+        }
+    } while (!differ && status_a == TRK_OK);
+    if (differ) {
+        fprintf(stderr, "trace_tool: %s and %s differ\n", path_a, path_b);
+    }
+    trk_trace_close(a);
+    trk_trace_close(b);
+    return differ;
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+    if (argc == 3 && strcmp(verb, "make") == 0) {
+        make(argv[2], "thread", true);
+    } else if (argc == 3 && strcmp(verb, "unended") == 0) {
+        make(argv[2], "thread", false);
+    } else if (argc == 3 && strcmp(verb, "odd") == 0) {
+        make(argv[2], "\033[2J\"\\\xff", true);
+    } else if (argc == 4 && strcmp(verb, "blank") == 0) {
+        blank(argv[2], argv[3]);
+    } else if (argc == 4 && strcmp(verb, "same") == 0) {
+        return compare(argv[2], argv[3]);
+    } else {
+        fprintf(stderr, "usage: trace_tool make|unended|odd OUT, blank IN OUT, same A B\n");
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,91 @@
+# Goal: a command line that cannot be meant ends with 2 and says why; help and version end with 0.
+# Method: a table of exit code, a part of the message, and the arguments.
+. "$(dirname "$0")/lib.sh"
+
+run 2
+while IFS='|' read -r code message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run "$code" $arguments
+    [ -z "$message" ] || said "$message"
+done <<'CASES'
+2|did you mean dump|dmup x
+2|no command|frobnicate
+2|no option --frobnicate|--frobnicate
+2|did you mean --json|sim --jsno x.trk
+2|one argument too many|info a b
+2|one argument too many|version a
+2|one argument too many|demo a
+2|are missing|record
+2|are missing|record -o x.trk
+2|are missing|record -o x.trk --
+2|both want standard output|record --json -o - -- true
+2|power of two|record --ring 3M -- true
+2|not within|record --ring 1K -- true
+2|not a size|record --ring many -- true
+2|not a number|demo --frames 10x
+2|not within|demo --frames 0
+2|not within|demo --threads 65
+2|not within|demo --megabytes 1
+2|even number|demo --megabytes 3
+2|not a number|demo --seed -1
+2|not a number|demo --device none
+2|copy-before-arm|demo --bug no-such-bug
+2|takes no value|demo --check=yes
+2|No such file|sim absent.trk
+2|No such file|info absent.trk
+2|No such file|dump absent.trk
+2|directory|info .
+2|range|dump absent.trk 5-3
+2|range|dump absent.trk time:1s-2s
+2|none of auto|info --color=mauve absent.trk
+2|holds no trace|info
+2|there are: bash|completion fish
+2|did you mean sim|help smi
+4|scenario interpreter|sim .
+0||--help
+0||-h
+0||--version
+0||version --json
+0||help
+0||help record
+0||help --man
+0||help --man dump
+0||record --help
+0||completion bash
+0||demo --list-bugs
+0||demo --list-bugs --json
+CASES
+
+run 0 --help
+for command in record sim info dump demo help completion version; do
+    grep -q "^  $command " out || fail "trk --help does not name $command"
+done
+for command in record sim info dump demo help completion version; do
+    run 0 "$command" --help
+    grep -q "^usage: trk $command" out || fail "trk $command --help has no usage line"
+    cp out help.txt
+    run 0 help "$command"
+    cmp -s out help.txt || fail "trk help $command differs from trk $command --help"
+    run 0 help --man "$command"
+    grep -q '^\.TH ' out || fail "trk help --man $command is no man page"
+done
+
+# Twins in the environment: used where the command line is silent, and as strict.
+run_with TRK_FRAMES=many 2 demo
+said TRK_FRAMES
+run_with TRK_LIST_BUGS=1 0 demo
+grep -q copy-before-arm out || fail "TRK_LIST_BUGS=1 is not looked at"
+run_with TRK_JSON=1 0 version
+json
+
+# Colour never goes to a pipe by itself, and always where it was asked for.
+"$tools/trace_tool" make t.trk || fail "trace_tool make"
+run 0 info t.trk
+grep -q "$(printf '\033')" out && fail "colour in a pipe"
+run 0 info --color=always t.trk
+grep -q "$(printf '\033')" out || fail "no colour with --color=always"
+
+echo '{}' >s.json
+run 4 sim s.json
+said "scenario interpreter"
+finish
