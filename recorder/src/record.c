@@ -214,6 +214,7 @@ static enum trk_status record_child(struct recording *recording)
         status = trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
                                        recording->error);
     if (status == TRK_OK) {
+        recording->drain.program = recording->child.pid;
         status = drain_until_end(recording);
         trk_record_drain_deinit(&recording->drain);
     }

@@ -8,10 +8,15 @@
  */
 #include "record_drain.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define BATCH_RECORDS 4096u
+/* So many rings in use, and the drain looks for threads that died without a word. */
+#define SCARCE_RINGS (TRK_SESSION_RINGS * 3 / 4)
 
 enum trk_status trk_record_drain_init(struct trk_record_drain *out,
                                       const struct trk_record_session *session,
@@ -200,9 +205,29 @@ static enum trk_status pass_ring(struct trk_record_drain *drain, uint32_t index,
     return status;
 }
 
+/*
+ * Mark the rings of threads that are no more as ended. Only a direct child's: it has not been
+ * waited for, so its process id is its own, and its thread ids are ours to ask for.
+ */
+static void end_dead_threads(const struct trk_record_drain *drain)
+{
+    const struct trk_record_session *session = drain->session;
+    uint32_t pid = atomic_load_explicit(&session->control->pid, memory_order_acquire);
+    if (drain->program <= 0 || (uint32_t)drain->program != pid)
+        return;
+    for (uint32_t i = 0; i < session->ring_count; ++i) {
+        struct trk_session_ring *shared = &session->rings[i];
+        uint32_t state = TRK_RING_LIVE;
+        if (drain->rings[i].in_use && shared->thread_id != 0 &&
+            syscall(SYS_tgkill, drain->program, (pid_t)shared->thread_id, 0) != 0 && errno == ESRCH)
+            atomic_compare_exchange_strong(&shared->state, &state, TRK_RING_ENDED);
+    }
+}
+
 enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *fullest,
                                       struct trk_error *error)
 {
+    uint32_t in_use = 0;
     *fullest = 0;
     for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         uint64_t held = 0;
@@ -211,7 +236,10 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
             return status;
         if (held > *fullest)
             *fullest = held;
+        in_use += drain->rings[i].in_use;
     }
+    if (in_use >= SCARCE_RINGS)
+        end_dead_threads(drain);
     return TRK_OK;
 }
 

@@ -3,6 +3,7 @@
 #define RECORDER_RECORD_DRAIN_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "record_session.h"
 #include "recorder/writer.h"
@@ -23,6 +24,7 @@ struct trk_record_drain {
     struct trk_writer *writer;
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
+    pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
     uint32_t streams; /* used so far: the next stream's id */
     uint64_t events;
     uint64_t dropped;

@@ -94,7 +94,10 @@ static inline void trk_ring_count(_Atomic uint64_t *word)
 #endif
 }
 
-/* Reserve and fill one record if fewer than `room` are in the ring. */
+/*
+ * Reserve and fill one record if fewer than `room` are in the ring. The tail never passes the
+ * position seen here: nothing from it on is published while this append goes on.
+ */
 static inline bool trk_ring_put(struct trk_ring *ring, const struct trk_event *event, uint64_t room)
 {
     uint64_t position;
@@ -103,11 +106,8 @@ static inline bool trk_ring_put(struct trk_ring *ring, const struct trk_event *e
         position = ring->reserved;
         if (TRK_UNLIKELY(position - ring->tail_seen >= room)) {
             ring->tail_seen = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
-            if (position - ring->tail_seen >= room) {
-                if (ring->reserved != position)
-                    continue; /* a handler has appended since: the difference means nothing */
+            if (position - ring->tail_seen >= room)
                 return false;
-            }
         }
         ticks = trk_clock_ticks();
         if (TRK_LIKELY(trk_ring_step(&ring->reserved, position)))

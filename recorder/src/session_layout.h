@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/trace.h"
+#include "recorder/record_entry.h"
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
