@@ -133,7 +133,7 @@ static int run_dump(const struct trk_options *options)
     trk_terminal_flush();
     if (status != TRK_OK) {
         error.status = status;
-        code = trk_terminal_error("dump", dump.input.path, &error);
+        code = trk_input_fail(&dump.input, options, SCHEMA, &error);
     } else {
         code = trk_input_report(&dump.input, options);
     }

@@ -150,11 +150,14 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
-    if (info->state.child_status == -1) {
-        cJSON_AddNullToObject(object, "child_status");
-    } else {
-        cJSON_AddNumberToObject(object, "child_status", info->state.child_status);
-    }
+    trk_json_out_number(object, "order_gaps", info->state.order_gaps);
+    int32_t child = info->state.child_status;
+    trk_json_out_number(object, "exit_code",
+                        child != -1 && WIFEXITED(child) ? (uint64_t)WEXITSTATUS(child)
+                                                        : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "signal",
+                        child != -1 && WIFSIGNALED(child) ? (uint64_t)WTERMSIG(child)
+                                                          : TRK_NOT_KNOWN);
     cJSON *list = cJSON_AddArrayToObject(object, "thread_list");
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
         const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
@@ -190,7 +193,7 @@ static int run_info(const struct trk_options *options)
     info.state = trk_trace_state(info.input.trace);
     if (status != TRK_OK) {
         error.status = status;
-        code = trk_terminal_error("info", info.input.path, &error);
+        code = trk_input_fail(&info.input, options, SCHEMA, &error);
     } else {
         (trk_options_flag(options, "json") ? print_json : print_text)(&info);
         trk_terminal_flush();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "json_out.h"
@@ -122,6 +123,10 @@ static int run_record(const struct trk_options *options)
     uint64_t ring = trk_options_number(options, "ring");
     if ((ring & (ring - 1)) != 0) {
         trk_terminal_say("record", "--ring: %" PRIu64 " is not a power of two", ring);
+        return TRK_EXIT_USAGE;
+    }
+    if (to_stdout && isatty(STDOUT_FILENO)) {
+        trk_terminal_say("record", "a trace is not for a terminal: name a file behind -o");
         return TRK_EXIT_USAGE;
     }
     if (to_stdout && trk_options_flag(options, "json")) {

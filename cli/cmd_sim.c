@@ -174,7 +174,7 @@ static int run_sim(const struct trk_options *options)
     enum trk_status status = trk_sim_trace(input.trace, &report, &error);
     if (status != TRK_OK) {
         error.status = status;
-        code = trk_terminal_error("sim", input.path, &error);
+        code = trk_input_fail(&input, options, SCHEMA, &error);
     } else {
         (trk_options_flag(options, "json") ? print_json : print_text)(&input, &report);
         trk_terminal_flush();

@@ -123,8 +123,10 @@ static void fault_fields(struct fields *fields, const struct trk_event *event)
     add_word(fields, "access", WORD_OF(access_words, event->flags));
     add_address(fields, "guest_addr", event->argument);
     add_word(fields, "look", WORD_OF(look_words, event->context));
-    if (event->context != TRK_LOOK_UNKNOWN) {
+    if (trk_event_in_hold(event)) {
         add_domain(fields, event);
+    } else {
+        add_number(fields, "tracker", trk_domain_tracker(event->domain));
     }
 }
 

@@ -138,16 +138,24 @@ int trk_input_open(struct trk_input *out, const struct trk_options *options, con
         return TRK_EXIT_OK;
     }
     error.status = status;
-    if (trk_options_flag(options, "json")) {
-        cJSON *object = trk_json_out_object(schema);
-        trk_json_out_text(object, "path", out->path[0] ? out->path : NULL);
-        cJSON_AddBoolToObject(object, "complete", false);
-        trk_json_out_error(object, &error);
-        trk_json_out_print(object);
-    }
-    int code = trk_terminal_error(options->command->name, out->path[0] ? out->path : NULL, &error);
+    int code = trk_input_fail(out, options, schema, &error);
     trk_input_close(out);
     return code;
+}
+
+int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
+                   const char *schema, const struct trk_error *error)
+{
+    const char *path = input->path[0] ? input->path : NULL;
+    if (trk_options_flag(options, "json")) {
+        cJSON *object = trk_json_out_object(schema);
+        trk_json_out_text(object, "path", path);
+        cJSON_AddBoolToObject(object, "complete", false);
+        trk_json_out_error(object, error);
+        trk_json_out_print(object);
+    }
+    trk_terminal_flush();
+    return trk_terminal_error(options->command->name, path, error);
 }
 
 int trk_input_report(const struct trk_input *input, const struct trk_options *options)
@@ -164,6 +172,10 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
     if (state.dropped > 0) {
         trk_terminal_say(name, "%s: the recorder lost %" PRIu64 " events", input->path,
                          state.dropped);
+    }
+    if (state.order_gaps > 0) {
+        trk_terminal_say(name, "%s: the order of %" PRIu64 " events is a guess", input->path,
+                         state.order_gaps);
     }
     if (!state.ended) {
         trk_terminal_say(name, "%s: incomplete: the end mark is missing", input->path);

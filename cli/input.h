@@ -30,6 +30,10 @@ struct trk_input {
  */
 int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema);
 
+/* Say why the trace cannot be worked on any further, in JSON too with --json. The exit code. */
+int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
+                   const char *schema, const struct trk_error *error);
+
 /* Say on standard error what the trace lacks, and give TRK_EXIT_DAMAGED; TRK_EXIT_OK if nothing. */
 int trk_input_report(const struct trk_input *input, const struct trk_options *options);
 

@@ -5,7 +5,12 @@
 while IFS='|' read -r code command; do
     rm -f x.trk
     run "$code" record -o x.trk -- sh -c "$command"
-    run 0 info x.trk
+    run 0 info --json x.trk
+    if [ "$code" -gt 128 ]; then
+        same "signal of '$command'" "$(get signal)" $((code - 128))
+    else
+        same "exit code of '$command'" "$(get exit_code)" "$code"
+    fi
 done <<'CASES'
 0|true
 1|false
