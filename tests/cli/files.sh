@@ -101,11 +101,17 @@ while [ "$at" -lt "$size" ]; do
     at=$((at + size / 31 + 1))
 done
 
-# A reader that goes away is no error; a full disk is.
+# A reader that goes away is no error; a full disk is. The writer waits until it is gone.
 {
+    while [ ! -e gone ]; do
+        sleep 0.1
+    done
     "$trk" dump t.trk 2>err
     echo $? >code
-} | true
+} | {
+    exec 0<&-
+    : >gone
+}
 same "exit code with a closed pipe" "$(cat code)" 0
 quiet
 if [ -w /dev/full ]; then

@@ -5,6 +5,12 @@
 trk=$1
 tools=$2
 failures=0
+for program in "$trk" "$tools/trace_tool" "$tools/json_get"; do
+    [ -x "$program" ] || {
+        echo "no program $program"
+        exit 70
+    }
+done
 dir=$(mktemp -d) || exit 70
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
