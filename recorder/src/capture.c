@@ -186,10 +186,10 @@ static void write_name(struct trk_session_ring *shared, const char *name, uint32
     memcpy(words, name, strnlen(name, sizeof(words) - 1));
     uint32_t version = atomic_load_explicit(&shared->name_version, memory_order_relaxed) | 1u;
     atomic_store_explicit(&shared->name_version, version, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    /* Release: nobody sees a new word together with the old, even version. */
     for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
-        atomic_store_explicit(&shared->name[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&shared->role, role, memory_order_relaxed);
+        atomic_store_explicit(&shared->name[i], words[i], memory_order_release);
+    atomic_store_explicit(&shared->role, role, memory_order_release);
     atomic_store_explicit(&shared->name_version, version + 1, memory_order_release);
 }
 

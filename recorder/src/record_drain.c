@@ -41,9 +41,8 @@ static bool read_name(const struct trk_session_ring *shared, struct trk_trace_st
     uint64_t words[TRK_SESSION_NAME_WORDS];
     uint32_t before = atomic_load_explicit(&shared->name_version, memory_order_acquire);
     for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
-        words[i] = atomic_load_explicit(&shared->name[i], memory_order_relaxed);
-    uint32_t role = atomic_load_explicit(&shared->role, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        words[i] = atomic_load_explicit(&shared->name[i], memory_order_acquire);
+    uint32_t role = atomic_load_explicit(&shared->role, memory_order_acquire);
     if ((before & 1u) ||
         before != atomic_load_explicit(&shared->name_version, memory_order_relaxed))
         return false;

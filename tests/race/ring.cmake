@@ -1,0 +1,5 @@
+add_executable(race_ring ring_race.c)
+target_link_libraries(race_ring PRIVATE trk_trace trk_capture track)
+target_include_directories(race_ring PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/../../recorder/src)
+trk_target(race_ring)
+add_test(NAME race.ring COMMAND race_ring)
