@@ -13,16 +13,17 @@
 #include "track/fault.h"
 
 /*
- * The same thread, page and access again, and nothing changed in the page's region in between.
- * (A region is what one thread can look at under a lock it takes anyway; the simulator counts
- * changes anywhere.)
+ * Whether a fault of ours has come again and again: same thread, page and access, and nothing
+ * changed in the page's region in between. (A region is what one thread can look at under a lock it
+ * takes anyway; the simulator counts changes anywhere.)
  */
-static bool no_progress(struct trk_thread *self, uint64_t guest_addr, enum trk_access access,
-                        uint32_t changes)
+static bool no_progress(const struct operation *operation, enum trk_access access, uint32_t changes)
 {
-    uint64_t page = guest_addr / TRK_HOST_PAGE_BYTES;
-    bool again = self->fault_page == page && self->fault_access == (uint32_t)access &&
-                 self->fault_changes == changes && self->fault_repeats > 0;
+    struct trk_thread *self = operation->self;
+    uint64_t page = operation->guest_addr / TRK_HOST_PAGE_BYTES;
+    bool again = self->fault_tracker == operation->tracker->serial && self->fault_page == page &&
+                 self->fault_access == (uint32_t)access && self->fault_changes == changes;
+    self->fault_tracker = operation->tracker->serial;
     self->fault_page = page;
     self->fault_access = (uint32_t)access;
     self->fault_changes = changes;
@@ -35,6 +36,21 @@ static enum trk_fault_outcome end(const struct operation *operation, enum trk_st
 {
     trk_op_end(operation, status, (uint64_t)outcome);
     return outcome;
+}
+
+/* The end of a fault that is ours and will be tried again. */
+static enum trk_fault_outcome end_again(const struct operation *operation, enum trk_access access,
+                                        uint32_t changes, enum trk_fault_outcome outcome)
+{
+    if (no_progress(operation, access, changes)) {
+        operation->self->fault_tracker = 0;
+        trk_op_fail(operation, TRK_E_LIVELOCK,
+                    "one access faulted again and again without a change");
+        return end(operation, TRK_E_LIVELOCK, TRK_FAULT_UNHANDLED);
+    }
+    if (operation->self->fault_repeats > 1)
+        env_stand_back();
+    return end(operation, TRK_OK, outcome);
 }
 
 /* A load or an instruction fetch from a page that only the GPU has: bring it home. */
@@ -80,16 +96,8 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
     enum trk_fault_look look = trk_pages_look(&operation, access, &changes);
     if (look == TRK_LOOK_FORBIDDEN || look == TRK_LOOK_UNKNOWN)
         return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
-    if (no_progress(operation.self, guest_addr, access, changes)) {
-        operation.self->fault_repeats = 0;
-        trk_op_fail(&operation, TRK_E_LIVELOCK,
-                    "one access faulted again and again without a change");
-        return end(&operation, TRK_E_LIVELOCK, TRK_FAULT_UNHANDLED);
-    }
-    if (operation.self->fault_repeats > 1)
-        env_stand_back();
     if (look == TRK_LOOK_PERMITTED)
-        return end(&operation, TRK_OK, TRK_FAULT_RETRY);
+        return end_again(&operation, access, changes, TRK_FAULT_RETRY);
 
     /* A wide fault at the end of a band touches only what is there. */
     if (!trk_range_valid(tracker->policy.arena, guest_addr, operation.size_bytes))
@@ -109,7 +117,7 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
         return end(&operation, status, TRK_FAULT_UNHANDLED);
     }
-    return end(&operation, TRK_OK, TRK_FAULT_SERVED);
+    return end_again(&operation, access, changes, TRK_FAULT_SERVED);
 }
 
 enum trk_fault_outcome trk_fault_tracker(void *tracker, uint64_t host_addr, enum trk_access access)

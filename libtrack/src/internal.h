@@ -79,6 +79,7 @@ struct trk_tracker {
     trk_failure_fn *failure;
     void *failure_context;
     uint32_t id;
+    uint64_t serial;        /* unlike id, of its own for each tracker that this process ever had */
     struct region *regions; /* TRK_REGION_COUNT slots */
     uint64_t *live;         /* one bit a region; set once, never cleared */
     struct trk_resource_layer layer;
@@ -126,8 +127,7 @@ struct range {
     uint32_t first_region, end_region;
 };
 
-struct range trk_range_rounded(const struct trk_tracker *tracker, uint64_t guest_addr,
-                               uint64_t size_bytes);
+struct range trk_range_pages(uint64_t guest_addr, uint64_t size_bytes, uint64_t page);
 struct window trk_range_window(const struct range *range, uint32_t index);
 
 /* Bits [first, end) of word `word`. The window touches the word. */
@@ -220,6 +220,8 @@ enum watch_change {
  */
 enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
                                  const uint64_t *mask, enum watch_change change);
+/* A glance, without the lock, whether a write watch more or less is possible on all pages. */
+bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add);
 /* The same for the guest's own rights of all pages of the window. */
 enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
                                      unsigned rights);

@@ -43,8 +43,8 @@ static enum trk_status check(struct operation *operation, bool unlock)
     if (TRK_UNLIKELY(!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,
                                       operation->size_bytes)))
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
-    operation->range =
-        trk_range_rounded(operation->tracker, operation->guest_addr, operation->size_bytes);
+    operation->range = trk_range_pages(operation->guest_addr, operation->size_bytes,
+                                       operation->tracker->policy.page_size_bytes);
     if (TRK_UNLIKELY(operation->self->locks_held != 0) && !unlock && holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");
     return TRK_OK;

@@ -10,6 +10,43 @@
 
 #include "internal.h"
 
+/* One region's part of a watch or unwatch by range. */
+static enum trk_status range_part(const struct operation *operation, uint32_t index, bool add)
+{
+    static const uint64_t all[TRK_REGION_WORDS] = {
+        [0 ... TRK_REGION_WORDS - 1] = ~UINT64_C(0),
+    };
+    struct window window = trk_range_window(&operation->range, index);
+    return trk_pages_change(operation, &window, all, add ? WATCH_WRITE_ADD : WATCH_WRITE_DROP);
+}
+
+/*
+ * All regions are looked at before any is changed. Another client may still be faster: then the
+ * regions done so far are taken back.
+ */
+static enum trk_status range_change(const struct operation *operation, bool add)
+{
+    const struct range *range = &operation->range;
+    for (uint32_t index = range->first_region; index < range->end_region; index++) {
+        struct window window = trk_range_window(range, index);
+        if (!trk_pages_may_change(operation->tracker, &window, add))
+            return TRK_E_WATCH;
+    }
+    enum trk_status status = TRK_OK;
+    uint32_t index = range->first_region;
+    for (; status == TRK_OK && index < range->end_region; index++) {
+        trk_region_make_live(operation->tracker, index);
+        status = range_part(operation, index, add);
+    }
+    if (status == TRK_E_WATCH) {
+        for (index--; index-- > range->first_region;) {
+            if (range_part(operation, index, !add) != TRK_OK)
+                break; /* the same client once more: its fault, and reported as such */
+        }
+    }
+    return status;
+}
+
 static enum trk_status range_run(struct trk_tracker *tracker, enum trk_op op, uint64_t guest_addr,
                                  uint64_t size_bytes)
 {
@@ -18,15 +55,7 @@ static enum trk_status range_run(struct trk_tracker *tracker, enum trk_op op, ui
     enum trk_status status = trk_op_begin(&operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
-    uint64_t all[TRK_REGION_WORDS];
-    memset(all, 0xff, sizeof all);
-    for (uint32_t index = operation.range.first_region;
-         status == TRK_OK && index < operation.range.end_region; index++) {
-        struct window window = trk_range_window(&operation.range, index);
-        trk_region_make_live(tracker, index);
-        status = trk_pages_change(&operation, &window, all,
-                                  op == TRK_OP_WATCH ? WATCH_WRITE_ADD : WATCH_WRITE_DROP);
-    }
+    status = range_change(&operation, op == TRK_OP_WATCH);
     if (status != TRK_OK)
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, 0);
@@ -73,8 +102,9 @@ static enum trk_status mask_run(struct operation *operation, const uint64_t *mas
     enum watch_change change = read ? WATCH_READ_ADD : WATCH_WRITE_ADD;
     if (operation->op == TRK_OP_UNWATCH_MASK)
         change = read ? WATCH_READ_DROP : WATCH_WRITE_DROP;
-    trk_region_make_live(operation->tracker, index);
     status = trk_pages_change(operation, &window, mask, change);
+    if (status == TRK_OK)
+        trk_region_make_live(operation->tracker, index);
     if (status != TRK_OK)
         trk_op_fail(operation, status, trk_op_refusal_text(status));
     return trk_op_end(operation, status, 0);

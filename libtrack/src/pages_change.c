@@ -181,12 +181,25 @@ static bool all_allowed(const struct region *region, const struct change *change
     return true;
 }
 
+bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add)
+{
+    const struct region *region = region_slot(tracker, window->index);
+    for (uint32_t page = window->first; page < window->end; page++) {
+        uint8_t watches = __atomic_load_n(&region->watches[page], __ATOMIC_RELAXED);
+        if (!change_allowed(watches, add ? WATCH_WRITE_ADD : WATCH_WRITE_DROP))
+            return false;
+    }
+    return true;
+}
+
 static uint32_t all_apply(struct region *region, const struct change *change)
 {
     uint32_t count = 0;
     FOR_MASK_PAGES(page, change->window, change->mask)
     {
-        region->watches[page] = change_apply(region->watches[page], change->kind, change->forward);
+        __atomic_store_n(&region->watches[page],
+                         change_apply(region->watches[page], change->kind, change->forward),
+                         __ATOMIC_RELAXED);
         count++;
     }
     return count;

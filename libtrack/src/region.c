@@ -130,10 +130,8 @@ uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index,
     return end;
 }
 
-struct range trk_range_rounded(const struct trk_tracker *tracker, uint64_t guest_addr,
-                               uint64_t size_bytes)
+struct range trk_range_pages(uint64_t guest_addr, uint64_t size_bytes, uint64_t page)
 {
-    uint64_t page = tracker->policy.page_size_bytes;
     struct range range = {
         .first_addr = guest_addr & ~(page - 1),
         .end_addr = (guest_addr + size_bytes + page - 1) & ~(page - 1),

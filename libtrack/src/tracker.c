@@ -40,7 +40,9 @@ enum trk_status trk_tracker_create(struct trk_tracker **out,
     tracker->observer = options->observer;
     tracker->failure = options->failure;
     tracker->failure_context = options->failure_context;
+    static uint64_t serials;
     tracker->id = options->id;
+    tracker->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
     if (trk_region_table_create(tracker) != TRK_OK) {
         free(tracker);
         return trk_error_set(error, TRK_E_MEMORY, "no address space for the region table");

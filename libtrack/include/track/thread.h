@@ -20,7 +20,8 @@ struct trk_thread {
     uint32_t id;                            /* owner id of locks; never 0 once in use */
     const struct trk_tracker *upload_owner; /* innermost tracker whose upload callback runs here */
     uint32_t locks_held;                    /* region locks of any tracker */
-    /* Livelock: the last fault that changed nothing, and how often in a row. */
+    /* Livelock: the last fault that a tracker served, and how often in a row without a change. */
+    uint64_t fault_tracker; /* the tracker's serial number, 0 before the first */
     uint64_t fault_page;
     uint32_t fault_access;
     uint32_t fault_repeats;
