@@ -155,6 +155,7 @@ static void ended(struct stream *stream, const struct trk_trace_event *event)
 {
     struct operation_run *operation = stream->operation;
     enum trk_op op = operation->asked.op;
+    operation->over = true;
     uint32_t may_hold = op == TRK_OP_LOCK && event->event.flags == TRK_OK;
     if (operation->holds != may_hold)
         broken_locks(stream, "lock kept");

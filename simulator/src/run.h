@@ -63,6 +63,7 @@ struct operation_run {
     uint32_t holds;       /* region locks taken and not yet released */
     uint32_t last_domain; /* of them */
     bool protect_failed;
+    bool over;    /* OP_END is through */
     bool was_gpu; /* fault: the GPU owned the page */
     uint32_t nested_count;
     struct past nested[RUN_NESTED_KEPT]; /* newest first */

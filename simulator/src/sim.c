@@ -68,10 +68,12 @@ static const struct stream *find_circle(const struct run *run)
     return NULL;
 }
 
+/* No operation is open in any stream. */
 static bool at_rest(const struct run *run)
 {
     for (uint32_t i = 0; i < run->stream_count; i++) {
-        if (run->streams[i].operation != NULL)
+        const struct operation_run *operation = run->streams[i].operation;
+        if (operation != NULL && !(operation->over && operation->outer == NULL))
             return false;
     }
     return true;
