@@ -106,16 +106,17 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
                                     struct trk_error *error)
 {
     const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    size_t length = operand ? strlen(operand) : 0;
     if (!operand) {
         enum trk_status status = trk_trace_dir_latest(input->path, sizeof input->path, error);
         if (status != TRK_OK) {
             input->path[0] = 0;
             return status;
         }
-    } else if (strlen(operand) >= sizeof input->path) {
+    } else if (length >= sizeof input->path) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     } else {
-        strcpy(input->path, operand);
+        memcpy(input->path, operand, length + 1);
     }
     bool standard = strcmp(input->path, "-") == 0;
     int fd = standard ? STDIN_FILENO : open(input->path, O_RDONLY | O_CLOEXEC);
