@@ -62,7 +62,7 @@ static char *memory_view(const struct demo_memory *memory, uint64_t guest_addr, 
 {
     uint64_t host = guest_addr == 0 ? 0 : guest_addr + (uint64_t)memory->bias;
     int flags = MAP_SHARED | (guest_addr == 0 ? 0 : MAP_FIXED_NOREPLACE);
-    void *wanted = (void *)(uintptr_t)host; /* NOLINT(performance-no-int-to-ptr) */
+    void *wanted = (void *)(uintptr_t)host;
     void *view = mmap(wanted, size_bytes, PROT_READ | PROT_WRITE, flags, memory->fd, (off_t)offset);
     if (view != MAP_FAILED && (guest_addr == 0 || view == wanted)) {
         return view;

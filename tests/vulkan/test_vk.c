@@ -41,6 +41,7 @@ Test(vk, describes_itself)
 {
     struct trk_vk *vk = device_or_skip();
     const struct trk_vk_info *info = trk_vk_info(vk);
+    cr_assert_not_null(info);
     cr_expect_str_not_empty(info->device_name);
     cr_expect_str_not_empty(info->driver);
     cr_expect_geq(info->device_count, 1);

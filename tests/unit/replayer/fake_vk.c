@@ -95,6 +95,7 @@ static void VKAPI_CALL fake_fill(VkCommandBuffer commands, VkBuffer target, VkDe
         uint32_t buffer_count, const VkBufferMemoryBarrier *buffers, uint32_t image_count,         \
         const VkImageMemoryBarrier *images
 
+/* NOLINTNEXTLINE(readability-function-size): as above */
 static void VKAPI_CALL fake_barrier(BARRIER_PARAMETERS)
 {
     (void)commands;

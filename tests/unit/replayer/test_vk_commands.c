@@ -104,7 +104,7 @@ Test(vk_commands, refusals)
     for (size_t i = 0; i < sizeof refusal_cases / sizeof *refusal_cases; i++) {
         const struct refusal_case *given = &refusal_cases[i];
         struct trk_vk vk;
-        struct trk_error error;
+        struct trk_error error = {.status = TRK_OK};
         struct trk_vk_buffer buffers[2] = {fake_buffer(SIZE), fake_buffer(SIZE)};
         fake_vk_init(&vk);
         cr_expect_eq(play(&vk, buffers, &given->step, &error), TRK_E_ARGUMENT, "%s", given->name);
