@@ -40,39 +40,39 @@ breach()
 # A layer includes only what stands left of it; quoted names without a folder are its own files.
 rule_layers()
 {
-    layer_code | while read -r file; do
-        awk -v file="$file" -v order="$layers" '
-            BEGIN {
-                n = split(order, names, " ")
-                for (i = 1; i <= n; i++)
-                    rank[names[i]] = i
-                rank["track"] = 1
-                split(file, parts, "/")
-                own = rank[parts[1]]
-            }
-            /^[ \t]*#[ \t]*include[ \t]*["<]/ {
-                name = $0
-                sub(/^[^"<]*["<]/, "", name)
-                sub(/[">].*/, "", name)
-                if (name ~ /\.\.\//)
-                    print file ":" FNR ": includes by way of ..: " name
+    {
+        layer_code | sed 's/^/is /'
+        layer_code | xargs -r grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' |
+            sed 's/^/in /'
+    } | awk -v order="$layers" '
+        BEGIN {
+            n = split(order, names, " ")
+            for (i = 1; i <= n; i++)
+                rank[names[i]] = i
+            rank["track"] = 1
+        }
+        $1 == "is" { exists[$2] = 1; next }
+        {
+            split($2, place, ":")
+            file = place[1]
+            at = file ":" place[2] ": "
+            layer = file
+            sub(/\/.*/, "", layer)
+            folder = file
+            sub(/\/[^\/]*$/, "", folder)
+            name = $0
+            sub(/^[^"<]*["<]/, "", name)
+            sub(/[">].*/, "", name)
+            if (name ~ /\.\.\//)
+                print at "includes by way of ..: " name
+            else if (name ~ /\//) {
                 split(name, path, "/")
-                if (name ~ /\// && path[1] in rank && rank[path[1]] > own)
-                    print file ":" FNR ": reaches right: " name
-                if (name !~ /\// && $0 ~ /"/)
-                    print "local " FNR " " name
-            }' "$file" | while read -r word line name; do
-            if [ "$word" != local ]; then
-                echo "$word $line $name"
-                continue
-            fi
-            layer=${file%%/*}
-            if [ ! -f "$(dirname "$file")/$name" ] && [ ! -f "$layer/src/$name" ] &&
-                [ ! -f "$layer/$name" ]; then
-                echo "$file:$line: no file of its own layer: $name"
-            fi
-        done
-    done | breach layers
+                if (path[1] in rank && rank[path[1]] > rank[layer])
+                    print at "reaches right: " name
+            } else if ($0 ~ /include[ \t]*"/ && !((folder "/" name) in exists) &&
+                       !((layer "/src/" name) in exists) && !((layer "/" name) in exists))
+                print at "no file of its own layer: " name
+        }' | breach layers
 }
 
 # The files of trk_capture, and the headers of ours that they include, know no file format.
@@ -117,12 +117,9 @@ rule_outside()
 # A file is one noun and at most 450 lines.
 rule_length()
 {
-    code | while read -r file; do
-        lines=$(wc -l <"$file")
-        if [ "$lines" -gt 450 ]; then
-            echo "$file:450: $lines lines (at most 450)"
-        fi
-    done | breach length
+    code | xargs -r wc -l | awk '$2 != "total" && $1 > 450 {
+        print $2 ":450: " $1 " lines (at most 450)"
+    }' | breach length
 }
 
 # A function is at most 70 lines and has at most 5 parameters, beside a closing error for the caller.
@@ -130,8 +127,8 @@ rule_length()
 # function's body, and only those, into column 0.
 rule_functions()
 {
-    code | grep '\.c$' | while read -r file; do
-        awk -v file="$file" '
+    code | grep '\.c$' | xargs -r awk '
+            FNR == 1 { start = 0; head = "" }
             function parameters(text,    i, c, depth, count, last) {
                 # Of the last parenthesised group at depth 0: function pointers stay one parameter.
                 count = 1
@@ -152,13 +149,13 @@ rule_functions()
             /^\{/ {
                 start = FNR
                 if (head !~ /Test\(|TestSuite\(|ParameterizedTest/ && parameters(head) > 5)
-                    print file ":" FNR ": " parameters(head) " parameters (at most 5)"
+                    print FILENAME ":" FNR ": " parameters(head) " parameters (at most 5)"
                 head = ""
                 next
             }
             /^\}/ {
                 if (start && FNR - start + 1 > 70)
-                    print file ":" start ": " FNR - start + 1 " lines in a function (at most 70)"
+                    print FILENAME ":" start ": " FNR - start + 1 " lines in a function (at most 70)"
                 start = 0
                 head = ""
                 next
@@ -166,8 +163,7 @@ rule_functions()
             start { next }
             /^[#\/ \t]*(\*|\/|#)/ || /^$/ { head = ""; next }
             /;[ \t]*$/ { head = ""; next }
-            { head = head " " $0 }' "$file"
-    done | breach functions
+            { head = head " " $0 }' | breach functions
 }
 
 # What libtrack and trk_capture export lands in other people's programs: it is named trk_<noun>_...
@@ -177,12 +173,11 @@ rule_exported()
     {
         layer_code | grep -E '^libtrack/.*\.c$'
         grep -oE 'src/[a-z_0-9]+\.c' recorder/capture.cmake 2>/dev/null | sed 's|^|recorder/|'
-    } | sort -u | while read -r file; do
-        [ -f "$file" ] || continue
-        awk -v file="$file" '
+    } | sort -u | xargs -r awk '
+            FNR == 1 { inside = 0; head = "" }
             /^\{/ {
                 if (head != "" && head !~ /static / && head !~ /[ *](trk|env)_[a-z0-9_]*\(/)
-                    print file ":" FNR ": exported without trk_:" head
+                    print FILENAME ":" FNR ": exported without trk_:" head
                 head = ""
                 inside = 1
                 next
@@ -190,8 +185,7 @@ rule_exported()
             /^\}/ { inside = 0; head = ""; next }
             inside { next }
             /^[#\/ \t]*(\*|\/|#)/ || /^$/ || /;[ \t]*$/ { head = ""; next }
-            { head = head " " $0 }' "$file"
-    done | breach exported
+            { head = head " " $0 }' | breach exported
 }
 
 # Public headers are C11 and C++17: nothing that only one of them has.
@@ -200,11 +194,8 @@ rule_headers()
     code | grep '/include/.*\.h$' | xargs -r grep -nHE \
         '_Atomic|_Generic|\[\];|^[[:space:]]*(struct|union)[[:space:]]*\{[[:space:]]*$|stdatomic\.h|\[static|restrict' |
         breach headers || true
-    code | grep '/include/.*\.h$' | while read -r file; do
-        if ! grep -q 'TRK_EXTERN_C_BEGIN' "$file"; then
-            echo "$file:1: no TRK_EXTERN_C_BEGIN"
-        fi
-    done | breach headers
+    code | grep '/include/.*\.h$' | xargs -r grep -L 'TRK_EXTERN_C_BEGIN' |
+        sed 's/$/:1: no TRK_EXTERN_C_BEGIN/' | breach headers || true
 }
 
 # What runs inside the fault handler neither allocates nor prints nor takes a lock of libc. A line of
@@ -252,10 +243,9 @@ rule_text()
     tab=$(printf '\t')
     texts | xargs -r grep -nHE "$tab|[[:space:]]\$|\\<(TODO|FIXME|XXX|HACK)\\>" | grep -v "^$here/" |
         breach text || true
-    texts | while read -r file; do
-        if [ -s "$file" ] && [ "$(tail -c 1 "$file" | od -An -c | tr -d ' ')" != '\n' ]; then
-            echo "$file: no newline at the end"
-        fi
+    # A file that does not end in a newline shares its last line with the next one.
+    for file in $(texts); do
+        [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at the end"
     done | breach text
 }
 
@@ -266,25 +256,39 @@ rule_paths()
         breach paths || true
 }
 
-# A C file that no CMake file names is not built, and a test that is not built never fails.
+# A C file that no CMake file names (as a.c, or a in a list) in its folder or above is not built, and
+# a test that is not built never fails.
 rule_listed()
 {
-    code | grep -E '\.(c|S)$' | grep -v '^tests/package/' | while read -r file; do
-        name=$(basename "$file")
-        folder=$(dirname "$file")
-        found=
-        while [ "$folder" != . ]; do
-            if cat "$folder"/CMakeLists.txt "$folder"/*.cmake 2>/dev/null |
-                grep -qE "(^|[^a-z_0-9])(${name%.*})([^a-z_0-9]|\$)"; then
-                found=yes
-                break
-            fi
-            folder=$(dirname "$folder")
-        done
-        if [ -z "$found" ]; then
-            echo "$file:1: named by no CMake file"
-        fi
-    done | breach listed
+    {
+        find $layers tests \( -name CMakeLists.txt -o -name '*.cmake' \) 2>/dev/null |
+            xargs -r awk '{ print "in " FILENAME " " $0 }'
+        code | grep -E '\.(c|S)$' | grep -v '^tests/package/' | sed 's/^/is /'
+    } | awk '
+        function up(path) { return sub(/\/[^\/]*$/, "", path) ? path : "" }
+        $1 == "in" {
+            folder = up($2)
+            for (i = 3; i <= NF; i++) {
+                gsub(/[^a-z_0-9.\/]/, " ", $i)
+                n = split($i, words, /[ \/]/)
+                for (j = 1; j <= n; j++) {
+                    sub(/\.[cS]$/, "", words[j])
+                    named[folder " " words[j]] = 1
+                }
+            }
+            next
+        }
+        {
+            name = $2
+            sub(/.*\//, "", name)
+            sub(/\.[cS]$/, "", name)
+            short = name
+            sub(/^test_/, "", short)
+            for (folder = up($2); folder != ""; folder = up(folder))
+                if ((folder " " name) in named || (folder " " short) in named)
+                    next
+            print $2 ":1: named by no CMake file"
+        }' | breach listed
 }
 
 # The handed scenarios are what they were.
