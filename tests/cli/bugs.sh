@@ -32,6 +32,13 @@ for seed in 1 2; do
         run 0 dump bad.trk "$at"
         same "$name: lines of the event at fault" "$(wc -l <out)" 1
 
+        # A rule that is broken stays broken when the end of the file is lost behind it.
+        head -c "$(($(wc -c <bad.trk) - 8))" bad.trk >cut.trk
+        run 1 sim --json cut.trk
+        same "$name, cut: verdict" "$(get verdict)" "$verdict"
+        same "$name, cut: complete" "$(get complete)" false
+        same "$name, cut: event_at" "$(get event_at)" "$at"
+
         "$tools/trace_tool" blank bad.trk blank.trk || fail "$name: blank"
         "$tools/trace_tool" same bad.trk blank.trk || fail "$name: other events when blanked"
         run 1 sim --json blank.trk
