@@ -10,16 +10,22 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "track/backend.h"
 #include "track/thread.h"
 #include "track/tracker.h"
 
+/* thread.c: the state in force on this host thread; NULL before the first use. */
+extern _Thread_local struct trk_thread *trk_thread_in_force
+    __attribute__((tls_model("initial-exec")));
+
 /* The thread that acts: owner of locks, of upload callbacks, of fault counts. */
 static inline struct trk_thread *env_self(void)
 {
-    return trk_thread_current();
+    struct trk_thread *self = trk_thread_in_force;
+    return TRK_LIKELY(self != NULL) ? self : trk_thread_current();
 }
 
 /*
@@ -55,15 +61,19 @@ static inline void env_unlock(struct env_lock *lock)
         env_lock_wake(lock);
 }
 
-/* Words of the page sets: written under their region's lock, looked at without it by some. */
+/*
+ * Words of the page sets: written under their region's lock, looked at without it by readers who
+ * then check that no hold began meanwhile (region_peek). A reader that sees a word of a hold also
+ * sees that hold's number.
+ */
 static inline uint64_t env_load(const uint64_t *word)
 {
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 static inline void env_store(uint64_t *word, uint64_t value)
 {
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 /* One host protection call: 0 or an errno value. */

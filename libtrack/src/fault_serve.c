@@ -62,8 +62,8 @@ static enum trk_status read_back(const struct operation *operation)
     bool registered = trk_bytes_registered(operation);
     FOR_HELD_REGIONS(region, operation)
     {
-        struct window window = trk_range_window(&operation->range, region_index(tracker, region));
-        gpu |= trk_window_any(&window, region->gpu);
+        struct window window = range_window(&operation->range, region_index(tracker, region));
+        gpu |= window_any(&window, region->gpu);
     }
     trk_regions_unlock(operation);
     if (!registered)

@@ -30,7 +30,6 @@
 #define INVALIDATE_ROUNDS 8u
 #define FAULT_REPEATS     8u
 #define WRITE_WATCHES_MAX 127u
-#define READ_WATCH        0x80u /* in a watch byte; the low seven bits count write watches */
 
 /* Registered bytes of a region, [first, end), ascending and disjoint. */
 struct span {
@@ -43,6 +42,13 @@ struct flight {
     struct flight *next; /* in the region, or in the tracker's free list */
     const struct operation *owner;
     uint64_t taken[TRK_REGION_WORDS];
+};
+
+/* What few regions need: the guest's own rights where they are not rw. Zeros mean rw. */
+struct page_extra {
+    uint64_t no_read[TRK_REGION_WORDS];
+    uint64_t no_write[TRK_REGION_WORDS];
+    uint64_t exec[TRK_REGION_WORDS];
 };
 
 struct region {
@@ -61,9 +67,12 @@ struct region {
     /* Page manager, under pages_lock. */
     struct env_lock pages_lock __attribute__((aligned(64)));
     uint32_t pages_seq;
-    uint32_t pages_changes; /* advanced with every change of a count or of guest rights */
-    uint8_t *guest_rights;  /* TRK_REGION_PAGES bytes of (rights ^ rw); NULL: all rw */
-    uint8_t watches[TRK_REGION_PAGES];
+    uint32_t pages_changes;   /* advanced with every change of a watch or of guest rights */
+    uint8_t *counts;          /* write watches above the first, a byte a page; NULL: none yet */
+    struct page_extra *extra; /* NULL: the guest's rights are rw everywhere */
+    uint64_t watched[TRK_REGION_WORDS]; /* at least one write watch */
+    uint64_t many[TRK_REGION_WORDS];    /* at least two: counts says how many more */
+    uint64_t read[TRK_REGION_WORDS];    /* the read watch */
 } __attribute__((aligned(64)));
 
 /* Memory handed out in pieces and given back as a whole when the tracker goes. */
@@ -127,8 +136,27 @@ struct range {
     uint32_t first_region, end_region;
 };
 
-struct range trk_range_pages(uint64_t guest_addr, uint64_t size_bytes, uint64_t page);
-struct window trk_range_window(const struct range *range, uint32_t index);
+static inline struct range range_pages(uint64_t guest_addr, uint64_t size_bytes, uint64_t page)
+{
+    struct range range = {
+        .first_addr = guest_addr & ~(page - 1),
+        .end_addr = (guest_addr + size_bytes + page - 1) & ~(page - 1),
+    };
+    range.first_region = trk_region_index(range.first_addr);
+    range.end_region = trk_region_index(range.end_addr - 1) + 1;
+    return range;
+}
+
+static inline struct window range_window(const struct range *range, uint32_t index)
+{
+    uint64_t base = trk_region_address(index);
+    struct window window = {.index = index, .first = 0, .end = TRK_REGION_PAGES};
+    if (range->first_addr > base)
+        window.first = (uint32_t)((range->first_addr - base) / TRK_HOST_PAGE_BYTES);
+    if (range->end_addr < base + TRK_REGION_BYTES)
+        window.end = (uint32_t)((range->end_addr - base) / TRK_HOST_PAGE_BYTES);
+    return window;
+}
 
 /* Bits [first, end) of word `word`. The window touches the word. */
 static inline uint64_t window_mask(const struct window *window, uint32_t word)
@@ -144,9 +172,37 @@ static inline uint64_t window_mask(const struct window *window, uint32_t word)
 #define FOR_WINDOW_WORDS(word, window)                                                             \
     for (uint32_t word = (window)->first / 64; word <= ((window)->end - 1) / 64; word++)
 
+/*
+ * Looking without the lock: begin gives a hold's number when none is under way; what was loaded
+ * since is one consistent state if no hold has begun, which valid tells.
+ */
+static inline bool region_peek_begin(const struct region *region, uint32_t *seq)
+{
+    *seq = __atomic_load_n(&region->seq, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&region->lock.word, __ATOMIC_ACQUIRE) == 0;
+}
+
+static inline bool region_peek_valid(const struct region *region, uint32_t seq)
+{
+    return __atomic_load_n(&region->seq, __ATOMIC_RELAXED) == seq;
+}
+
 /* Whether any page of the window is in the set, or (inverted sets) is not. */
-bool trk_window_any(const struct window *window, const uint64_t *set);
-bool trk_window_any_not(const struct window *window, const uint64_t *set);
+static inline bool window_any(const struct window *window, const uint64_t *set)
+{
+    FOR_WINDOW_WORDS(word, window)
+    if (env_load(&set[word]) & window_mask(window, word))
+        return true;
+    return false;
+}
+
+static inline bool window_any_not(const struct window *window, const uint64_t *set)
+{
+    FOR_WINDOW_WORDS(word, window)
+    if (~env_load(&set[word]) & window_mask(window, word))
+        return true;
+    return false;
+}
 
 /* ---- operation.c ----------------------------------------------------------------------------- */
 
@@ -229,18 +285,45 @@ enum trk_status trk_pages_set_rights(const struct operation *operation, const st
 enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
                                    uint32_t *changes);
 
-/* What the host is asked for, given the guest's rights and the watch byte. */
-static inline unsigned rights_effective(unsigned guest_rights, uint8_t watches)
+/* Rights of the 64 pages of a word, one word a right. */
+struct rights_word {
+    uint64_t read, write, exec;
+};
+
+/* What the guest asked for, and what the host is asked for: less what the watches take. */
+static inline struct rights_word rights_guest(const struct region *region, uint32_t word)
 {
-    if (watches & READ_WATCH)
-        return TRK_RIGHTS_NONE;
-    return watches != 0 ? guest_rights & ~TRK_RIGHT_WRITE : guest_rights;
+    const struct page_extra *extra = region->extra;
+    if (TRK_LIKELY(extra == NULL))
+        return (struct rights_word){~UINT64_C(0), ~UINT64_C(0), 0};
+    return (struct rights_word){~extra->no_read[word], ~extra->no_write[word], extra->exec[word]};
 }
 
-static inline unsigned page_guest_rights(const struct region *region, uint32_t page)
+static inline struct rights_word rights_host(const struct region *region, uint32_t word)
 {
-    return region->guest_rights == NULL ? TRK_RIGHTS_RW
-                                        : region->guest_rights[page] ^ TRK_RIGHTS_RW;
+    struct rights_word rights = rights_guest(region, word);
+    uint64_t open = ~region->read[word];
+    rights.read &= open;
+    rights.write &= open & ~region->watched[word];
+    rights.exec &= open;
+    return rights;
+}
+
+static inline unsigned rights_of_page(struct rights_word rights, uint32_t page)
+{
+    uint32_t bit = page % 64;
+    return (rights.read >> bit & 1 ? TRK_RIGHT_READ : 0u) |
+           (rights.write >> bit & 1 ? TRK_RIGHT_WRITE : 0u) |
+           (rights.exec >> bit & 1 ? TRK_RIGHT_EXEC : 0u);
+}
+
+/* Write watches of a page. */
+static inline unsigned page_write_watches(const struct region *region, uint32_t page)
+{
+    uint64_t bit = UINT64_C(1) << (page % 64);
+    if (!(region->watched[page / 64] & bit))
+        return 0;
+    return region->many[page / 64] & bit ? region->counts[page] + 1u : 1u;
 }
 
 /* ---- states.c -------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static bool flight_end(const struct operation *operation, struct region *region)
         return false;
     *link = flight->next;
     struct window window =
-        trk_range_window(&operation->range, region_index(operation->tracker, region));
+        range_window(&operation->range, region_index(operation->tracker, region));
     uint64_t stayed = 0;
     FOR_WINDOW_WORDS(word, &window)
     stayed |= env_load(&region->gpu[word]) & ~flight->taken[word] & window_mask(&window, word);
@@ -72,8 +72,8 @@ static bool held_any_gpu(const struct operation *operation)
     FOR_HELD_REGIONS(region, operation)
     {
         struct window window =
-            trk_range_window(&operation->range, region_index(operation->tracker, region));
-        if (trk_window_any(&window, region->gpu))
+            range_window(&operation->range, region_index(operation->tracker, region));
+        if (window_any(&window, region->gpu))
             return true;
     }
     return false;
@@ -84,7 +84,7 @@ static enum trk_status held_to_cpu(const struct operation *operation)
     FOR_HELD_REGIONS(region, operation)
     {
         struct window window =
-            trk_range_window(&operation->range, region_index(operation->tracker, region));
+            range_window(&operation->range, region_index(operation->tracker, region));
         enum trk_status status = trk_states_to_cpu(operation, &window);
         if (status != TRK_OK)
             return status;
@@ -132,9 +132,9 @@ static enum trk_status run_per_region(const struct operation *operation, trk_flu
     enum trk_status status = TRK_OK;
     for (uint32_t index = trk_region_next_live(tracker, operation->range.first_region, end);
          status == TRK_OK && index < end; index = trk_region_next_live(tracker, index + 1, end)) {
-        struct window window = trk_range_window(&operation->range, index);
+        struct window window = range_window(&operation->range, index);
         struct region *region = trk_region_lock(operation, index);
-        bool gpu = trk_window_any(&window, region->gpu);
+        bool gpu = window_any(&window, region->gpu);
         if (!gpu)
             status = trk_states_to_cpu(operation, &window);
         trk_region_unlock(operation, region);
@@ -146,10 +146,29 @@ static enum trk_status run_per_region(const struct operation *operation, trk_flu
     return status;
 }
 
+/* Whether all is CPU's already, seen without locks; asked only when nobody listens. */
+static bool nothing_to_do(const struct operation *operation)
+{
+    const struct trk_tracker *tracker = operation->tracker;
+    uint32_t end = operation->range.end_region;
+    for (uint32_t index = trk_region_next_live(tracker, operation->range.first_region, end);
+         index < end; index = trk_region_next_live(tracker, index + 1, end)) {
+        const struct region *region = region_slot(tracker, index);
+        struct window window = range_window(&operation->range, index);
+        uint32_t seq;
+        if (!region_peek_begin(region, &seq) || window_any(&window, region->not_cpu) ||
+            !region_peek_valid(region, seq))
+            return false;
+    }
+    return true;
+}
+
 enum trk_status trk_invalidate_run(const struct operation *operation, trk_flush_fn *flush,
                                    void *context, bool registered_only, uint64_t *result)
 {
     *result = 0;
+    if (!registered_only && !observed(operation->tracker) && nothing_to_do(operation))
+        return TRK_OK;
     if (operation->tracker->policy.invalidate != TRK_INVALIDATE_PER_REGION)
         return run_whole(operation, flush, context, registered_only, result);
     if (registered_only) {

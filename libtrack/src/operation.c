@@ -43,8 +43,8 @@ static enum trk_status check(struct operation *operation, bool unlock)
     if (TRK_UNLIKELY(!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,
                                       operation->size_bytes)))
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
-    operation->range = trk_range_pages(operation->guest_addr, operation->size_bytes,
-                                       operation->tracker->policy.page_size_bytes);
+    operation->range = range_pages(operation->guest_addr, operation->size_bytes,
+                                   operation->tracker->policy.page_size_bytes);
     if (TRK_UNLIKELY(operation->self->locks_held != 0) && !unlock && holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");
     return TRK_OK;
@@ -142,7 +142,7 @@ struct region *trk_region_lock(const struct operation *operation, uint32_t index
         env_lock_slow(&region->lock, operation->self->id);
     }
     operation->self->locks_held++;
-    region->seq++;
+    __atomic_store_n(&region->seq, region->seq + 1, __ATOMIC_RELAXED);
     region->hold_changed = 0;
     if (observed(tracker))
         emit(tracker, &(struct trk_event){

@@ -16,7 +16,7 @@ static enum trk_status range_part(const struct operation *operation, uint32_t in
     static const uint64_t all[TRK_REGION_WORDS] = {
         [0 ... TRK_REGION_WORDS - 1] = ~UINT64_C(0),
     };
-    struct window window = trk_range_window(&operation->range, index);
+    struct window window = range_window(&operation->range, index);
     return trk_pages_change(operation, &window, all, add ? WATCH_WRITE_ADD : WATCH_WRITE_DROP);
 }
 
@@ -28,7 +28,7 @@ static enum trk_status range_change(const struct operation *operation, bool add)
 {
     const struct range *range = &operation->range;
     for (uint32_t index = range->first_region; index < range->end_region; index++) {
-        struct window window = trk_range_window(range, index);
+        struct window window = range_window(range, index);
         if (!trk_pages_may_change(operation->tracker, &window, add))
             return TRK_E_WATCH;
     }
@@ -146,17 +146,16 @@ struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_
     const struct region *region = region_slot(tracker, index);
     uint32_t page = (uint32_t)(guest_addr % TRK_REGION_BYTES / TRK_HOST_PAGE_BYTES);
     uint32_t first_byte = page * (uint32_t)TRK_HOST_PAGE_BYTES;
-    uint8_t watches = region->watches[page];
     view.cpu_dirty = !bit(region->not_cpu, page);
     view.gpu_dirty = bit(region->gpu, page);
     view.writable = !bit(region->not_writable, page);
     view.readable = !bit(region->not_readable, page);
     view.registered =
         trk_region_registered(region, first_byte, first_byte + (uint32_t)TRK_HOST_PAGE_BYTES);
-    view.write_watches = watches & WRITE_WATCHES_MAX;
-    view.read_watch = (watches & READ_WATCH) != 0;
-    view.guest_rights = (uint8_t)page_guest_rights(region, page);
-    view.host_rights = (uint8_t)rights_effective(view.guest_rights, watches);
+    view.write_watches = (uint8_t)page_write_watches(region, page);
+    view.read_watch = bit(region->read, page);
+    view.guest_rights = (uint8_t)rights_of_page(rights_guest(region, page / 64), page);
+    view.host_rights = (uint8_t)rights_of_page(rights_host(region, page / 64), page);
     return view;
 }
 
@@ -167,9 +166,10 @@ uint64_t trk_pages_live_watches(const struct trk_tracker *tracker)
          index < TRK_REGION_COUNT;
          index = trk_region_next_live(tracker, index + 1, TRK_REGION_COUNT)) {
         const struct region *region = region_slot(tracker, index);
+        for (uint32_t word = 0; word < TRK_REGION_WORDS; word++)
+            count += (uint64_t)__builtin_popcountll(region->read[word]);
         for (uint32_t page = 0; page < TRK_REGION_PAGES; page++)
-            count += (region->watches[page] & WRITE_WATCHES_MAX) +
-                     ((region->watches[page] & READ_WATCH) != 0);
+            count += page_write_watches(region, page);
     }
     return count;
 }

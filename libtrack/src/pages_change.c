@@ -91,166 +91,258 @@ static bool run_flush(struct hold *hold, struct run *run)
     return done;
 }
 
-/*
- * A page needs the host to be told. Pages between the run and this one are bridged when they have
- * the run's protection already; otherwise the run is flushed. (Trackers of emulators do the same:
- * for mprotect one longer call is cheaper than two.)
- */
-static bool run_add(struct hold *hold, struct run *run, uint32_t page, unsigned rights)
+/* Whether all pages [first, end) have exactly these rights at the host. */
+static bool all_have(const struct region *region, uint32_t first, uint32_t end, unsigned rights)
 {
-    const struct region *region = hold->region;
-    bool joins = run->end != 0 && run->rights == rights;
-    for (uint32_t between = run->end; joins && between < page; between++)
-        joins = rights_effective(page_guest_rights(region, between), region->watches[between]) ==
-                rights;
-    if (joins) {
-        run->end = page + 1;
+    if (first >= end)
+        return true;
+    struct window window = {.first = first, .end = end};
+    uint64_t read = rights & TRK_RIGHT_READ ? ~UINT64_C(0) : 0;
+    uint64_t write = rights & TRK_RIGHT_WRITE ? ~UINT64_C(0) : 0;
+    uint64_t exec = rights & TRK_RIGHT_EXEC ? ~UINT64_C(0) : 0;
+    FOR_WINDOW_WORDS(word, &window)
+    {
+        struct rights_word now = rights_host(region, word);
+        uint64_t other = (now.read ^ read) | (now.write ^ write) | (now.exec ^ exec);
+        if (other & window_mask(&window, word))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Pages [first, end) need the host to be told. Pages between the run and these are bridged when
+ * they have the run's protection already; otherwise the run is flushed. (Trackers of emulators do
+ * the same: for mprotect one longer call is cheaper than two.)
+ */
+static bool run_add(struct hold *hold, struct run *run, const struct run *added)
+{
+    if (run->end != 0 && run->rights == added->rights &&
+        all_have(hold->region, run->end, added->first, run->rights)) {
+        run->end = added->end;
         return true;
     }
     bool done = run_flush(hold, run);
     /* On failure the run stays as it was: whoever takes back must know where it stopped. */
     if (done)
-        *run = (struct run){.first = page, .end = page + 1, .rights = rights};
+        *run = *added;
     return done;
 }
 
-static bool change_allowed(uint8_t watches, enum watch_change change)
+/* Rights at the host before a change; only the window's words are filled. */
+struct rights_before {
+    struct rights_word words[TRK_REGION_WORDS];
+};
+
+static void remember(struct rights_before *before, const struct region *region,
+                     const struct window *window)
 {
-    unsigned writes = watches & WRITE_WATCHES_MAX;
-    bool read = (watches & READ_WATCH) != 0;
-    switch (change) {
-    case WATCH_WRITE_ADD:
-        return writes < WRITE_WATCHES_MAX;
-    case WATCH_WRITE_DROP:
-        return writes > 0;
-    case WATCH_READ_ADD:
-        return !read;
-    case WATCH_READ_DROP:
-        return read;
-    case WATCH_BOTH_DROP:
-        return read && writes > 0;
-    }
-    return false;
+    FOR_WINDOW_WORDS(word, window)
+    before->words[word] = rights_host(region, word);
 }
 
-static uint8_t change_apply(uint8_t watches, enum watch_change change, bool forward)
+/* The run that starts at the lowest of `pages` (not 0) of a word: equal rights, neighbouring. */
+static struct run first_run(struct rights_word rights, uint64_t pages, uint32_t word)
 {
-    int step = 0;
-    switch (change) {
-    case WATCH_WRITE_ADD:
-        step = 1;
-        break;
-    case WATCH_WRITE_DROP:
-        step = -1;
-        break;
-    case WATCH_READ_ADD:
-        step = (int)READ_WATCH;
-        break;
-    case WATCH_READ_DROP:
-        step = -(int)READ_WATCH;
-        break;
-    case WATCH_BOTH_DROP:
-        step = -(int)READ_WATCH - 1;
-        break;
-    }
-    return (uint8_t)(watches + (forward ? step : -step));
+    uint32_t first = (uint32_t)__builtin_ctzll(pages);
+    uint64_t same = pages & ~(rights.read ^ (0 - (rights.read >> first & 1))) &
+                    ~(rights.write ^ (0 - (rights.write >> first & 1))) &
+                    ~(rights.exec ^ (0 - (rights.exec >> first & 1)));
+    uint64_t gaps = ~(same >> first);
+    uint32_t count = gaps == 0 ? 64 : (uint32_t)__builtin_ctzll(gaps);
+    return (struct run){
+        .first = word * 64 + first,
+        .end = word * 64 + first + count,
+        .rights = rights_of_page(rights, first),
+    };
 }
 
-#define FOR_MASK_PAGES(page, window, mask)                                                         \
-    FOR_WINDOW_WORDS(word_, window)                                                                \
-    for (uint64_t bits_ = (mask)[word_] & window_mask(window, word_); bits_ != 0;                  \
-         bits_ &= bits_ - 1)                                                                       \
-        for (uint32_t page = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), once_ = 1; once_;      \
-             once_ = 0)
+/*
+ * Tell the host about the window's pages whose rights have moved. Gives the first page of the call
+ * that the host refused, or the window's end.
+ */
+static uint32_t protect_moved(struct hold *hold, const struct window *window,
+                              const struct rights_before *before)
+{
+    struct run run = {0};
+    FOR_WINDOW_WORDS(word, window)
+    {
+        struct rights_word now = rights_host(hold->region, word);
+        const struct rights_word *was = &before->words[word];
+        uint64_t moved = (now.read ^ was->read) | (now.write ^ was->write) | (now.exec ^ was->exec);
+        moved &= window_mask(window, word);
+        while (moved != 0) {
+            struct run added = first_run(now, moved, word);
+            if (TRK_UNLIKELY(!run_add(hold, &run, &added)))
+                return run.first;
+            uint32_t count = added.end - added.first;
+            moved &=
+                ~((count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << (added.first % 64));
+        }
+    }
+    return run_flush(hold, &run) ? window->end : run.first;
+}
 
-/* One change of watch counts, made or taken back. */
+/* One change of watches, and what it takes to undo it. */
 struct change {
     const struct window *window;
     const uint64_t *mask;
     enum watch_change kind;
-    bool forward;
+    uint64_t counted[TRK_REGION_WORDS]; /* pages of which counts[] moved, not the sets alone */
 };
 
-static bool all_allowed(const struct region *region, const struct change *change)
+static bool drops_writes(enum watch_change kind)
 {
-    FOR_MASK_PAGES(page, change->window, change->mask)
+    return kind == WATCH_WRITE_DROP || kind == WATCH_BOTH_DROP;
+}
+
+static bool change_allowed(const struct region *region, const struct change *change)
+{
+    FOR_WINDOW_WORDS(word, change->window)
     {
-        if (TRK_UNLIKELY(!change_allowed(region->watches[page], change->kind)))
+        uint64_t mask = change->mask[word] & window_mask(change->window, word);
+        uint64_t bad = 0;
+        if (drops_writes(change->kind))
+            bad |= mask & ~region->watched[word];
+        if (change->kind == WATCH_READ_DROP || change->kind == WATCH_BOTH_DROP)
+            bad |= mask & ~region->read[word];
+        if (change->kind == WATCH_READ_ADD)
+            bad |= mask & region->read[word];
+        if (TRK_UNLIKELY(bad != 0))
             return false;
+        if (change->kind != WATCH_WRITE_ADD)
+            continue;
+        for (uint64_t full = mask & region->many[word]; full != 0; full &= full - 1) {
+            uint32_t page = word * 64 + (uint32_t)__builtin_ctzll(full);
+            if (region->counts[page] + 1u >= WRITE_WATCHES_MAX)
+                return false;
+        }
     }
     return true;
 }
 
-bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add)
+/* Move the counts of pages that have, or get, more than one write watch. */
+static void move_counts(struct region *region, uint32_t word, uint64_t pages, int step)
 {
-    const struct region *region = region_slot(tracker, window->index);
-    for (uint32_t page = window->first; page < window->end; page++) {
-        uint8_t watches = __atomic_load_n(&region->watches[page], __ATOMIC_RELAXED);
-        if (!change_allowed(watches, add ? WATCH_WRITE_ADD : WATCH_WRITE_DROP))
-            return false;
+    for (; pages != 0; pages &= pages - 1) {
+        uint32_t page = word * 64 + (uint32_t)__builtin_ctzll(pages);
+        region->counts[page] = (uint8_t)(region->counts[page] + step);
+        uint64_t bit = UINT64_C(1) << (page % 64);
+        if (region->counts[page] != 0)
+            region->many[word] |= bit;
+        else
+            region->many[word] &= ~bit;
     }
-    return true;
 }
 
-static uint32_t all_apply(struct region *region, const struct change *change)
+/* Make the change on the sets; gives how many pages it touched. */
+static uint32_t change_apply(struct region *region, struct change *change)
 {
     uint32_t count = 0;
-    FOR_MASK_PAGES(page, change->window, change->mask)
+    FOR_WINDOW_WORDS(word, change->window)
     {
-        __atomic_store_n(&region->watches[page],
-                         change_apply(region->watches[page], change->kind, change->forward),
-                         __ATOMIC_RELAXED);
-        count++;
+        uint64_t mask = change->mask[word] & window_mask(change->window, word);
+        count += (uint32_t)__builtin_popcountll(mask);
+        change->counted[word] = 0;
+        if (change->kind == WATCH_WRITE_ADD) {
+            change->counted[word] = mask & region->watched[word];
+            region->watched[word] |= mask;
+            move_counts(region, word, change->counted[word], 1);
+        } else if (drops_writes(change->kind)) {
+            change->counted[word] = mask & region->many[word];
+            region->watched[word] &= ~(mask & ~change->counted[word]);
+            move_counts(region, word, change->counted[word], -1);
+        }
+        if (change->kind == WATCH_READ_ADD)
+            region->read[word] |= mask;
+        else if (change->kind == WATCH_READ_DROP || change->kind == WATCH_BOTH_DROP)
+            region->read[word] &= ~mask;
     }
     return count;
 }
 
-/*
- * Tell the host about the pages whose protection the change moved; pages from `limit` on are left
- * alone. Gives the first page of the call that the host refused, or TRK_REGION_PAGES.
- */
-static uint32_t all_protect(struct hold *hold, const struct change *change, uint32_t limit)
+static void change_undo(struct region *region, const struct change *change)
 {
-    const struct region *region = hold->region;
-    struct run run = {0};
-    FOR_MASK_PAGES(page, change->window, change->mask)
+    FOR_WINDOW_WORDS(word, change->window)
     {
-        if (page >= limit)
-            continue;
-        unsigned guest = page_guest_rights(region, page);
-        uint8_t now = region->watches[page];
-        unsigned rights = rights_effective(guest, now);
-        if (rights == rights_effective(guest, change_apply(now, change->kind, !change->forward)))
-            continue;
-        if (TRK_UNLIKELY(!run_add(hold, &run, page, rights)))
-            return run.first;
+        uint64_t mask = change->mask[word] & window_mask(change->window, word);
+        uint64_t first = mask & ~change->counted[word];
+        if (change->kind == WATCH_WRITE_ADD) {
+            region->watched[word] &= ~first;
+            move_counts(region, word, change->counted[word], -1);
+        } else if (drops_writes(change->kind)) {
+            region->watched[word] |= first;
+            move_counts(region, word, change->counted[word], 1);
+        }
+        if (change->kind == WATCH_READ_ADD)
+            region->read[word] &= ~mask;
+        else if (change->kind == WATCH_READ_DROP || change->kind == WATCH_BOTH_DROP)
+            region->read[word] |= mask;
     }
-    return run_flush(hold, &run) ? TRK_REGION_PAGES : run.first;
+}
+
+/* Pages that are watched already get a second watch: they need a count. */
+static bool needs_counts(const struct region *region, const struct change *change)
+{
+    if (change->kind != WATCH_WRITE_ADD || region->counts != NULL)
+        return false;
+    FOR_WINDOW_WORDS(word, change->window)
+    if (change->mask[word] & region->watched[word] & window_mask(change->window, word))
+        return true;
+    return false;
+}
+
+/* Take the calls before the refused one back, after the sets have gone back. */
+static void protect_back(struct hold *hold, const struct window *window,
+                         const struct rights_before *made, uint32_t refused)
+{
+    struct window before = {window->index, window->first, refused};
+    /* If the host refuses the way back as well there is nothing more to be done. */
+    if (before.first < before.end)
+        protect_moved(hold, &before, made);
 }
 
 enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
                                  const uint64_t *mask, enum watch_change kind)
 {
     struct hold hold;
-    struct change change = {window, mask, kind, true};
+    struct change change = {.window = window, .mask = mask, .kind = kind};
+    struct rights_before before;
     hold_begin(&hold, operation, window->index);
     struct region *region = hold.region;
-    if (TRK_UNLIKELY(!all_allowed(region, &change))) {
+    if (TRK_UNLIKELY(needs_counts(region, &change)))
+        region->counts = trk_arena_take(operation->tracker, TRK_REGION_PAGES);
+    if (TRK_UNLIKELY(needs_counts(region, &change))) {
+        hold_end(&hold, 0);
+        return TRK_E_MEMORY;
+    }
+    if (TRK_UNLIKELY(!change_allowed(region, &change))) {
         hold_end(&hold, 0);
         return TRK_E_WATCH;
     }
-    uint32_t count = all_apply(region, &change);
+    remember(&before, region, window);
+    uint32_t count = change_apply(region, &change);
     region->pages_changes++;
-    uint32_t refused = all_protect(&hold, &change, TRK_REGION_PAGES);
-    if (TRK_UNLIKELY(refused != TRK_REGION_PAGES)) {
-        /* If the host refuses the way back as well there is nothing more to be done. */
-        change.forward = false;
-        all_apply(region, &change);
-        all_protect(&hold, &change, refused);
+    uint32_t refused = protect_moved(&hold, window, &before);
+    if (TRK_UNLIKELY(refused != window->end)) {
+        remember(&before, region, window);
+        change_undo(region, &change);
+        protect_back(&hold, window, &before, refused);
         count = 0;
     }
     hold_end(&hold, count);
-    return refused == TRK_REGION_PAGES ? TRK_OK : TRK_E_PROTECT;
+    return refused == window->end ? TRK_OK : TRK_E_PROTECT;
+}
+
+bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add)
+{
+    const struct region *region = region_slot(tracker, window->index);
+    for (uint32_t page = window->first; page < window->end; page++) {
+        unsigned count = page_write_watches(region, page);
+        if (add ? count >= WRITE_WATCHES_MAX : count == 0)
+            return false;
+    }
+    return true;
 }
 
 enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
@@ -280,8 +372,8 @@ enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_a
 
     struct hold hold;
     hold_begin(&hold, operation, index);
-    unsigned guest = page_guest_rights(hold.region, page);
-    unsigned host = rights_effective(guest, hold.region->watches[page]);
+    unsigned guest = rights_of_page(rights_guest(hold.region, page / 64), page);
+    unsigned host = rights_of_page(rights_host(hold.region, page / 64), page);
     *changes = hold.region->pages_changes;
     enum trk_fault_look look = TRK_LOOK_CLOSED;
     if (!(guest & needed[access]))
@@ -295,58 +387,54 @@ enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_a
     return look;
 }
 
-/* The host calls from one row of guest rights to another; gives the first page refused. */
-static uint32_t rights_protect(struct hold *hold, const struct window *window,
-                               const uint8_t *former)
+static void set_window(uint64_t *set, const struct window *window, bool value)
 {
-    const struct region *region = hold->region;
-    struct run run = {0};
-    for (uint32_t page = window->first; page < window->end; page++) {
-        uint8_t watches = region->watches[page];
-        unsigned rights = rights_effective(page_guest_rights(region, page), watches);
-        if (rights == rights_effective(former[page] ^ TRK_RIGHTS_RW, watches))
-            continue;
-        if (!run_add(hold, &run, page, rights))
-            return run.first;
+    FOR_WINDOW_WORDS(word, window)
+    {
+        uint64_t mask = window_mask(window, word);
+        set[word] = value ? set[word] | mask : set[word] & ~mask;
     }
-    return run_flush(hold, &run) ? window->end : run.first;
+}
+
+static uint32_t count_moved(const struct window *window, const struct page_extra *former,
+                            const struct page_extra *now)
+{
+    uint32_t count = 0;
+    FOR_WINDOW_WORDS(word, window)
+    count += (uint32_t)__builtin_popcountll((former->no_read[word] ^ now->no_read[word]) |
+                                            (former->no_write[word] ^ now->no_write[word]) |
+                                            (former->exec[word] ^ now->exec[word]));
+    return count;
 }
 
 enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
                                      unsigned rights)
 {
-    struct region *region = region_slot(operation->tracker, window->index);
-    uint8_t *fresh = NULL;
-    if (__atomic_load_n(&region->guest_rights, __ATOMIC_RELAXED) == NULL) {
-        fresh = trk_arena_take(operation->tracker, TRK_REGION_PAGES);
-        if (fresh == NULL)
-            return TRK_E_MEMORY;
-    }
     struct hold hold;
     hold_begin(&hold, operation, window->index);
-    if (region->guest_rights == NULL)
-        __atomic_store_n(&region->guest_rights, fresh, __ATOMIC_RELAXED);
-
-    uint8_t former[TRK_REGION_PAGES], wanted[TRK_REGION_PAGES];
-    uint32_t changed = 0;
-    memcpy(former, region->guest_rights, sizeof former);
-    memcpy(wanted, former, sizeof wanted);
-    memset(&wanted[window->first], (int)(rights ^ TRK_RIGHTS_RW), window->end - window->first);
-    for (uint32_t page = window->first; page < window->end; page++)
-        changed += former[page] != wanted[page];
-    memcpy(region->guest_rights, wanted, sizeof wanted);
-    uint32_t refused = rights_protect(&hold, window, former);
-    bool done = refused == window->end;
-    if (done) {
-        region->pages_changes += changed != 0;
-    } else {
-        /* Take back the calls before the refused one, each page its own former rights. */
-        struct window before = {window->index, window->first, refused};
-        memcpy(region->guest_rights, former, sizeof former);
-        if (before.first < before.end)
-            rights_protect(&hold, &before, wanted);
-        changed = 0;
+    struct region *region = hold.region;
+    if (region->extra == NULL)
+        region->extra = trk_arena_take(operation->tracker, sizeof *region->extra);
+    struct page_extra *extra = region->extra;
+    if (extra == NULL) {
+        hold_end(&hold, 0);
+        return TRK_E_MEMORY;
     }
-    hold_end(&hold, changed);
-    return done ? TRK_OK : TRK_E_PROTECT;
+    struct page_extra former = *extra;
+    struct rights_before before;
+    remember(&before, region, window);
+    set_window(extra->no_read, window, !(rights & TRK_RIGHT_READ));
+    set_window(extra->no_write, window, !(rights & TRK_RIGHT_WRITE));
+    set_window(extra->exec, window, (rights & TRK_RIGHT_EXEC) != 0);
+    uint32_t count = count_moved(window, &former, extra);
+    region->pages_changes += count != 0;
+    uint32_t refused = protect_moved(&hold, window, &before);
+    if (refused != window->end) {
+        remember(&before, region, window);
+        *extra = former;
+        protect_back(&hold, window, &before, refused);
+        count = 0;
+    }
+    hold_end(&hold, count);
+    return refused == window->end ? TRK_OK : TRK_E_PROTECT;
 }

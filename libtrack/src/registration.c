@@ -171,11 +171,11 @@ enum trk_status trk_tracker_set_guest_protection(struct trk_tracker *tracker, ui
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
     /* The guest's rights are its own matter: 4 KiB, whatever the tracker's page is. */
-    struct range range = trk_range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
+    struct range range = range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
     for (uint32_t index = range.first_region; status == TRK_OK && index < range.end_region;
          index++) {
         trk_region_make_live(tracker, index);
-        struct window window = trk_range_window(&range, index);
+        struct window window = range_window(&range, index);
         status = trk_pages_set_rights(&operation, &window, rights);
     }
     if (status == TRK_E_PROTECT)

@@ -2,7 +2,7 @@
  * The state of the calling thread, in thread-local storage.
  */
 #define _GNU_SOURCE
-#include "track/thread.h"
+#include "env.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -15,24 +15,26 @@
 #define TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 static _Thread_local struct trk_thread own_state TLS_INITIAL_EXEC;
-static _Thread_local struct trk_thread *swapped_in TLS_INITIAL_EXEC;
+_Thread_local struct trk_thread *trk_thread_in_force TLS_INITIAL_EXEC;
 
 static struct trk_thread *own(void)
 {
     /* A raw call: the libc wrapper is absent from older libcs. Kernel ids are never 0. */
-    if (TRK_UNLIKELY(own_state.id == 0))
+    if (own_state.id == 0)
         own_state.id = (uint32_t)syscall(SYS_gettid);
     return &own_state;
 }
 
 struct trk_thread *trk_thread_current(void)
 {
-    return TRK_UNLIKELY(swapped_in != NULL) ? swapped_in : own();
+    if (TRK_UNLIKELY(trk_thread_in_force == NULL))
+        trk_thread_in_force = own();
+    return trk_thread_in_force;
 }
 
 struct trk_thread *trk_thread_swap(struct trk_thread *thread)
 {
     struct trk_thread *former = trk_thread_current();
-    swapped_in = thread == &own_state ? NULL : thread;
+    trk_thread_in_force = thread != NULL ? thread : own();
     return former;
 }

@@ -65,15 +65,37 @@ void trk_tracker_destroy(struct trk_tracker *tracker)
     free(tracker);
 }
 
-/* Whether any page of the range is in the set; one region at a time, up to the first hit. */
+/*
+ * Whether any page of the window is CPU, or GPU. Nobody listens: a look without the lock will do,
+ * if no hold is under way or begins meanwhile.
+ */
+static bool region_any(const struct operation *operation, uint32_t index)
+{
+    struct window window = range_window(&operation->range, index);
+    struct region *region = region_slot(operation->tracker, index);
+    bool cpu = operation->op == TRK_OP_IS_CPU;
+    uint32_t seq;
+    if (!observed(operation->tracker) && TRK_LIKELY(region_peek_begin(region, &seq))) {
+        bool seen =
+            cpu ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
+        if (TRK_LIKELY(region_peek_valid(region, seq)))
+            return seen;
+    }
+    trk_region_lock(operation, index);
+    bool found = cpu ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
+    trk_region_unlock(operation, region);
+    return found;
+}
+
+/* One region at a time, up to the first hit. */
 static enum trk_status query(struct operation *operation, bool *out)
 {
-    bool cpu = operation->op == TRK_OP_IS_CPU;
     *out = false;
     enum trk_status status = trk_op_begin(operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(operation, status, 0);
     uint32_t end = operation->range.end_region;
+    bool cpu = operation->op == TRK_OP_IS_CPU;
     bool found = false;
     for (uint32_t index = operation->range.first_region; !found && index < end; index++) {
         if (cpu)
@@ -82,11 +104,7 @@ static enum trk_status query(struct operation *operation, bool *out)
             index = trk_region_next_live(operation->tracker, index, end);
         if (index >= end)
             break;
-        struct window window = trk_range_window(&operation->range, index);
-        struct region *region = trk_region_lock(operation, index);
-        found = cpu ? trk_window_any_not(&window, region->not_cpu)
-                    : trk_window_any(&window, region->gpu);
-        trk_region_unlock(operation, region);
+        found = region_any(operation, index);
     }
     *out = found;
     return trk_op_end(operation, TRK_OK, found);
@@ -127,10 +145,9 @@ static bool mark_refused(const struct operation *operation, const struct mark *m
     FOR_HELD_REGIONS(region, operation)
     {
         struct window window =
-            trk_range_window(&operation->range, region_index(operation->tracker, region));
-        bool refused = mark->move == trk_states_to_gpu
-                           ? trk_window_any_not(&window, region->not_cpu)
-                           : trk_window_any(&window, region->gpu);
+            range_window(&operation->range, region_index(operation->tracker, region));
+        bool refused = mark->move == trk_states_to_gpu ? window_any_not(&window, region->not_cpu)
+                                                       : window_any(&window, region->gpu);
         if (refused)
             return true;
     }
@@ -150,7 +167,7 @@ static enum trk_status mark_run(struct operation *operation, const struct mark *
     FOR_HELD_REGIONS(region, operation)
     {
         struct window window =
-            trk_range_window(&operation->range, region_index(operation->tracker, region));
+            range_window(&operation->range, region_index(operation->tracker, region));
         status = mark->move(operation, &window);
         if (status != TRK_OK)
             break;
@@ -207,7 +224,7 @@ enum trk_status trk_tracker_unmark_gpu(struct trk_tracker *tracker, uint64_t gue
     uint32_t end = operation.range.end_region;
     for (uint32_t index = trk_region_next_live(tracker, operation.range.first_region, end);
          status == TRK_OK && index < end; index = trk_region_next_live(tracker, index + 1, end)) {
-        struct window window = trk_range_window(&operation.range, index);
+        struct window window = range_window(&operation.range, index);
         struct region *region = trk_region_lock(&operation, index);
         status = trk_states_leave_gpu(&operation, &window, false);
         trk_region_unlock(&operation, region);

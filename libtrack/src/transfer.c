@@ -85,12 +85,30 @@ static enum trk_status take_region(struct transfer *transfer, struct region *reg
 {
     struct operation *operation = &transfer->operation;
     struct window window =
-        trk_range_window(&operation->range, region_index(operation->tracker, region));
+        range_window(&operation->range, region_index(operation->tracker, region));
     uint64_t were_cpu[TRK_REGION_WORDS] = {0};
     enum trk_status status = trk_states_cpu_to_clean(operation, &window, were_cpu);
     if (status == TRK_OK)
         report(transfer, region, &window, were_cpu);
     return status;
+}
+
+/*
+ * Whether a region has nothing for this transfer: no CPU page to upload, no GPU page to download.
+ * Only asked when nobody listens; wrong in the other direction it costs a hold.
+ */
+static bool nothing_to_do(const struct transfer *transfer, uint32_t index, bool upload)
+{
+    const struct operation *operation = &transfer->operation;
+    if (observed(operation->tracker))
+        return false;
+    const struct region *region = region_slot(operation->tracker, index);
+    struct window window = range_window(&operation->range, index);
+    uint32_t seq;
+    if (!region_peek_begin(region, &seq))
+        return false;
+    bool any = upload ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
+    return region_peek_valid(region, seq) && !any;
 }
 
 static enum trk_status upload_unwritten(struct transfer *transfer)
@@ -100,6 +118,8 @@ static enum trk_status upload_unwritten(struct transfer *transfer)
     for (uint32_t index = operation->range.first_region;
          status == TRK_OK && index < operation->range.end_region; index++) {
         trk_region_make_live(operation->tracker, index);
+        if (nothing_to_do(transfer, index, true))
+            continue;
         struct region *region = trk_region_lock(operation, index);
         status = take_region(transfer, region);
         trk_region_unlock(operation, region);
@@ -124,7 +144,7 @@ static enum trk_status upload_written(struct transfer *transfer)
              status == TRK_OK && region != NULL;
              region = trk_regions_next(operation, region_index(operation->tracker, region) + 1)) {
             struct window window =
-                trk_range_window(&operation->range, region_index(operation->tracker, region));
+                range_window(&operation->range, region_index(operation->tracker, region));
             status = trk_states_to_gpu(operation, &window);
         }
     }
@@ -161,7 +181,7 @@ static void visit_region(struct transfer *transfer, struct region *region)
 {
     struct operation *operation = &transfer->operation;
     struct window window =
-        trk_range_window(&operation->range, region_index(operation->tracker, region));
+        range_window(&operation->range, region_index(operation->tracker, region));
     uint64_t mask[TRK_REGION_WORDS] = {0};
     FOR_WINDOW_WORDS(word, &window)
     mask[word] = env_load(&region->gpu[word]);
@@ -174,7 +194,7 @@ static enum trk_status leave_region(struct transfer *transfer, struct region *re
     if (operation->op == TRK_OP_DOWNLOAD && !transfer->request->clear)
         return TRK_OK;
     struct window window =
-        trk_range_window(&operation->range, region_index(operation->tracker, region));
+        range_window(&operation->range, region_index(operation->tracker, region));
     return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN);
 }
 
@@ -187,6 +207,8 @@ static enum trk_status download_per_region(struct transfer *transfer)
              trk_region_next_live(operation->tracker, operation->range.first_region, end);
          status == TRK_OK && index < end;
          index = trk_region_next_live(operation->tracker, index + 1, end)) {
+        if (nothing_to_do(transfer, index, false))
+            continue;
         struct region *region = trk_region_lock(operation, index);
         visit_region(transfer, region);
         status = leave_region(transfer, region);
