@@ -78,7 +78,7 @@ enum trk_status trk_writer_create(struct trk_writer **out, int fd,
         return no_memory(error);
     }
     writer->options = *options;
-    enum trk_status status = trk_columns_create(&writer->columns);
+    enum trk_status status = trk_columns_create_encoder(&writer->columns);
     if (status != TRK_OK) {
         trk_writer_destroy(writer);
         return no_memory(error);
