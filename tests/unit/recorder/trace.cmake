@@ -1,5 +1,5 @@
 # The trace format: bytes, columns, writer, reader, canonical order.
-add_library(trace_test_support STATIC trace_support.c trace_random.c)
+add_library(trace_test_support STATIC trace_support.c trace_random.c trace_pieces.c)
 target_include_directories(trace_test_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
                                                      ${PROJECT_SOURCE_DIR}/recorder/src)
 target_link_libraries(trace_test_support PUBLIC trk_trace)
@@ -16,4 +16,4 @@ trace_unit(trace_bytes trace_bytes.c)
 trace_unit(trace_columns trace_columns.c)
 trace_unit(trace_linear trace_linear.c)
 trace_unit(trace_writer trace_writer.c)
-trace_unit(trace_reader trace_reader.c)
+trace_unit(trace_reader trace_reader.c trace_edits.c)
