@@ -24,7 +24,7 @@ static struct trk_ring ring;
 static void start(uint64_t capacity, uint64_t position)
 {
     memset(&shared, 0, sizeof(shared));
-    memset(slots, 0, sizeof(slots));
+    memset(slots, 0, capacity * sizeof(slots[0]));
     atomic_store(&shared.head, position);
     atomic_store(&shared.tail, position);
     trk_ring_init(&ring, &shared, slots, capacity);
