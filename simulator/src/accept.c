@@ -201,6 +201,7 @@ void accept_tail(struct stream *stream, const struct trk_event *event)
 {
     if (!trk_event_in_hold(event) || event->domain == 0)
         return;
+    stream->run->tail_hold = true;
     struct domain *domain = touch(stream, event->domain);
     domain->seq = event->seq;
     domain->holder = trk_event_ends_hold(event) ? 0 : stream->index + 1;

@@ -75,6 +75,7 @@ bool stream_exhausted(const struct stream *stream)
 static void run_tail(struct run *run, struct stream *stream)
 {
     run->tail = true;
+    run->tail_hold = false;
     resume(stream);
     run->tail = false;
 }
@@ -88,7 +89,7 @@ static void find_missing(struct run *run, const struct trk_event *event)
             continue;
         run_tail(run, stream);
         /* What has been tried in vain may have gone too far: no proof rests on it any more. */
-        if (hold_missing(run, event))
+        if (run->tail_hold && hold_missing(run, event))
             run->lossy = true;
     }
     if (hold_missing(run, event))

@@ -109,10 +109,11 @@ struct run {
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
     bool stopped;
-    bool lossy;   /* events are missing: what differs from now on proves nothing */
-    bool probing; /* after the last event: who would wait for whom */
-    bool tail;    /* the stream that runs is going past its last event */
-    bool closing; /* the trackers are being destroyed */
+    bool lossy;     /* events are missing: what differs from now on proves nothing */
+    bool probing;   /* after the last event: who would wait for whom */
+    bool tail;      /* the stream that runs is going past its last event */
+    bool tail_hold; /* what it did there was part of a hold */
+    bool closing;   /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     uint32_t machine_count;
