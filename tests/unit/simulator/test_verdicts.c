@@ -137,6 +137,29 @@ static void killed_while_waiting(struct tape *tape)
     tape->streams[1].count--;
 }
 
+/* The thread released the lock and was killed before it wrote that down; others went on. */
+static void killed_before_unlock_was_written(struct tape *tape)
+{
+    bool answer;
+    tape_as(tape, 1);
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
+    tape->streams[1].count -= 2;
+    tape_as(tape, 2);
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
+    tape->child_status = 9;
+}
+
+/* Likewise with a whole hold of the page manager. */
+static void killed_before_hold_was_written(struct tape *tape)
+{
+    tape_as(tape, 1);
+    ignore(trk_pages_watch(tape->tracker, TAPE_A, TAPE_P));
+    tape->streams[1].count -= 2;
+    tape_as(tape, 2);
+    ignore(trk_pages_watch(tape->tracker, TAPE_A + TAPE_P, TAPE_P));
+    tape->child_status = 9;
+}
+
 /* ---- broken logs ----------------------------------------------------------------------------- */
 
 static void other_result(struct tape *tape)
@@ -211,6 +234,8 @@ static const struct verdict_case cases[] = {
     {"watch leak", watch_leak, "watch-leak", TRK_EVENT_OP_BEGIN, ""},
     {"deadlock", deadlock, "deadlock", TRK_EVENT_OP_BEGIN, ""},
     {"killed while waiting", killed_while_waiting, "ok", 0, ""},
+    {"killed before the unlock was written", killed_before_unlock_was_written, "ok", 0, ""},
+    {"killed before a hold was written", killed_before_hold_was_written, "ok", 0, ""},
     {"another result", other_result, "divergence", TRK_EVENT_OP_END, ""},
     {"other rights", other_rights, "divergence", TRK_EVENT_PROTECT, ""},
     {"another range", other_range, "divergence", TRK_EVENT_RANGE, ""},
