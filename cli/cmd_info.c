@@ -151,13 +151,7 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
     trk_json_out_number(object, "order_gaps", info->state.order_gaps);
-    int32_t child = info->state.child_status;
-    trk_json_out_number(object, "exit_code",
-                        child != -1 && WIFEXITED(child) ? (uint64_t)WEXITSTATUS(child)
-                                                        : TRK_NOT_KNOWN);
-    trk_json_out_number(object, "signal",
-                        child != -1 && WIFSIGNALED(child) ? (uint64_t)WTERMSIG(child)
-                                                          : TRK_NOT_KNOWN);
+    trk_json_out_end(object, info->state.child_status);
     cJSON *list = cJSON_AddArrayToObject(object, "thread_list");
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
         const struct trk_trace_stream *stream = trk_trace_stream(trace, i);

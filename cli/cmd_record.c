@@ -72,7 +72,7 @@ static void print_json(const struct trk_record_result *result, const char *path)
     trk_json_out_number(object, "dropped", result->dropped);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
-    cJSON_AddNumberToObject(object, "child_status", result->child_status);
+    trk_json_out_end(object, result->child_status);
     trk_json_out_print(object);
 }
 

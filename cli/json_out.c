@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "command.h"
 #include "terminal.h"
@@ -106,6 +107,17 @@ void trk_json_out_address(cJSON *object, const char *key, uint64_t address)
     } else {
         cJSON_AddStringToObject(object, key, text);
     }
+}
+
+void trk_json_out_end(cJSON *object, int32_t wait_status)
+{
+    bool known = wait_status != -1;
+    trk_json_out_number(object, "exit_code",
+                        known && WIFEXITED(wait_status) ? (uint64_t)WEXITSTATUS(wait_status)
+                                                        : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "signal",
+                        known && WIFSIGNALED(wait_status) ? (uint64_t)WTERMSIG(wait_status)
+                                                          : TRK_NOT_KNOWN);
 }
 
 void trk_json_out_error(cJSON *object, const struct trk_error *error)

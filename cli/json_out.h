@@ -22,6 +22,10 @@ void trk_json_out_text(cJSON *object, const char *key, const char *text);
 void trk_json_out_number(cJSON *object, const char *key, uint64_t number);
 void trk_json_out_address(cJSON *object, const char *key, uint64_t address);
 
+/* Add "exit_code" and "signal" of a process: one of them, or neither for -1 (not known), is null.
+ */
+void trk_json_out_end(cJSON *object, int32_t wait_status);
+
 /* Add "error": what went wrong, and where. */
 void trk_json_out_error(cJSON *object, const struct trk_error *error);
 

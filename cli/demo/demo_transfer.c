@@ -16,7 +16,7 @@ struct transfer {
 /* The number of the area that a page lies in, from 1; 0: in none. */
 static uint16_t transfer_resource(const struct demo_memory *memory, uint32_t page)
 {
-    for (uint16_t i = 0; i < DEMO_AREAS; i++) {
+    for (uint32_t i = 0; i < DEMO_AREAS; i++) {
         if (page - memory->areas[i].page < memory->areas[i].pages) {
             return (uint16_t)(i + 1);
         }

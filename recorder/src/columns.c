@@ -6,10 +6,13 @@
 #include "columns_model.h"
 #include "recorder/writer.h"
 
-/* The column of others holds whole events: eight numbers of at most 31 bytes together. */
-#define OTHER_EVENT_MAX 31u
+/* The column of others holds whole events: eight numbers of at most 33 bytes together. */
+#define OTHER_EVENT_MAX 33u
 /* Column id, encoding and length. */
 #define COLUMN_HEAD_MAX (2u + TRK_BYTES_LEB_MAX)
+
+/* Of the table of domains; grows with the chunks. */
+#define SLOTS_MIN 64u
 
 #define COLUMN_MAX(id)                                                                             \
     (TRK_CHUNK_EVENTS * ((id) == TRK_COLUMN_OTHER ? OTHER_EVENT_MAX : TRK_BYTES_LEB_MAX))
@@ -24,12 +27,19 @@ const uint8_t trk_columns_encoding[TRK_COLUMN_COUNT] = {
     [TRK_COLUMN_ID] = TRK_ENCODING_LEB,         [TRK_COLUMN_OTHER] = TRK_ENCODING_LEB,
 };
 
-enum trk_status trk_columns_create(struct trk_columns **out)
+enum trk_status trk_columns_create_decoder(struct trk_columns **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out != NULL ? TRK_OK : TRK_E_MEMORY;
+}
+
+enum trk_status trk_columns_create_encoder(struct trk_columns **out)
 {
     *out = NULL;
-    struct trk_columns *columns = calloc(1, sizeof *columns);
-    if (columns == NULL) {
-        return TRK_E_MEMORY;
+    struct trk_columns *columns;
+    enum trk_status status = trk_columns_create_decoder(&columns);
+    if (status != TRK_OK) {
+        return status;
     }
     size_t total = 0;
     for (unsigned id = 1; id < TRK_COLUMN_COUNT; id++) {
@@ -66,7 +76,7 @@ enum trk_status trk_columns_reset(struct trk_columns *columns, size_t events, ui
 {
     struct trk_columns_model *model = &columns->model;
     /* At most half full, however many domains the chunk names. */
-    size_t slots = 2 * TRK_CHUNK_EVENTS;
+    size_t slots = SLOTS_MIN;
     while (slots < 2 * events) {
         slots *= 2;
     }

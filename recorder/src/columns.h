@@ -41,7 +41,9 @@ enum trk_columns_encoding {
 /* Working memory of one encoder or decoder. */
 struct trk_columns;
 
-TRK_MUST_USE enum trk_status trk_columns_create(struct trk_columns **out);
+/* TRK_OK, TRK_E_MEMORY. A decoder needs none of the encoder's room. */
+TRK_MUST_USE enum trk_status trk_columns_create_encoder(struct trk_columns **out);
+TRK_MUST_USE enum trk_status trk_columns_create_decoder(struct trk_columns **out);
 void trk_columns_destroy(struct trk_columns *columns);
 
 /**

@@ -23,9 +23,10 @@ _Static_assert(TRK_FORMAT_END_BYTES == TRK_FORMAT_FRAME_PREFIX + 8 + 8 + 4 + 4, 
 _Static_assert(TRK_FORMAT_CHUNK_SYNC_AT == TRK_FORMAT_FRAME_PREFIX, "sync marker");
 
 /* A frame ends with the CRC of all that stands before it, its prefix included. */
-static uint8_t *seal(uint8_t *start, uint8_t *at)
+static void seal(uint8_t *start, uint8_t *at, uint32_t size_bytes)
 {
-    return trk_bytes_put32(at, trk_crc32c_update(0, start, (size_t)(at - start)));
+    assert(at + 4 == start + size_bytes);
+    (void)trk_bytes_put32(at, trk_crc32c_update(0, start, size_bytes - 4));
 }
 
 static bool sealed(const uint8_t *start, uint32_t frame_magic, uint32_t size_bytes)
@@ -50,8 +51,7 @@ void trk_format_put_file(uint8_t *to, const struct trk_format_file *file)
     memcpy(at, file->sync, TRK_FORMAT_SYNC_BYTES);
     at += TRK_FORMAT_SYNC_BYTES;
     at = trk_bytes_put32(at, 0); /* reserved */
-    at = seal(to, at);
-    assert(at == to + TRK_FORMAT_FILE_BYTES);
+    seal(to, at, TRK_FORMAT_FILE_BYTES);
 }
 
 void trk_format_put_chunk(uint8_t *to, const uint8_t *sync, const struct trk_format_chunk *chunk)
@@ -76,8 +76,7 @@ void trk_format_put_chunk(uint8_t *to, const uint8_t *sync, const struct trk_for
     at = trk_bytes_put32(at, chunk->file_chunk);
     at = trk_bytes_put32(at, 0); /* reserved */
     at = trk_bytes_put32(at, chunk->payload_crc);
-    at = seal(to, at);
-    assert(at == to + TRK_FORMAT_CHUNK_BYTES);
+    seal(to, at, TRK_FORMAT_CHUNK_BYTES);
 }
 
 void trk_format_put_end(uint8_t *to, const uint8_t *sync, const struct trk_format_end *end)
@@ -88,8 +87,7 @@ void trk_format_put_end(uint8_t *to, const uint8_t *sync, const struct trk_forma
     at += 8;
     at = trk_bytes_put64(at, end->chunk_offset);
     at = trk_bytes_put32(at, (uint32_t)end->child_status);
-    at = seal(to, at);
-    assert(at == to + TRK_FORMAT_END_BYTES);
+    seal(to, at, TRK_FORMAT_END_BYTES);
 }
 
 /* Whether a version is above the one this reader implements. */

@@ -152,7 +152,7 @@ static bool is_ready(const struct point *point, const struct trk_event *event)
         return point->seen && point->value >= event->argument;
     }
     if (!point->seen) {
-        return event->seq <= 1;
+        return event->seq == 1;
     }
     int32_t distance = hold_distance(point, event);
     return distance <= 0 || (distance == 1 && point->ended);
@@ -294,7 +294,7 @@ void trk_linear_exhaust(struct trk_linear *linear, size_t stream)
     self->place = PLACE_DONE;
     for (size_t i = 0; i < linear->point_room && self->open_holds > 0; i++) {
         struct point *point = &linear->points[i];
-        if (point->owner == stream && !point->ended) {
+        if (point->key != 0 && point->owner == stream && !point->ended) {
             point->ended = true;
             self->open_holds--;
             wake(linear, point);

@@ -43,11 +43,6 @@ static enum trk_status write_all(struct trk_output *output, struct iovec *parts,
                                  struct trk_error *error)
 {
     while (count > 0) {
-        if (parts->iov_len == 0) {
-            parts++;
-            count--;
-            continue;
-        }
         ssize_t written = writev(output->fd, parts, count);
         if (written < 0 && errno == EINTR) {
             continue;
@@ -56,15 +51,14 @@ static enum trk_status write_all(struct trk_output *output, struct iovec *parts,
             return fail(output, TRK_E_SYSTEM, written < 0 ? errno : EIO, error);
         }
         output->bytes += (uint64_t)written;
-        for (size_t left = (size_t)written; left > 0;) {
-            size_t part = left < parts->iov_len ? left : parts->iov_len;
-            parts->iov_base = (uint8_t *)parts->iov_base + part;
-            parts->iov_len -= part;
-            left -= part;
-            if (parts->iov_len == 0) {
-                parts++;
-                count--;
-            }
+        size_t left = (size_t)written;
+        for (; count > 0 && left >= parts->iov_len; count--) {
+            left -= parts->iov_len;
+            parts++;
+        }
+        if (count > 0) {
+            parts->iov_base = (uint8_t *)parts->iov_base + left;
+            parts->iov_len -= left;
         }
     }
     return TRK_OK;
@@ -115,7 +109,8 @@ enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_leve
     memcpy(file.sync, sync, TRK_FORMAT_SYNC_BYTES);
     uint8_t head[TRK_FORMAT_FILE_BYTES];
     trk_format_put_file(head, &file);
-    enum trk_status status = write_all(output, &(struct iovec){head, sizeof head}, 1, error);
+    struct iovec part = {head, sizeof head};
+    enum trk_status status = write_all(output, &part, 1, error);
     if (status != TRK_OK) {
         trk_output_destroy(output);
         return status;
@@ -171,7 +166,8 @@ enum trk_status trk_output_end(struct trk_output *output, const struct trk_forma
     }
     uint8_t mark[TRK_FORMAT_END_BYTES];
     trk_format_put_end(mark, output->sync, end);
-    return write_all(output, &(struct iovec){mark, sizeof mark}, 1, error);
+    struct iovec part = {mark, sizeof mark};
+    return write_all(output, &part, 1, error);
 }
 
 uint64_t trk_output_bytes(const struct trk_output *output)

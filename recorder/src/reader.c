@@ -35,6 +35,7 @@ struct trk_trace {
     uint64_t number; /* of the next event */
     uint64_t first_chunk_offset;
     bool scanned;
+    enum trk_status failed; /* reading stopped in the middle: given again until rewound */
     char *header_json;
 };
 
@@ -129,7 +130,7 @@ static enum trk_status open_source(struct trk_trace **out, struct trk_trace *tra
     enum trk_status status = read_file_header(trace, &file, error);
     if (status == TRK_OK) {
         status = trk_unpack_init(&trace->unpack, &trace->source, file.sync);
-        status = status == TRK_OK ? trk_columns_create(&trace->columns) : status;
+        status = status == TRK_OK ? trk_columns_create_decoder(&trace->columns) : status;
         status = status != TRK_OK ? no_memory(error) : status;
     }
     if (status == TRK_OK) {
@@ -384,8 +385,8 @@ static enum trk_status advance(struct trk_trace *trace, size_t stream, struct tr
     return TRK_OK;
 }
 
-enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
-                               struct trk_error *error)
+static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_event *out,
+                                  struct trk_error *error)
 {
     enum trk_status status = TRK_OK;
     if (trace->linear == NULL) {
@@ -415,9 +416,23 @@ enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *
     return status;
 }
 
+enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
+                               struct trk_error *error)
+{
+    if (trace->failed != TRK_OK) {
+        return trk_error_set(error, trace->failed, "reading has failed before");
+    }
+    enum trk_status status = next_event(trace, out, error);
+    if (status != TRK_OK && status != TRK_E_END) {
+        trace->failed = status;
+    }
+    return status;
+}
+
 enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *error)
 {
-    (void)error;
+    (void)error; /* nothing can fail as long as the whole index stays in memory */
     stop_reading(trace);
+    trace->failed = TRK_OK;
     return TRK_OK;
 }

@@ -28,8 +28,8 @@
 #define TURN_MS      10
 #define TURN_BUSY_MS 1
 #define FLUSH_NS     UINT64_C(250000000)
-/* The header waits for the program to join and name its tracker, but not for ever. */
-#define JOINED_WAIT_NS   UINT64_C(100000000)
+/* The header waits for the program to join and name its tracker; so long after the first event. */
+#define TRACKER_WAIT_NS  UINT64_C(100000000)
 #define ANCHORS_APART_NS UINT64_C(5000000)
 
 struct recording {
@@ -105,29 +105,34 @@ static bool has_tracker(const struct recording *recording)
     return false;
 }
 
-/* Whether a ring is so full that the drain had better start. */
-static bool is_filling(const struct recording *recording)
+/* The most that a ring holds. Nothing has been taken yet: positions are counts. */
+static uint64_t fullest_ring(const struct recording *recording)
 {
+    uint64_t fullest = 0;
     for (uint32_t i = 0; i < recording->session.ring_count; ++i) {
-        const struct trk_session_ring *ring = &recording->session.rings[i];
-        if (atomic_load_explicit(&ring->head, memory_order_relaxed) >
-            recording->session.ring_records / 8)
-            return true;
+        uint64_t head =
+            atomic_load_explicit(&recording->session.rings[i].head, memory_order_relaxed);
+        fullest = head > fullest ? head : fullest;
     }
-    return false;
+    return fullest;
 }
 
-/* Wait until there is something to say in the header: a tracker, or an end. */
+/*
+ * Wait until there is something to say in the header: a tracker, or an end. As long as there are no
+ * events nothing can be lost by waiting.
+ */
 static void await_program(struct recording *recording)
 {
-    uint64_t joined_ns = 0;
+    uint64_t first_event_ns = 0;
     while (!trk_record_child_wait(&recording->child, TURN_BUSY_MS)) {
-        if (!has_joined(recording))
+        uint64_t held = fullest_ring(recording);
+        if (held == 0)
             continue;
         uint64_t now = now_ns();
-        if (joined_ns == 0)
-            joined_ns = now;
-        if (has_tracker(recording) || is_filling(recording) || now - joined_ns >= JOINED_WAIT_NS)
+        if (first_event_ns == 0)
+            first_event_ns = now;
+        if (has_tracker(recording) || held > recording->session.ring_records / 8 ||
+            now - first_event_ns >= TRACKER_WAIT_NS)
             break;
     }
 }

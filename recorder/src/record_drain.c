@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record_text.h"
+
 #define BATCH_RECORDS 4096u
 /* So many rings in use, and the drain looks for threads that died without a word. */
 #define SCARCE_RINGS (TRK_SESSION_RINGS * 3 / 4)
@@ -49,6 +51,7 @@ static bool read_name(const struct trk_session_ring *shared, struct trk_trace_st
     _Static_assert(sizeof(words) == sizeof(stream->name), "one size of names");
     memcpy(stream->name, words, sizeof(words));
     stream->name[sizeof(stream->name) - 1] = '\0';
+    trk_record_text_clean(stream->name);
     stream->role = role;
     *version = before;
     return true;

@@ -19,6 +19,7 @@
 #include <cjson/cJSON.h>
 
 #include "clock_ticks.h"
+#include "record_text.h"
 #include "track/address.h"
 #include "track/backend.h"
 #include "track/policy.h"
@@ -75,6 +76,7 @@ static void add_command(cJSON *root, char *const *argv)
     for (size_t i = 0; argv[i] && i < COMMAND_WORDS_MAX; ++i) {
         char word[COMMAND_WORD_BYTES];
         snprintf(word, sizeof(word), "%s", argv[i]);
+        trk_record_text_clean(word);
         cJSON_AddItemToArray(command, cJSON_CreateString(word));
     }
 }
@@ -90,6 +92,8 @@ static void add_environment(cJSON *root)
         char cut[COMMAND_WORD_BYTES];
         snprintf(name, sizeof(name), "%.*s", (int)(value - *entry), *entry);
         snprintf(cut, sizeof(cut), "%s", value + 1);
+        trk_record_text_clean(name);
+        trk_record_text_clean(cut);
         if (strcmp(name, TRK_SESSION_VARIABLE) != 0 && !cJSON_HasObjectItem(environment, name))
             cJSON_AddStringToObject(environment, name, cut);
     }

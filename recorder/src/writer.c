@@ -78,7 +78,7 @@ enum trk_status trk_writer_create(struct trk_writer **out, int fd,
         return no_memory(error);
     }
     writer->options = *options;
-    enum trk_status status = trk_columns_create(&writer->columns);
+    enum trk_status status = trk_columns_create_encoder(&writer->columns);
     if (status != TRK_OK) {
         trk_writer_destroy(writer);
         return no_memory(error);
@@ -234,23 +234,26 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
     return TRK_OK;
 }
 
-static enum trk_status open_buffer(struct trk_writer *writer, struct stream *stream,
-                                   struct trk_error *error)
+/* The stream's open chunk, opened if need be; NULL without memory. */
+static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stream)
 {
+    if (stream->buffer != NULL) {
+        return stream->buffer;
+    }
     struct buffer *buffer = writer->spare;
     if (buffer != NULL) {
         writer->spare = buffer->next;
     } else {
         buffer = malloc(sizeof *buffer);
         if (buffer == NULL) {
-            return no_memory(error);
+            return NULL;
         }
     }
     buffer->next = NULL;
     buffer->count = 0;
     buffer->dropped = 0;
     stream->buffer = buffer;
-    return TRK_OK;
+    return buffer;
 }
 
 /* Append to the open chunk; a full one is written at once, so that none is left full. */
@@ -259,14 +262,10 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
                               struct trk_error *error)
 {
     while (count > 0) {
-        enum trk_status status = TRK_OK;
-        if (stream->buffer == NULL) {
-            status = open_buffer(writer, stream, error);
-            if (status != TRK_OK) {
-                return status;
-            }
+        struct buffer *buffer = open_buffer(writer, stream);
+        if (buffer == NULL) {
+            return no_memory(error);
         }
-        struct buffer *buffer = stream->buffer;
         size_t part = TRK_CHUNK_EVENTS - buffer->count;
         part = part < count ? part : count;
         memcpy(buffer->records + buffer->count, records, part * sizeof *records);
@@ -274,6 +273,7 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
         records += part;
         count -= part;
         stream->last_tsc = buffer->records[buffer->count - 1].tsc;
+        enum trk_status status = TRK_OK;
         if (buffer->count == TRK_CHUNK_EVENTS) {
             status = write_events(writer, stream, error);
         }
@@ -298,14 +298,12 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
             .tsc = count > 0 ? records[0].tsc : stream->last_tsc,
             .event = {.type = TRK_EVENT_DROP, .argument = dropped},
         };
-        enum trk_status status = TRK_OK;
-        if (stream->buffer == NULL) {
-            status = open_buffer(writer, stream, error);
+        struct buffer *buffer = open_buffer(writer, stream);
+        if (buffer == NULL) {
+            return no_memory(error);
         }
-        if (status == TRK_OK) {
-            stream->buffer->dropped += dropped;
-            status = append(writer, stream, &drop, 1, error);
-        }
+        buffer->dropped += dropped;
+        enum trk_status status = append(writer, stream, &drop, 1, error);
         if (status != TRK_OK) {
             return status;
         }

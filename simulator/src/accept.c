@@ -188,6 +188,25 @@ static void range_given(struct stream *stream, const struct trk_trace_event *eve
         stream_fail(stream, TRK_E_MEMORY);
 }
 
+/* A page manager's hold: it lasts over several events only when it makes several calls. */
+static void managed(struct stream *stream, const struct trk_trace_event *event)
+{
+    struct domain *domain = touch(stream, event->event.domain);
+    domain->seq = event->event.seq;
+    domain->event = event->number;
+    domain->holder = trk_event_ends_hold(&event->event) ? 0 : stream->index + 1;
+}
+
+void accept_tail(struct stream *stream, const struct trk_event *event)
+{
+    if (!trk_event_in_hold(event) || event->domain == 0)
+        return;
+    stream->run->tail_hold = true;
+    struct domain *domain = touch(stream, event->domain);
+    domain->seq = event->seq;
+    domain->holder = trk_event_ends_hold(event) ? 0 : stream->index + 1;
+}
+
 /* A fault that no tracker took, once nothing can take it any more. */
 static void settle_unhandled(struct stream *stream, const struct trk_trace_event *event)
 {
@@ -221,10 +240,10 @@ void accept(struct stream *stream, const struct trk_trace_event *event)
     case TRK_EVENT_PROTECT:
         stream->run->report->protect_calls++;
         operation->protect_failed |= (event->event.flags & TRK_EVENT_FAILED) != 0;
-        touch(stream, event->event.domain)->seq = event->event.seq;
+        managed(stream, event);
         break;
     case TRK_EVENT_WATCH:
-        touch(stream, event->event.domain)->seq = event->event.seq;
+        managed(stream, event);
         break;
     case TRK_EVENT_CALLBACK:
         operation->callback_event = event->number;

@@ -17,6 +17,19 @@ static struct access access_of(const struct trk_trace_event *event, uint64_t siz
     return (struct access){event->number, event->stream, event->event.argument, size_bytes};
 }
 
+/* Whether any stream is inside an operation of a tracker. */
+static bool in_use(const struct run *run, const struct machine *machine)
+{
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct operation_run *operation = run->streams[i].operation;
+        for (; operation != NULL; operation = operation->outer) {
+            if (operation->machine == machine && !operation->over)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void declare_tracker(struct stream *stream, const struct trk_event *event)
 {
     struct run *run = stream->run;
@@ -25,6 +38,10 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
         stream_stop(stream);
     }
     struct machine *machine = &run->machines[event->page];
+    if (in_use(run, machine)) {
+        verdict_unknown(stream, "a tracker declared again inside its own operation");
+        stream_stop(stream);
+    }
     if (machine->tracker == NULL)
         run->machine_count++;
     /* Declared again: the former one is gone. */

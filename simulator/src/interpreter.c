@@ -194,6 +194,20 @@ static void run_operation(struct stream *stream)
     }
 }
 
+/* The failure of a tracker's destruction, which is no operation: whether one has live watches. */
+static bool destroyed_watched(const struct run *run, const struct trk_event *event)
+{
+    if (event->type != TRK_EVENT_FAIL || event->context != TRK_E_WATCH ||
+        event->flags != TRK_OP_NONE)
+        return false;
+    for (uint32_t i = 0; i < RUN_TRACKERS; i++) {
+        const struct trk_tracker *tracker = run->machines[i].tracker;
+        if (tracker != NULL && trk_pages_live_watches(tracker) > 0)
+            return true;
+    }
+    return false;
+}
+
 void interpreter_run(struct stream *stream, bool in_callback)
 {
     for (;;) {
@@ -202,7 +216,10 @@ void interpreter_run(struct stream *stream, bool in_callback)
         if (!trk_event_is_command(&due->event)) {
             if (in_callback)
                 return;
-            verdict_divergence(stream, due, NULL);
+            if (destroyed_watched(stream->run, &due->event))
+                verdict_fatal(stream, due);
+            else
+                verdict_divergence(stream, due, NULL);
             stream_stop(stream);
         }
         if (due->event.type == TRK_EVENT_OP_BEGIN || due->event.type == TRK_EVENT_FAULT) {

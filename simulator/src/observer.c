@@ -14,6 +14,13 @@ static bool same_event(const struct trk_event *left, const struct trk_event *rig
            left->flags == right->flags && left->context == right->context;
 }
 
+/* The run goes no further on this stream: it stands here until it is destroyed. */
+static void stand_still(struct stream *stream)
+{
+    for (;;)
+        coroutine_yield(stream->coroutine);
+}
+
 /* The words of a mask were commands and are used up: they must come back as they were given. */
 static void emit_mask(struct stream *stream, const struct trk_event *event)
 {
@@ -31,9 +38,12 @@ void observer_emit(void *context, const struct trk_event *event)
     struct stream *stream = run->current;
     if (run->closing)
         return;
-    if (run->probing) {
-        for (;;) /* it could go on: nobody holds it up */
-            coroutine_yield(stream->coroutine);
+    if (run->probing)
+        stand_still(stream); /* it could go on: nobody holds it up */
+    if (run->tail) {
+        accept_tail(stream, event);
+        stream->dead = true;
+        stand_still(stream);
     }
     if (event->type == TRK_EVENT_MASK) {
         emit_mask(stream, event);
@@ -61,9 +71,18 @@ void observer_wait(void *context, uint32_t domain)
     struct run *run = ((struct machine *)context)->run;
     struct stream *stream = run->current;
     stream->wanted = domain;
-    if (run->probing) {
-        for (;;)
-            coroutine_yield(stream->coroutine);
+    stream->dead |= run->tail;
+    if (run->probing || run->tail)
+        stand_still(stream);
+    const struct domain *held = domains_find(&run->domains, domain);
+    const struct stream *holder =
+        held != NULL && held->holder != 0 ? &run->streams[held->holder - 1] : NULL;
+    if (holder != NULL && holder->in_core && !holder->dead && stream_exhausted(holder)) {
+        stream->waits_for_tail = true;
+        coroutine_yield(stream->coroutine);
+        held = domains_find(&run->domains, domain);
+        if (held->holder == 0)
+            return;
     }
     verdict_wait(stream, domain);
     stream_stop(stream);
@@ -82,7 +101,7 @@ int machine_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t s
     (void)rights;
     struct run *run = ((struct machine *)backend)->run;
     struct stream *stream = run->current;
-    if (run->closing || run->probing)
+    if (run->closing || run->probing || run->tail)
         return 0;
     const struct trk_event *event = &stream->due.event;
     if (stream->calls_open > 0 && !stream->has_ahead && event->type == TRK_EVENT_PROTECT &&

@@ -62,6 +62,40 @@ static bool hold_missing(const struct run *run, const struct trk_event *event)
     return event->seq > newest + 1;
 }
 
+bool stream_exhausted(const struct stream *stream)
+{
+    const struct trk_trace_stream *in_file = trk_trace_stream(stream->run->trace, stream->index);
+    return in_file != NULL && stream->taken >= in_file->events;
+}
+
+/*
+ * A program that is killed leaves threads that did a last step and did not write it down: a lock
+ * released, a hold made. Let such a stream go on to its next event, which the log does not have.
+ */
+static void run_tail(struct run *run, struct stream *stream)
+{
+    run->tail = true;
+    run->tail_hold = false;
+    resume(stream);
+    run->tail = false;
+}
+
+/* Find the missing holds in what was not written down at the end of other streams. */
+static void find_missing(struct run *run, const struct trk_event *event)
+{
+    for (uint32_t i = 0; i < run->stream_count && hold_missing(run, event); i++) {
+        struct stream *stream = &run->streams[i];
+        if (!stream->in_core || stream->dead || !stream_exhausted(stream))
+            continue;
+        run_tail(run, stream);
+        /* What has been tried in vain may have gone too far: no proof rests on it any more. */
+        if (run->tail_hold && hold_missing(run, event))
+            run->lossy = true;
+    }
+    if (hold_missing(run, event))
+        run->lossy = true;
+}
+
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
     if (event->stream >= run->stream_count) {
@@ -78,11 +112,24 @@ void run_event(struct run *run, const struct trk_trace_event *event)
     }
     run->number = event->number;
     run->report->events++;
-    if (hold_missing(run, &event->event) || event->event.type == TRK_EVENT_DROP)
+    stream->taken++;
+    if (event->event.type == TRK_EVENT_DROP)
         run->lossy = true;
+    if (hold_missing(run, &event->event))
+        find_missing(run, &event->event);
+    if (stream->dead) { /* the file has more of it than it said */
+        run->lossy = true;
+        return;
+    }
     stream->due = *event;
     stream->has_due = true;
     resume(stream);
+    while (stream->waits_for_tail && !run->stopped) {
+        stream->waits_for_tail = false;
+        const struct domain *domain = domains_find(&run->domains, stream->wanted);
+        run_tail(run, &run->streams[domain->holder - 1]);
+        resume(stream);
+    }
 }
 
 void run_probe(struct run *run)
@@ -91,7 +138,7 @@ void run_probe(struct run *run)
     for (uint32_t i = 0; i < run->stream_count; i++) {
         struct stream *stream = &run->streams[i];
         stream->wanted = 0;
-        if (stream->in_core && stream->coroutine != NULL)
+        if (stream->in_core && !stream->dead)
             resume(stream);
     }
 }

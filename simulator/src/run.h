@@ -85,9 +85,12 @@ struct stream {
     /* The host needs the outcome of a call before the core emits the former call's event. */
     struct trk_trace_event ahead;
     bool has_ahead;
-    uint32_t calls_open;             /* protection calls whose event has not been emitted */
-    bool in_core;                    /* stands inside the core, between two outcomes */
-    uint32_t wanted;                 /* domain it would wait for */
+    uint32_t calls_open; /* protection calls whose event has not been emitted */
+    bool in_core;        /* stands inside the core, between two outcomes */
+    uint32_t wanted;     /* domain it waits for, or would */
+    uint64_t taken;      /* events consumed or due */
+    bool waits_for_tail; /* the lock that it wants may be released behind the log's end */
+    bool dead;           /* went past its last event: it is not resumed any more */
     struct operation_run *operation; /* innermost */
     uint64_t mask[TRK_REGION_WORDS]; /* of the watch_mask that is to follow */
     uint32_t copy_count;
@@ -106,9 +109,11 @@ struct run {
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
     bool stopped;
-    bool lossy;   /* events are missing: what differs from now on proves nothing */
-    bool probing; /* after the last event: who would wait for whom */
-    bool closing; /* the trackers are being destroyed */
+    bool lossy;     /* events are missing: what differs from now on proves nothing */
+    bool probing;   /* after the last event: who would wait for whom */
+    bool tail;      /* the stream that runs is going past its last event */
+    bool tail_hold; /* what it did there was part of a hold */
+    bool closing;   /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     uint32_t machine_count;
@@ -127,6 +132,9 @@ void run_deinit(struct run *run);
 
 /* Resume the event's stream with it. After it run->stopped or run->failure may be set. */
 void run_event(struct run *run, const struct trk_trace_event *event);
+
+/* Whether a stream has no further events in the log. */
+bool stream_exhausted(const struct stream *stream);
 
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
@@ -158,10 +166,10 @@ void annotate(struct stream *stream, const struct trk_trace_event *event);
 
 /* accept.c: the core did what was recorded; keep the books and look at the rules. */
 void accept(struct stream *stream, const struct trk_trace_event *event);
+/* The core did what must have come next; only the books are kept. */
+void accept_tail(struct stream *stream, const struct trk_event *event);
 
-/* ---- story.c: the verdict. Each fills the report once; the caller stops. ----------------------
- */
-
+/* story.c: the verdict. Each fills the report once; the caller stops. */
 void verdict_divergence(struct stream *stream, const struct trk_trace_event *due,
                         const struct trk_event *done);
 void verdict_wait(struct stream *stream, uint32_t domain);

@@ -129,11 +129,8 @@ enum trk_status shadow_cut(struct shadow_page *page, uint32_t first, uint32_t en
                            struct shadow_segment **segments, size_t *count)
 {
     *count = 0;
-    if (page->count + 2 > SHADOW_SEGMENTS_MAX) {
+    if (page->count + 2 > SHADOW_SEGMENTS_MAX)
         shadow_forget(page);
-        *segments = page->segments;
-        return TRK_OK;
-    }
     if (split(page, first) != TRK_OK || split(page, end) != TRK_OK)
         return TRK_E_MEMORY;
     uint32_t i = 0;

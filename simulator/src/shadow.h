@@ -86,7 +86,7 @@ void shadow_forget(struct shadow_page *page);
 
 /*
  * Cut segments so that [first, end) is made of whole ones, and give the first of them and how
- * many. A page that would be cut too small forgets, and is one segment: then *count is 0.
+ * many. A page that would be cut too small forgets first.
  */
 TRK_MUST_USE enum trk_status shadow_cut(struct shadow_page *page, uint32_t first, uint32_t end,
                                         struct shadow_segment **segments, size_t *count);

@@ -125,7 +125,7 @@ static enum trk_status finish(struct run *run)
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
     struct finding finding;
-    if (versions_unexcused(run->versions, &finding)) {
+    if (!run->lossy && versions_unexcused(run->versions, &finding)) {
         verdict_stale(run, &finding);
         return TRK_OK;
     }

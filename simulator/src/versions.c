@@ -318,58 +318,6 @@ static const struct shadow_store *newest_before(const struct versions *versions,
     return newest;
 }
 
-static void blame(struct finding *finding, uint64_t event, uint32_t stream, const char *detail)
-{
-    finding->event_at = event;
-    finding->stream_at = stream;
-    finding->detail = detail;
-}
-
-/* Say which step of a stale read by the GPU broke the rule. */
-static void blame_gpu(struct finding *finding, const struct shadow_page *page,
-                      const struct shadow_history *history)
-{
-    const struct shadow_store *store = &finding->store;
-    bool by_gpu = (store->flags & SHADOW_STORE_GPU) != 0;
-    finding->has_copy = history->up_count > 0;
-    if (finding->has_copy)
-        finding->copy = history->up[0];
-    finding->has_clean = page->clean_count > 0 && page->cleans[0].event > store->event && !by_gpu;
-    if (finding->has_clean)
-        finding->clean = page->cleans[0];
-
-    if (finding->has_copy && finding->copy.begin > store->event)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              by_gpu ? "copied over newer bytes" : "copied, not seen");
-    else if (finding->has_clean)
-        blame(finding, finding->clean.event, finding->clean.stream,
-              finding->has_copy ? "copied before re-arm" : "taken, never copied");
-    else if (finding->has_copy && !by_gpu)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              store->flags & SHADOW_STORE_UNTRACKED ? "stored through an untracked view"
-                                                    : "copied, never re-read");
-    else
-        blame(finding, finding->check.event, finding->check.stream, "never copied");
-}
-
-static void blame_cpu(struct finding *finding, const struct shadow_history *history)
-{
-    const struct shadow_store *store = &finding->store;
-    bool by_gpu = (store->flags & SHADOW_STORE_GPU) != 0;
-    for (uint32_t i = 0; i < history->down_count && !finding->has_copy; i++) {
-        if (!history->down[i].fetched) {
-            finding->has_copy = true;
-            finding->copy = history->down[i];
-        }
-    }
-    if (finding->has_copy && finding->copy.end > store->event)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              by_gpu ? "downloaded older bytes" : "downloaded over newer bytes");
-    else
-        blame(finding, finding->check.event, finding->check.stream,
-              by_gpu ? "never downloaded" : "overwritten by nobody known");
-}
-
 /* Whether a check with a stamp is stale for one segment; fills store and *hold_back. */
 static bool stamped_stale(const struct versions *versions, const struct shadow_history *history,
                           struct finding *finding, bool *hold_back)
@@ -432,10 +380,7 @@ static void piece_check(struct versions *versions, const struct shadow_page *pag
             continue;
         finding.guest_addr = piece->guest_addr + (first - piece->first);
         finding.size_bytes = end - first;
-        if (finding.agent == TRK_AGENT_GPU)
-            blame_gpu(&finding, page, &segment->history);
-        else
-            blame_cpu(&finding, &segment->history);
+        finding_blame(&finding, page, &segment->history);
         if (!hold_back) {
             *out = finding;
             *stale = true;

@@ -13,36 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "finding.h"
 #include "order.h"
-#include "shadow.h"
 #include "track/event.h"
 #include "track/status.h"
 
 struct versions;
-
-/* Which event, of which stream, concerned which bytes. */
-struct access {
-    uint64_t event;
-    uint32_t stream;
-    uint64_t guest_addr, size_bytes;
-};
-
-/* What was proven of a stale read, and all that its story needs. */
-struct finding {
-    enum trk_agent agent; /* who read */
-    struct access check;
-    uint64_t guest_addr, size_bytes; /* the stale bytes */
-    struct shadow_store store;       /* what should have been seen */
-    bool stamped;                    /* the check said what it saw */
-    uint32_t seen;                   /* stamp seen */
-    bool has_copy;
-    struct shadow_copy copy; /* that brought the older bytes, as far as known */
-    bool has_clean;
-    struct shadow_clean clean; /* that let the newer bytes be forgotten */
-    uint64_t event_at;
-    uint32_t stream_at;
-    const char *detail; /* a constant, or "" */
-};
 
 /* The order must outlive it. Allocates. */
 TRK_MUST_USE enum trk_status versions_create(struct versions **out, const struct order *order);

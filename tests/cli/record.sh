@@ -76,4 +76,6 @@ run 0 record --json -f -o x.trk -- true
 json
 same "path" "$(get path)" x.trk
 same "attached" "$(get attached)" false
+same "exit code" "$(get exit_code)" 0
+same "signal" "$(get signal)" null
 finish

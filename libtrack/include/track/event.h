@@ -39,7 +39,7 @@ struct trk_event {
     uint32_t seq;     /* hold number; with domain the 64-bit size where the type says "size" */
     uint32_t domain;  /* trk_domain(); see seq */
     uint16_t page;    /* page within the region, 0..1023 */
-    uint16_t pages;   /* number of pages, 0..1024 */
+    uint16_t pages;   /* number of pages, 0..1024 (UNLOCK: of changes, 0..2048) */
     uint8_t type;     /* enum trk_event_type */
     uint8_t flags;    /* per type */
     uint16_t context; /* per type */
@@ -55,7 +55,10 @@ enum trk_event_type {
     TRK_EVENT_OP_BEGIN = 1,
     /* LOCK: a region's lock was taken. domain, seq. */
     TRK_EVENT_LOCK = 2,
-    /* UNLOCK: released. domain, seq; pages how many pages changed state in this hold. */
+    /*
+     * UNLOCK: released. domain, seq; pages how many changes of page state this hold made, 0..2048:
+     * a page may move twice, CPU to CLEAN to GPU.
+     */
     TRK_EVENT_UNLOCK = 3,
     /* RANGE: a run of pages is handed to the range callback. domain, seq, page, pages. */
     TRK_EVENT_RANGE = 4,

@@ -9,6 +9,8 @@
  *
  * All annotation calls: Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. errno is kept.
  * A thread that never called trk_capture_thread gets a ring, without a name, with its first event.
+ * A signal handler may interrupt any of them and record in turn; it must return, though: one that
+ * leaves by longjmp from the middle of a call ends the recording of its thread.
  */
 #ifndef RECORDER_CAPTURE_H
 #define RECORDER_CAPTURE_H
@@ -50,10 +52,17 @@ enum trk_thread_role {
     TRK_ROLE_GPU = 2,
 };
 
-/* Name the calling thread (cut at 31 bytes) and claim its ring ahead of the first event. */
+/*
+ * Name the calling thread (cut at 31 bytes) and claim its ring ahead of the first event, with its
+ * pages made present. A named thread's ring goes back by itself when the thread ends. After
+ * trk_capture_thread_end it begins anew, as another stream.
+ */
 void trk_capture_thread(const char *name, enum trk_thread_role role);
 
-/* The calling thread records no more; its ring goes back once it is drained. */
+/*
+ * The calling thread records no more; its ring goes back once it is drained. An event that comes
+ * after all is counted as dropped.
+ */
 void trk_capture_thread_end(void);
 
 /* Bytes move between guest memory and the GPU's copy. Around the real copy, for each run. */

@@ -3,7 +3,8 @@
  *
  * Creates the session, starts the command with it, drains its rings into a file until it has ended
  * and the rings are empty, and writes END. The recorded program is never waited for, stopped or
- * signalled by us; if this process dies it runs on unrecorded.
+ * signalled by us; if this process dies it runs on unrecorded. The first process that joins is the
+ * recorded one. The recording ends with the command: what a process that outlives it does is lost.
  */
 #ifndef RECORDER_RECORD_H
 #define RECORDER_RECORD_H

@@ -93,6 +93,7 @@ struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
  *
  * @return TRK_OK; TRK_E_END: no more, see trk_trace_state; TRK_E_MEMORY; TRK_E_SYSTEM. A damaged
  *         chunk costs the events in it, and shows in the state; TRK_E_VERSION as for scan.
+ *         A fault of the world is given again until the trace is rewound.
  */
 TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
                                             struct trk_error *error);

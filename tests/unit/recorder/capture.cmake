@@ -25,3 +25,4 @@ capture_unit(capture_record capture_record.c)
 target_compile_definitions(unit_recorder_capture_record
                            PRIVATE CAPTURE_TARGET="$<TARGET_FILE:capture_target>")
 add_dependencies(unit_recorder_capture_record capture_target)
+capture_unit(capture_drain capture_drain.c)

@@ -1,0 +1,269 @@
+/*
+ * Goal: a recorded program may be killed at any moment, and every event that it had committed is in
+ * the file; the recording parent may be killed at any moment, and the file can be read as far as it
+ * goes while the program goes on.
+ *
+ * Method: record kill_target in a child process, kill one of the two at a random moment, read the
+ * file, and compare with the counters that the target keeps in a shared file.
+ *
+ * kill_driver TARGET [KILLS [SEED]]; the environment's TRK_KILLS and TRK_SEED are the defaults.
+ */
+#define _GNU_SOURCE /* mkdtemp, mkstemp */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kill_shared.h"
+#include "recorder/record.h"
+#include "recorder/trace.h"
+
+#define RING_RECORDS (1u << 20) /* a second of marks: nothing is lost for want of room */
+#define WAIT_STEP_NS 200000
+#define WAIT_STEPS   100000 /* 20 s: something hangs */
+
+enum victim {
+    VICTIM_PROGRAM,
+    VICTIM_PARENT,
+};
+
+static const char *target;
+static char folder[] = "/tmp/trk-kill-XXXXXX";
+static char trace_path[64];
+static char shared_path[64];
+static struct kill_shared *shared;
+static uint64_t seed;
+static uint64_t random_state;
+static unsigned round_number;
+
+static void remove_files(void)
+{
+    (void)unlink(trace_path);
+    (void)unlink(shared_path);
+    (void)rmdir(folder);
+}
+
+static _Noreturn void fail(const char *what, uint64_t got, uint64_t expected)
+{
+    uint32_t pid = shared ? atomic_load(&shared->pid) : 0;
+    fprintf(stderr,
+            "kill_driver: round %u: %s: %" PRIu64 ", expected %" PRIu64
+            "\nagain: kill_driver %s %u %" PRIu64 "\n",
+            round_number, what, got, expected, target, round_number + 1, seed);
+    if (pid != 0)
+        (void)kill((pid_t)pid, SIGKILL);
+    remove_files();
+    exit(1);
+}
+
+static uint64_t next_random(void)
+{
+    random_state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = random_state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void wait_ns(uint64_t ns)
+{
+    struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Half of the kills come while threads start, the others while they run. */
+static uint64_t random_moment_ns(void)
+{
+    uint64_t longest = next_random() % 2 ? 2000000 : 40000000;
+    return next_random() % longest;
+}
+
+static void make_files(void)
+{
+    if (!mkdtemp(folder))
+        fail("mkdtemp", 0, 1);
+    snprintf(trace_path, sizeof(trace_path), "%s/a.trk", folder);
+    snprintf(shared_path, sizeof(shared_path), "%s/shared", folder);
+    int fd = open(shared_path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
+        fail("shared file", 0, 1);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (shared == MAP_FAILED) {
+        shared = NULL;
+        fail("mmap", 0, 1);
+    }
+}
+
+/* Start a recording parent; its exit code says whether it did what it should. */
+static pid_t start_parent(void)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    (void)unlink(trace_path);
+    pid_t parent = fork();
+    if (parent != 0)
+        return parent;
+    char *const argv[] = {(char *)(uintptr_t)target, shared_path, NULL};
+    struct trk_record_options options = {
+        .size = sizeof(options), .path = trace_path, .argv = argv, .ring_records = RING_RECORDS};
+    struct trk_record_result result;
+    struct trk_error error = {0};
+    enum trk_status status = trk_record_command(&options, &result, &error);
+    if (status != TRK_OK)
+        fprintf(stderr, "kill_driver: record: %s\n", error.text);
+    _exit(status == TRK_OK && result.child_status == SIGKILL && result.dropped == 0 ? 0 : 1);
+}
+
+static pid_t await_pid(void)
+{
+    for (int i = 0; i < WAIT_STEPS; ++i) {
+        uint32_t pid = atomic_load(&shared->pid);
+        if (pid != 0)
+            return (pid_t)pid;
+        wait_ns(WAIT_STEP_NS);
+    }
+    fail("the target does not start", 0, 1);
+}
+
+static void await_bytes_in_trace(void)
+{
+    struct stat status = {0};
+    for (int i = 0; i < WAIT_STEPS && status.st_size == 0; ++i) {
+        wait_ns(WAIT_STEP_NS);
+        (void)stat(trace_path, &status);
+    }
+}
+
+/* Count each thread's marks in the file; they must come in order, without a hole. */
+static struct trk_trace_state read_marks(uint64_t *marks)
+{
+    struct trk_trace *trace = NULL;
+    struct trk_error error = {0};
+    struct trk_trace_event event;
+    memset(marks, 0, KILL_THREADS * sizeof(*marks));
+    if (trk_trace_open(&trace, trace_path, &error) != TRK_OK) {
+        fprintf(stderr, "kill_driver: %s\n", error.text);
+        fail("the file does not open", error.status, TRK_OK);
+    }
+    enum trk_status status;
+    while ((status = trk_trace_next(trace, &event, &error)) == TRK_OK) {
+        if (event.event.type != TRK_EVENT_MARK)
+            fail("event type", event.event.type, TRK_EVENT_MARK);
+        uint64_t thread = event.event.argument >> 48;
+        if (thread >= KILL_THREADS)
+            fail("thread", thread, KILL_THREADS - 1);
+        uint64_t expected = kill_mark(thread, marks[thread]++);
+        if (event.event.argument != expected)
+            fail("mark", event.event.argument, expected);
+    }
+    if (status != TRK_E_END)
+        fail("end of the file", status, TRK_E_END);
+    struct trk_trace_state state = trk_trace_state(trace);
+    trk_trace_close(trace);
+    return state;
+}
+
+/* Kill the program: all that was counted must be in the file, and the file be whole. */
+static uint64_t kill_program(void)
+{
+    pid_t parent = start_parent();
+    pid_t program = await_pid();
+    wait_ns(random_moment_ns());
+    (void)kill(program, SIGKILL);
+    int status = -1;
+    if (waitpid(parent, &status, 0) != parent || status != 0)
+        fail("the parent's exit status", (uint64_t)status, 0);
+    uint64_t marks[KILL_THREADS];
+    uint64_t all = 0;
+    struct trk_trace_state state = read_marks(marks);
+    for (unsigned i = 0; i < KILL_THREADS; ++i) {
+        uint64_t counted = atomic_load(&shared->threads[i].counted);
+        if (marks[i] < counted || marks[i] > counted + 1)
+            fail("marks in the file", marks[i], counted);
+        all += counted;
+    }
+    if (!state.complete || state.child_status != SIGKILL)
+        fail("complete", state.complete, true);
+    atomic_store(&shared->pid, 0);
+    return all;
+}
+
+static void await_progress(void)
+{
+    uint64_t before = atomic_load(&shared->threads[0].counted);
+    for (int i = 0; i < WAIT_STEPS; ++i) {
+        if (atomic_load(&shared->threads[0].counted) > before + 1000)
+            return;
+        wait_ns(WAIT_STEP_NS);
+    }
+    fail("the program does not go on", before, before + 1000);
+}
+
+/* Kill the recording parent: the file opens, is not complete, and the program goes on. */
+static uint64_t kill_parent(void)
+{
+    pid_t parent = start_parent();
+    pid_t program = await_pid();
+    await_bytes_in_trace();
+    wait_ns(next_random() % 600000000); /* past one or two flushes */
+    (void)kill(parent, SIGKILL);
+    int status = -1;
+    (void)waitpid(parent, &status, 0);
+    await_progress();
+    atomic_store(&shared->stop, 1);
+    if (waitpid(program, &status, 0) != program || status != 0) /* we are its reaper */
+        fail("the program's exit status", (uint64_t)status, 0);
+    uint64_t marks[KILL_THREADS];
+    uint64_t all = 0;
+    struct trk_trace_state state = read_marks(marks);
+    if (state.complete || state.ended)
+        fail("complete", state.complete, false);
+    for (unsigned i = 0; i < KILL_THREADS; ++i)
+        all += marks[i];
+    atomic_store(&shared->pid, 0);
+    return all;
+}
+
+static uint64_t number_from(const char *argument, const char *variable, uint64_t otherwise)
+{
+    const char *text = argument ? argument : getenv(variable);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: kill_driver TARGET [KILLS [SEED]]\n");
+        return 2;
+    }
+    target = argv[1];
+    unsigned kills = (unsigned)number_from(argc > 2 ? argv[2] : NULL, "TRK_KILLS", 20);
+    seed = number_from(argc > 3 ? argv[3] : NULL, "TRK_SEED", 1);
+    random_state = seed;
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    make_files();
+    uint64_t counted = 0;
+    uint64_t kept = 0;
+    for (round_number = 0; round_number < kills; ++round_number) {
+        enum victim victim = round_number % 10 == 9 ? VICTIM_PARENT : VICTIM_PROGRAM;
+        if (victim == VICTIM_PROGRAM)
+            counted += kill_program();
+        else
+            kept += kill_parent();
+    }
+    remove_files();
+    printf("%u kills, seed %" PRIu64 ": %" PRIu64 " committed marks, all there; %" PRIu64
+           " kept without a parent\n",
+           kills, seed, counted, kept);
+    return 0;
+}

@@ -1,0 +1,60 @@
+#include "small_trace.h"
+
+#define REGION ((uint32_t)TRK_DOMAIN_REGION << 28 | 0x800)
+#define PAGES  ((uint32_t)TRK_DOMAIN_PAGES << 28 | 0x800)
+
+static const struct trk_record guest[] = {
+    {1000,
+     {.type = TRK_EVENT_FAULT, .argument = 0x200003010, .domain = PAGES, .seq = 1, .page = 3}},
+    {1100, {.type = TRK_EVENT_LOCK, .domain = REGION, .seq = 1}},
+    {1200,
+     {.type = TRK_EVENT_PROTECT,
+      .domain = PAGES,
+      .seq = 2,
+      .page = 3,
+      .pages = 1,
+      .flags = TRK_RIGHTS_RW | TRK_EVENT_HOLD_END}},
+    {1300, {.type = TRK_EVENT_UNLOCK, .domain = REGION, .seq = 1, .pages = 1}},
+    {1400, {.type = TRK_EVENT_OP_END, .context = TRK_OP_FAULT, .argument = TRK_FAULT_SERVED}},
+    {1500, {.type = TRK_EVENT_WITNESS_STORE, .argument = 0x200003010, .seq = 64, .domain = 77}},
+    {1600, {.type = TRK_EVENT_SIGNAL, .domain = 4, .argument = 1}},
+};
+
+static const struct trk_record render[] = {
+    {900, {.type = TRK_EVENT_FRAME, .argument = 1}},
+    {950, {.type = TRK_EVENT_AWAIT, .domain = 4, .argument = 1}},
+    {2000,
+     {.type = TRK_EVENT_OP_BEGIN,
+      .argument = 0x200000000,
+      .seq = 0x10000,
+      .context = TRK_OP_UPLOAD}},
+    {2100, {.type = TRK_EVENT_LOCK, .domain = REGION, .seq = 2}},
+    {2200,
+     {.type = TRK_EVENT_PROTECT,
+      .domain = PAGES,
+      .seq = 3,
+      .page = 3,
+      .pages = 1,
+      .flags = TRK_RIGHT_READ | TRK_EVENT_HOLD_END}},
+    {2300, {.type = TRK_EVENT_RANGE, .domain = REGION, .seq = 2, .page = 3, .pages = 1}},
+    {2400, {.type = TRK_EVENT_COPY_BEGIN, .argument = 0x200003000, .seq = 0x1000, .page = 9}},
+    {2500, {.type = TRK_EVENT_COPY_END, .argument = 0x200003000, .seq = 0x1000, .page = 9}},
+    {2600, {.type = TRK_EVENT_UNLOCK, .domain = REGION, .seq = 2, .pages = 1}},
+    {2700, {.type = TRK_EVENT_OP_END, .context = TRK_OP_UPLOAD, .argument = 1}},
+    {2800, {.type = 0xee, .argument = UINT64_MAX, .flags = 0xff}}, /* newer than any reader */
+};
+
+void small_trace_make(struct trace_file *file)
+{
+    trace_file_start(file, 5);
+    trace_file_name(file, 0, "guest");
+    trace_file_name(file, 1, "render");
+    trace_file_add(file, 0, guest, 4, 0);
+    trace_file_add(file, 1, render, 2, 0);
+    trace_file_flush(file);
+    trace_file_add(file, 1, render + 2, 5, 0);
+    trace_file_flush(file);
+    trace_file_add(file, 0, guest + 4, 3, 0);
+    trace_file_add(file, 1, render + 7, 4, 0);
+    trace_file_end(file, 0);
+}
