@@ -44,11 +44,12 @@ struct flight {
     uint64_t taken[TRK_REGION_WORDS];
 };
 
-/* What few regions need: the guest's own rights where they are not rw. Zeros mean rw. */
+/* What few regions need: guest rights that are not rw, pages armed for generations. */
 struct page_extra {
     uint64_t no_read[TRK_REGION_WORDS];
     uint64_t no_write[TRK_REGION_WORDS];
     uint64_t exec[TRK_REGION_WORDS];
+    uint64_t armed[TRK_REGION_WORDS]; /* generations want the next store: no write */
 };
 
 struct region {
@@ -267,6 +268,8 @@ enum watch_change {
     WATCH_WRITE_DROP,
     WATCH_READ_ADD,
     WATCH_READ_DROP,
+    WATCH_ARM,       /* generations: pages that are not armed */
+    WATCH_DISARM,    /* generations: pages that are */
     WATCH_BOTH_DROP, /* one read and one write watch at once: GPU to CPU in one host call */
 };
 
@@ -303,8 +306,9 @@ static inline struct rights_word rights_host(const struct region *region, uint32
 {
     struct rights_word rights = rights_guest(region, word);
     uint64_t open = ~region->read[word];
+    uint64_t armed = TRK_UNLIKELY(region->extra != NULL) ? region->extra->armed[word] : 0;
     rights.read &= open;
-    rights.write &= open & ~region->watched[word];
+    rights.write &= open & ~(region->watched[word] | armed);
     rights.exec &= open;
     return rights;
 }

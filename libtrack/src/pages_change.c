@@ -208,6 +208,10 @@ static bool change_allowed(const struct region *region, const struct change *cha
             bad |= mask & ~region->read[word];
         if (change->kind == WATCH_READ_ADD)
             bad |= mask & region->read[word];
+        if (change->kind == WATCH_ARM)
+            bad |= mask & region->extra->armed[word];
+        if (change->kind == WATCH_DISARM)
+            bad |= mask & ~region->extra->armed[word];
         if (TRK_UNLIKELY(bad != 0))
             return false;
         if (change->kind != WATCH_WRITE_ADD)
@@ -235,6 +239,21 @@ static void move_counts(struct region *region, uint32_t word, uint64_t pages, in
     }
 }
 
+/* The sets that a change moves whole: read watches and armed pages; forward or back. */
+static void move_sets(struct region *region, uint32_t word, uint64_t mask, enum watch_change kind,
+                      bool forward)
+{
+    uint64_t *set = NULL;
+    if (kind == WATCH_READ_ADD || kind == WATCH_READ_DROP || kind == WATCH_BOTH_DROP)
+        set = &region->read[word];
+    else if (kind == WATCH_ARM || kind == WATCH_DISARM)
+        set = &region->extra->armed[word];
+    if (set == NULL)
+        return;
+    bool add = (kind == WATCH_READ_ADD || kind == WATCH_ARM) == forward;
+    *set = add ? *set | mask : *set & ~mask;
+}
+
 /* Make the change on the sets; gives how many pages it touched. */
 static uint32_t change_apply(struct region *region, struct change *change)
 {
@@ -253,10 +272,7 @@ static uint32_t change_apply(struct region *region, struct change *change)
             region->watched[word] &= ~(mask & ~change->counted[word]);
             move_counts(region, word, change->counted[word], -1);
         }
-        if (change->kind == WATCH_READ_ADD)
-            region->read[word] |= mask;
-        else if (change->kind == WATCH_READ_DROP || change->kind == WATCH_BOTH_DROP)
-            region->read[word] &= ~mask;
+        move_sets(region, word, mask, change->kind, true);
     }
     return count;
 }
@@ -274,10 +290,7 @@ static void change_undo(struct region *region, const struct change *change)
             region->watched[word] |= first;
             move_counts(region, word, change->counted[word], 1);
         }
-        if (change->kind == WATCH_READ_ADD)
-            region->read[word] &= ~mask;
-        else if (change->kind == WATCH_READ_DROP || change->kind == WATCH_BOTH_DROP)
-            region->read[word] |= mask;
+        move_sets(region, word, mask, change->kind, false);
     }
 }
 
@@ -312,7 +325,10 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     struct region *region = hold.region;
     if (TRK_UNLIKELY(needs_counts(region, &change)))
         region->counts = trk_arena_take(operation->tracker, TRK_REGION_PAGES);
-    if (TRK_UNLIKELY(needs_counts(region, &change))) {
+    if ((kind == WATCH_ARM || kind == WATCH_DISARM) && region->extra == NULL)
+        region->extra = trk_arena_take(operation->tracker, sizeof *region->extra);
+    bool armless = (kind == WATCH_ARM || kind == WATCH_DISARM) && region->extra == NULL;
+    if (TRK_UNLIKELY(armless || needs_counts(region, &change))) {
         hold_end(&hold, 0);
         return TRK_E_MEMORY;
     }
