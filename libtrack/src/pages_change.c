@@ -10,178 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "internal.h"
-
-/* One hold. Events are held back by one, since the last carries the end of the hold. */
-struct hold {
-    const struct operation *operation;
-    struct region *region;
-    uint32_t index;
-    uint32_t seq;
-    struct trk_event pending;
-    bool has_pending;
-};
-
-/* Neighbouring pages that get the same protection in one call. */
-struct run {
-    uint32_t first, end; /* end == 0: none open */
-    unsigned rights;
-};
-
-static void hold_begin(struct hold *hold, const struct operation *operation, uint32_t index)
-{
-    struct trk_tracker *tracker = operation->tracker;
-    struct region *region = region_slot(tracker, index);
-    uint32_t id = operation->self->id;
-    if (TRK_UNLIKELY(!env_lock_try(&region->pages_lock, id))) {
-        if (tracker->observer.wait != NULL)
-            tracker->observer.wait(tracker->observer.context,
-                                   trk_domain(TRK_DOMAIN_PAGES, tracker->id, index));
-        env_lock_slow(&region->pages_lock, id);
-    }
-    hold->operation = operation;
-    hold->region = region;
-    hold->index = index;
-    hold->seq = ++region->pages_seq;
-    hold->has_pending = false;
-}
-
-static void hold_event(struct hold *hold, struct trk_event event)
-{
-    event.domain = trk_domain(TRK_DOMAIN_PAGES, hold->operation->tracker->id, hold->index);
-    event.seq = hold->seq;
-    if (hold->has_pending)
-        emit(hold->operation->tracker, &hold->pending);
-    hold->pending = event;
-    hold->has_pending = true;
-}
-
-static void hold_end(struct hold *hold, uint32_t pages_changed)
-{
-    env_unlock(&hold->region->pages_lock);
-    if (!observed(hold->operation->tracker))
-        return;
-    if (!hold->has_pending)
-        hold_event(hold, (struct trk_event){
-                             .type = TRK_EVENT_WATCH,
-                             .pages = (uint16_t)pages_changed,
-                         });
-    if (hold->pending.type == TRK_EVENT_PROTECT)
-        hold->pending.flags |= TRK_EVENT_HOLD_END;
-    emit(hold->operation->tracker, &hold->pending);
-}
-
-/* Make a run's call; false when the host refuses. */
-static bool run_flush(struct hold *hold, struct run *run)
-{
-    if (run->end == 0)
-        return true;
-    const struct trk_tracker *tracker = hold->operation->tracker;
-    uint64_t first_addr =
-        trk_region_address(hold->index) + (uint64_t)run->first * TRK_HOST_PAGE_BYTES;
-    uint64_t size_bytes = (uint64_t)(run->end - run->first) * TRK_HOST_PAGE_BYTES;
-    bool done = env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
-    if (observed(tracker))
-        hold_event(hold, (struct trk_event){
-                             .type = TRK_EVENT_PROTECT,
-                             .page = (uint16_t)run->first,
-                             .pages = (uint16_t)(run->end - run->first),
-                             .flags = (uint8_t)(run->rights | (done ? 0 : TRK_EVENT_FAILED)),
-                         });
-    return done;
-}
-
-/* Whether all pages [first, end) have exactly these rights at the host. */
-static bool all_have(const struct region *region, uint32_t first, uint32_t end, unsigned rights)
-{
-    if (first >= end)
-        return true;
-    struct window window = {.first = first, .end = end};
-    uint64_t read = rights & TRK_RIGHT_READ ? ~UINT64_C(0) : 0;
-    uint64_t write = rights & TRK_RIGHT_WRITE ? ~UINT64_C(0) : 0;
-    uint64_t exec = rights & TRK_RIGHT_EXEC ? ~UINT64_C(0) : 0;
-    FOR_WINDOW_WORDS(word, &window)
-    {
-        struct rights_word now = rights_host(region, word);
-        uint64_t other = (now.read ^ read) | (now.write ^ write) | (now.exec ^ exec);
-        if (other & window_mask(&window, word))
-            return false;
-    }
-    return true;
-}
-
-/*
- * Pages [first, end) need the host to be told. Pages between the run and these are bridged when
- * they have the run's protection already; otherwise the run is flushed. (Trackers of emulators do
- * the same: for mprotect one longer call is cheaper than two.)
- */
-static bool run_add(struct hold *hold, struct run *run, const struct run *added)
-{
-    if (run->end != 0 && run->rights == added->rights &&
-        all_have(hold->region, run->end, added->first, run->rights)) {
-        run->end = added->end;
-        return true;
-    }
-    bool done = run_flush(hold, run);
-    /* On failure the run stays as it was: whoever takes back must know where it stopped. */
-    if (done)
-        *run = *added;
-    return done;
-}
-
-/* Rights at the host before a change; only the window's words are filled. */
-struct rights_before {
-    struct rights_word words[TRK_REGION_WORDS];
-};
-
-static void remember(struct rights_before *before, const struct region *region,
-                     const struct window *window)
-{
-    FOR_WINDOW_WORDS(word, window)
-    before->words[word] = rights_host(region, word);
-}
-
-/* The run that starts at the lowest of `pages` (not 0) of a word: equal rights, neighbouring. */
-static struct run first_run(struct rights_word rights, uint64_t pages, uint32_t word)
-{
-    uint32_t first = (uint32_t)__builtin_ctzll(pages);
-    uint64_t same = pages & ~(rights.read ^ (0 - (rights.read >> first & 1))) &
-                    ~(rights.write ^ (0 - (rights.write >> first & 1))) &
-                    ~(rights.exec ^ (0 - (rights.exec >> first & 1)));
-    uint64_t gaps = ~(same >> first);
-    uint32_t count = gaps == 0 ? 64 : (uint32_t)__builtin_ctzll(gaps);
-    return (struct run){
-        .first = word * 64 + first,
-        .end = word * 64 + first + count,
-        .rights = rights_of_page(rights, first),
-    };
-}
-
-/*
- * Tell the host about the window's pages whose rights have moved. Gives the first page of the call
- * that the host refused, or the window's end.
- */
-static uint32_t protect_moved(struct hold *hold, const struct window *window,
-                              const struct rights_before *before)
-{
-    struct run run = {0};
-    FOR_WINDOW_WORDS(word, window)
-    {
-        struct rights_word now = rights_host(hold->region, word);
-        const struct rights_word *was = &before->words[word];
-        uint64_t moved = (now.read ^ was->read) | (now.write ^ was->write) | (now.exec ^ was->exec);
-        moved &= window_mask(window, word);
-        while (moved != 0) {
-            struct run added = first_run(now, moved, word);
-            if (TRK_UNLIKELY(!run_add(hold, &run, &added)))
-                return run.first;
-            uint32_t count = added.end - added.first;
-            moved &=
-                ~((count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << (added.first % 64));
-        }
-    }
-    return run_flush(hold, &run) ? window->end : run.first;
-}
+#include "pages_hold.h"
 
 /* One change of watches, and what it takes to undo it. */
 struct change {
@@ -305,16 +134,6 @@ static bool needs_counts(const struct region *region, const struct change *chang
     return false;
 }
 
-/* Take the calls before the refused one back, after the sets have gone back. */
-static void protect_back(struct hold *hold, const struct window *window,
-                         const struct rights_before *made, uint32_t refused)
-{
-    struct window before = {window->index, window->first, refused};
-    /* If the host refuses the way back as well there is nothing more to be done. */
-    if (before.first < before.end)
-        protect_moved(hold, &before, made);
-}
-
 enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
                                  const uint64_t *mask, enum watch_change kind)
 {
@@ -339,11 +158,11 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     remember(&before, region, window);
     uint32_t count = change_apply(region, &change);
     region->pages_changes++;
-    uint32_t refused = protect_moved(&hold, window, &before);
+    uint32_t refused = trk_pages_protect_moved(&hold, window, &before);
     if (TRK_UNLIKELY(refused != window->end)) {
         remember(&before, region, window);
         change_undo(region, &change);
-        protect_back(&hold, window, &before, refused);
+        trk_pages_protect_back(&hold, window, &before, refused);
         count = 0;
     }
     hold_end(&hold, count);
@@ -444,11 +263,11 @@ enum trk_status trk_pages_set_rights(const struct operation *operation, const st
     set_window(extra->exec, window, (rights & TRK_RIGHT_EXEC) != 0);
     uint32_t count = count_moved(window, &former, extra);
     region->pages_changes += count != 0;
-    uint32_t refused = protect_moved(&hold, window, &before);
+    uint32_t refused = trk_pages_protect_moved(&hold, window, &before);
     if (refused != window->end) {
         remember(&before, region, window);
         *extra = former;
-        protect_back(&hold, window, &before, refused);
+        trk_pages_protect_back(&hold, window, &before, refused);
         count = 0;
     }
     hold_end(&hold, count);
