@@ -159,3 +159,17 @@ void trk_backend_destroy(struct trk_backend *backend)
     if (backend != NULL)
         backend->destroy(backend);
 }
+
+enum trk_status trk_backend_attach(struct trk_backend *backend, uint64_t guest_addr,
+                                   uint64_t size_bytes, struct trk_error *error)
+{
+    if (backend->attach == NULL)
+        return TRK_OK;
+    return backend->attach(backend, guest_addr, size_bytes, error);
+}
+
+void trk_backend_detach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes)
+{
+    if (backend->detach != NULL)
+        backend->detach(backend, guest_addr, size_bytes);
+}

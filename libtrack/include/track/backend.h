@@ -8,6 +8,7 @@
 #ifndef TRACK_BACKEND_H
 #define TRACK_BACKEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "track/status.h"
@@ -17,11 +18,12 @@ TRK_EXTERN_C_BEGIN
 enum trk_backend_kind {
     TRK_BACKEND_SIMULATED = 0,
     TRK_BACKEND_MPROTECT = 1,
+    TRK_BACKEND_USERFAULTFD = 2,
 };
 
 struct trk_backend {
     enum trk_backend_kind kind;
-    const char *name; /* "simulated", "mprotect" */
+    const char *name; /* "simulated", "mprotect", "userfaultfd" */
     int64_t host_bias_bytes;
     /*
      * Give pages the rights TRK_RIGHT_*. Page-aligned, not empty, inside one region. Returns 0 or
@@ -31,7 +33,34 @@ struct trk_backend {
     int (*protect)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
                    unsigned rights);
     void (*destroy)(struct trk_backend *backend);
+    /*
+     * Whether calls stay apart that only pages between them could join, which have the rights
+     * already: right where a call costs by its pages (userfaultfd), wrong where a call is dear.
+     */
+    bool separate_runs;
+    /*
+     * Say that memory is mapped, or is about to go: whoever maps guest memory calls them. NULL: the
+     * backend need not know. Page-aligned; not in the fault handler.
+     */
+    enum trk_status (*attach)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                              struct trk_error *error);
+    void (*detach)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
+    struct trk_mappings *mappings; /* NULL: the host has no limit that matters */
 };
+
+/* How many mappings of the host the pattern of protections takes, and how many it may take. */
+struct trk_mappings {
+    int64_t count;  /* places where neighbouring pages of a region differ; kept by page managers */
+    int64_t budget; /* beyond it closing is refused and opening takes whole runs */
+    bool warned;
+    void (*warn)(void *context, const char *line); /* once, near the budget; NULL: to stderr */
+    void *warn_context;
+};
+
+/* Tell a backend of memory, where it wants to know. */
+TRK_MUST_USE enum trk_status trk_backend_attach(struct trk_backend *backend, uint64_t guest_addr,
+                                                uint64_t size_bytes, struct trk_error *error);
+void trk_backend_detach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
 
 /* The bias that this build needs: 0, except under ASan, whose shadow lies over both bands. */
 int64_t trk_host_bias_default(void);
@@ -61,6 +90,18 @@ TRK_MUST_USE enum trk_status trk_backend_simulated_create(struct trk_backend **o
 
 /* Make the nth next call of a simulated backend fail with ENOMEM, once; 0 takes it back. */
 void trk_backend_simulated_fail(struct trk_backend *backend, uint32_t nth);
+
+/*
+ * What a simulated host says to a call that is not told to fail: 0 or an errno value. Runs under
+ * the page manager's lock.
+ */
+typedef int trk_backend_decide_fn(void *context, uint64_t guest_addr, uint64_t size_bytes,
+                                  unsigned rights);
+
+/* Let `decide` answer the calls of a simulated backend; NULL: all succeed. Not while calls may
+ * come. */
+void trk_backend_simulated_decide(struct trk_backend *backend, trk_backend_decide_fn *decide,
+                                  void *context);
 
 /* NULL is accepted. */
 void trk_backend_destroy(struct trk_backend *backend);

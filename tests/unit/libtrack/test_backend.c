@@ -122,6 +122,32 @@ Test(backend, simulated_fails_the_nth_call_once)
     trk_backend_destroy(backend);
 }
 
+/* Refuses whatever opens memory beyond 0x10000; counts. */
+static int decide(void *context, uint64_t guest_addr, uint64_t size_bytes, unsigned rights)
+{
+    ++*(int *)context;
+    return guest_addr + size_bytes > 0x10000 && (rights & TRK_RIGHT_WRITE) ? EPERM : 0;
+}
+
+Test(backend, simulated_lets_another_decide)
+{
+    struct trk_backend *backend = NULL;
+    int calls = 0;
+    cr_assert_eq(trk_backend_simulated_create(&backend, NULL), TRK_OK);
+    trk_backend_simulated_decide(backend, decide, &calls);
+    cr_expect_eq(backend->protect(backend, 0xf000, PAGE, TRK_RIGHTS_RW), 0);
+    cr_expect_eq(backend->protect(backend, 0x10000, PAGE, TRK_RIGHTS_RW), EPERM);
+    cr_expect_eq(backend->protect(backend, 0x10000, PAGE, TRK_RIGHT_READ), 0);
+    trk_backend_simulated_fail(backend, 2);
+    cr_expect_eq(backend->protect(backend, 0x10000, PAGE, TRK_RIGHTS_RW), EPERM);
+    cr_expect_eq(calls, 4);
+    cr_expect_eq(backend->protect(backend, 0xf000, PAGE, TRK_RIGHTS_RW), ENOMEM, "the nth");
+    cr_expect_eq(calls, 4, "is not asked for");
+    trk_backend_simulated_decide(backend, NULL, NULL);
+    cr_expect_eq(backend->protect(backend, 0x10000, PAGE, TRK_RIGHTS_RW), 0);
+    trk_backend_destroy(backend);
+}
+
 Test(backend, destroy_accepts_null)
 {
     trk_backend_destroy(NULL);
