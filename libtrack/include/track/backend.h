@@ -9,6 +9,7 @@
 #define TRACK_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "track/status.h"
@@ -79,6 +80,44 @@ int64_t trk_host_bias_default(void);
 TRK_MUST_USE enum trk_status trk_backend_mprotect_create(struct trk_backend **out,
                                                          int64_t host_bias_bytes,
                                                          struct trk_error *error);
+
+/* How the userfaultfd backend closes pages to loads. */
+enum trk_guards {
+    TRK_GUARDS_AUTO = 0, /* guard pages where the kernel has them for files, else mprotect */
+    TRK_GUARDS_OFF = 1,
+    TRK_GUARDS_ON = 2, /* or TRK_E_UNSUPPORTED */
+};
+
+/**
+ * Create the backend that arms pages through userfaultfd's write-protection, after a probe: faults
+ * arrive as SIGBUS in the storing thread, and no mapping is split.
+ *
+ * It works on memory that was attached; what was not gets mprotect. Attach a shared mapping while
+ * it is readable and writable and nobody uses it; detach it before it is unmapped or mapped anew.
+ * Memory belongs to one userfaultfd only. A child of fork(2) has the memory without protection.
+ *
+ * @return TRK_OK; TRK_E_ARGUMENT; TRK_E_MEMORY; TRK_E_UNSUPPORTED with the reason.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time, and none may fault.
+ */
+TRK_MUST_USE enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out,
+                                                            int64_t host_bias_bytes,
+                                                            enum trk_guards guards,
+                                                            struct trk_error *error);
+
+/**
+ * Create the backend whose faults are cheapest on this machine: userfaultfd where its probe
+ * passes and a short trial (at most 50 ms) with a second thread running finds it no slower than
+ * mprotect, else mprotect.
+ *
+ * @param why  Gets one line that says which and why, cut to why_bytes; NULL: nobody asks.
+ *
+ * Allocates: yes. Blocks: for the trial. Signal-safe: no. Threads: one at a time, and none may
+ * fault.
+ */
+TRK_MUST_USE enum trk_status trk_backend_create_best(struct trk_backend **out,
+                                                     int64_t host_bias_bytes, char *why,
+                                                     size_t why_bytes, struct trk_error *error);
 
 /**
  * Create the backend that touches no memory: every call succeeds unless it was told otherwise.

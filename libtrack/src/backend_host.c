@@ -1,0 +1,96 @@
+/*
+ * The host's calls that the backends are made of.
+ */
+#define _GNU_SOURCE
+#include "backend_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel_abi.h"
+
+/* A call that other changes of the address space disturb says so; it is tried again this often. */
+#define DISTURBED_MAX 1000
+
+int host_mprotect(struct host_range range, unsigned rights)
+{
+    int host = ((rights & TRK_RIGHT_READ) ? PROT_READ : 0) |
+               ((rights & TRK_RIGHT_WRITE) ? PROT_WRITE : 0) |
+               ((rights & TRK_RIGHT_EXEC) ? PROT_EXEC : 0);
+    return mprotect((void *)range.first, range.size_bytes, host) == 0 ? 0 : errno;
+}
+
+int host_uffd_open(uint64_t features)
+{
+    int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (uffd < 0)
+        return -1;
+    struct uffdio_api api = {.api = UFFD_API, .features = features};
+    if (ioctl(uffd, UFFDIO_API, &api) == 0)
+        return uffd;
+    int refused = errno;
+    close(uffd);
+    errno = refused;
+    return -1;
+}
+
+int host_uffd_register(int uffd, struct host_range range)
+{
+    struct uffdio_register request = {
+        .range = {.start = range.first, .len = range.size_bytes},
+        .mode = UFFDIO_REGISTER_MODE_WP,
+    };
+    if (ioctl(uffd, UFFDIO_REGISTER, &request) != 0)
+        return errno;
+    return request.ioctls & (UINT64_C(1) << _UFFDIO_WRITEPROTECT) ? 0 : EOPNOTSUPP;
+}
+
+int host_uffd_unregister(int uffd, struct host_range range)
+{
+    struct uffdio_range request = {.start = range.first, .len = range.size_bytes};
+    return ioctl(uffd, UFFDIO_UNREGISTER, &request) == 0 ? 0 : errno;
+}
+
+int host_uffd_protect(int uffd, struct host_range range, bool armed)
+{
+    /* Nobody waits for a page: the faults arrive as signals. */
+    struct uffdio_writeprotect request = {
+        .range = {.start = range.first, .len = range.size_bytes},
+        .mode = armed ? UFFDIO_WRITEPROTECT_MODE_WP : UFFDIO_WRITEPROTECT_MODE_DONTWAKE,
+    };
+    int result = EAGAIN;
+    for (int i = 0; i < DISTURBED_MAX && result == EAGAIN; i++)
+        result = ioctl(uffd, UFFDIO_WRITEPROTECT, &request) == 0 ? 0 : errno;
+    return result;
+}
+
+int host_guard(struct host_range range, bool install)
+{
+    int advice = install ? KERNEL_MADV_GUARD_INSTALL : KERNEL_MADV_GUARD_REMOVE;
+    int result = EINTR;
+    for (int i = 0; i < DISTURBED_MAX && (result == EINTR || result == EAGAIN); i++)
+        result = madvise((void *)range.first, range.size_bytes, advice) == 0 ? 0 : errno;
+    return result;
+}
+
+bool host_is_shared(struct host_range range)
+{
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (maps < 0)
+        return false;
+    uint64_t at = range.first, end = range.first + range.size_bytes;
+    bool shared = true;
+    while (shared && at < end) {
+        struct kernel_procmap_query query = {.size = sizeof query, .query_addr = at};
+        shared = ioctl(maps, KERNEL_PROCMAP_QUERY, &query) == 0 && query.vma_start <= at &&
+                 (query.vma_flags & KERNEL_PROCMAP_SHARED);
+        at = query.vma_end;
+    }
+    close(maps);
+    return shared;
+}
