@@ -53,7 +53,7 @@ static const char *word_of(const char *const *words, size_t count, uint64_t valu
 
 static const char *const access_words[] = {"read", "write", "execute"};
 static const char *const look_words[] = {"closed", "permitted", "forbidden", "unknown"};
-static const char *const callback_words[] = {NULL, "completion", "flush", "read-back"};
+static const char *const callback_words[] = {NULL, "completion", "flush", "read-back", "write"};
 static const char *const fault_words[] = {"unhandled", "served", "retry"};
 static const char *const copy_words[] = {"up", "down"};
 static const char *const agent_words[] = {"cpu", "gpu"};
@@ -77,13 +77,20 @@ static void add_domain(struct fields *fields, const struct trk_event *event)
 {
     add_word(fields, "domain", WORD_OF(class_words, trk_domain_class(event->domain)));
     add_number(fields, "tracker", trk_domain_tracker(event->domain));
-    add_address(fields, "region", trk_region_address(trk_domain_region(event->domain)));
+    if (trk_domain_region(event->domain) == TRK_DOMAIN_SHARED) {
+        add_word(fields, "region", "shared");
+    } else {
+        add_address(fields, "region", trk_region_address(trk_domain_region(event->domain)));
+    }
     add_number(fields, "hold", event->seq);
 }
 
 static uint64_t page_address(const struct trk_event *event)
 {
-    return trk_region_address(trk_domain_region(event->domain)) + event->page * TRK_HOST_PAGE_BYTES;
+    bool shared = trk_domain_region(event->domain) == TRK_DOMAIN_SHARED;
+    uint64_t region_addr =
+        shared ? event->argument : trk_region_address(trk_domain_region(event->domain));
+    return region_addr + event->page * TRK_HOST_PAGE_BYTES;
 }
 
 static void add_pages(struct fields *fields, const struct trk_event *event)
@@ -144,6 +151,7 @@ static void tracker_fields(struct fields *fields, const struct trk_event *event)
     add_word(fields, "arena", trk_arena_name(policy.arena));
     add_number(fields, "fault_width", policy.fault_width_bytes);
     add_number(fields, "page_size", policy.page_size_bytes);
+    add_flag(fields, "generations", policy.generations);
 }
 
 static void protect_fields(struct fields *fields, const struct trk_event *event)
@@ -205,6 +213,9 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
     case TRK_EVENT_MASK:
         add_number(fields, "word", event->page);
         add_address(fields, "bits", event->argument);
+        break;
+    case TRK_EVENT_OPERAND:
+        add_address(fields, "operand", event->argument);
         break;
     default:
         raw_fields(fields, event);

@@ -26,6 +26,9 @@ void trk_regions_note(struct trk_regions *regions, const struct trk_event *event
         return;
     }
     uint32_t region = trk_domain_region(event->domain);
+    if (region == TRK_DOMAIN_SHARED) {
+        return; /* each of them has a hold of its own, from when it was first shared */
+    }
     uint64_t bit = UINT64_C(1) << (region % 64);
     regions->count += (regions->seen[region / 64] & bit) == 0;
     regions->seen[region / 64] |= bit;

@@ -18,6 +18,7 @@ static const char *const type_names[] = {
     [TRK_EVENT_FAULT] = "fault",
     [TRK_EVENT_FAIL] = "fail",
     [TRK_EVENT_MASK] = "mask",
+    [TRK_EVENT_OPERAND] = "operand",
     [TRK_EVENT_TRACKER] = "tracker",
     [TRK_EVENT_COPY_BEGIN] = "copy_begin",
     [TRK_EVENT_COPY_END] = "copy_end",
@@ -60,6 +61,13 @@ static const char *const op_names[TRK_OP_COUNT] = {
     [TRK_OP_FAULT] = "fault",
     [TRK_OP_LOCK] = "lock",
     [TRK_OP_UNLOCK] = "unlock",
+    [TRK_OP_JOIN_VIEWS] = "join_views",
+    [TRK_OP_LEAVE_VIEW] = "leave_view",
+    [TRK_OP_GEN_TRACK] = "gen_track",
+    [TRK_OP_GEN_QUERY] = "gen_query",
+    [TRK_OP_GEN_NOTIFY] = "gen_notify",
+    [TRK_OP_GEN_MAP] = "gen_map",
+    [TRK_OP_HLE_WRITE] = "hle_write",
 };
 
 const char *trk_event_type_name(uint8_t type)

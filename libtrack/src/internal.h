@@ -44,12 +44,17 @@ struct flight {
     uint64_t taken[TRK_REGION_WORDS];
 };
 
-/* What few regions need: guest rights that are not rw, pages armed for generations. */
+/*
+ * What few regions need: guest rights that are not rw, pages armed for generations, and what other
+ * registered views of a page's frame ask for (0 unless the page itself is registered).
+ */
 struct page_extra {
     uint64_t no_read[TRK_REGION_WORDS];
     uint64_t no_write[TRK_REGION_WORDS];
     uint64_t exec[TRK_REGION_WORDS];
-    uint64_t armed[TRK_REGION_WORDS]; /* generations want the next store: no write */
+    uint64_t armed[TRK_REGION_WORDS];        /* generations want the next store: no write */
+    uint64_t others_watch[TRK_REGION_WORDS]; /* another view is watched for writes, or armed */
+    uint64_t others_read[TRK_REGION_WORDS];  /* another view has the read watch */
 };
 
 struct region {
@@ -65,12 +70,14 @@ struct region {
     uint64_t not_writable[TRK_REGION_WORDS];
     uint64_t not_readable[TRK_REGION_WORDS];
 
-    /* Page manager, under pages_lock. */
+    /* Page manager, under pages_lock; with `shared` set, under the tracker's views.lock instead. */
     struct env_lock pages_lock __attribute__((aligned(64)));
     uint32_t pages_seq;
-    uint32_t pages_changes;   /* advanced with every change of a watch or of guest rights */
-    uint8_t *counts;          /* write watches above the first, a byte a page; NULL: none yet */
-    struct page_extra *extra; /* NULL: the guest's rights are rw everywhere */
+    uint32_t pages_changes;     /* advanced with every change of a watch or of guest rights */
+    bool shared;                /* a page has had other views; set once, under all three locks */
+    struct region_views *views; /* not NULL once shared */
+    uint8_t *counts;            /* write watches above the first, a byte a page; NULL: none yet */
+    struct page_extra *extra;   /* NULL: the guest's rights are rw everywhere */
     uint64_t watched[TRK_REGION_WORDS]; /* at least one write watch */
     uint64_t many[TRK_REGION_WORDS];    /* at least two: counts says how many more */
     uint64_t read[TRK_REGION_WORDS];    /* the read watch */
@@ -80,6 +87,14 @@ struct region {
 struct arena {
     struct env_lock lock;
     struct arena_block *blocks;
+};
+
+/* Views of one frame: what regions with shared pages have in common (views.h). */
+struct view_table {
+    struct env_lock lock;
+    uint32_t seq;
+    struct view_group *free_groups;
+    struct view_scratch *scratch; /* NULL: no page has ever been shared */
 };
 
 struct trk_tracker {
@@ -94,7 +109,9 @@ struct trk_tracker {
     uint64_t *live;         /* one bit a region; set once, never cleared */
     struct trk_resource_layer layer;
     struct arena arena;
-    struct flight *free_flights; /* under arena.lock */
+    struct flight *free_flights;     /* under arena.lock */
+    struct generations *generations; /* NULL: the policy has none */
+    struct view_table views;
 };
 
 /* ---- region.c -------------------------------------------------------------------------------- */
@@ -305,10 +322,15 @@ static inline struct rights_word rights_guest(const struct region *region, uint3
 static inline struct rights_word rights_host(const struct region *region, uint32_t word)
 {
     struct rights_word rights = rights_guest(region, word);
+    const struct page_extra *extra = region->extra;
     uint64_t open = ~region->read[word];
-    uint64_t armed = TRK_UNLIKELY(region->extra != NULL) ? region->extra->armed[word] : 0;
+    uint64_t watched = region->watched[word];
+    if (TRK_UNLIKELY(extra != NULL)) {
+        open &= ~extra->others_read[word];
+        watched |= extra->armed[word] | extra->others_watch[word];
+    }
     rights.read &= open;
-    rights.write &= open & ~(region->watched[word] | armed);
+    rights.write &= open & ~watched;
     rights.exec &= open;
     return rights;
 }

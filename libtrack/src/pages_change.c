@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pages_hold.h"
+#include "views.h"
 
 /* One change of watches, and what it takes to undo it. */
 struct change {
@@ -134,6 +135,31 @@ static bool needs_counts(const struct region *region, const struct change *chang
     return false;
 }
 
+/* The host calls of a change; when one is refused the change is taken back. */
+static bool change_settle(struct hold *hold, const struct change *change,
+                          const struct rights_before *before)
+{
+    const struct window *window = change->window;
+    struct rights_before made;
+    if (TRK_UNLIKELY(hold->number == TRK_DOMAIN_SHARED)) {
+        struct settled settled;
+        trk_views_collect(hold, window, change->mask);
+        if (trk_views_settle(hold, window, change->mask, before, &settled))
+            return true;
+        remember(&made, hold->region, window);
+        change_undo(hold->region, change);
+        trk_views_unsettle(hold, window, &made, &settled);
+        return false;
+    }
+    uint32_t refused = trk_pages_protect_moved(hold, window, before);
+    if (TRK_LIKELY(refused == window->end))
+        return true;
+    remember(&made, hold->region, window);
+    change_undo(hold->region, change);
+    trk_pages_protect_back(hold, window, &made, refused);
+    return false;
+}
+
 enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
                                  const uint64_t *mask, enum watch_change kind)
 {
@@ -144,9 +170,8 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     struct region *region = hold.region;
     if (TRK_UNLIKELY(needs_counts(region, &change)))
         region->counts = trk_arena_take(operation->tracker, TRK_REGION_PAGES);
-    if ((kind == WATCH_ARM || kind == WATCH_DISARM) && region->extra == NULL)
-        region->extra = trk_arena_take(operation->tracker, sizeof *region->extra);
-    bool armless = (kind == WATCH_ARM || kind == WATCH_DISARM) && region->extra == NULL;
+    bool arms = kind == WATCH_ARM || kind == WATCH_DISARM;
+    bool armless = arms && pages_extra(operation->tracker, region) == NULL;
     if (TRK_UNLIKELY(armless || needs_counts(region, &change))) {
         hold_end(&hold, 0);
         return TRK_E_MEMORY;
@@ -158,15 +183,9 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     remember(&before, region, window);
     uint32_t count = change_apply(region, &change);
     region->pages_changes++;
-    uint32_t refused = trk_pages_protect_moved(&hold, window, &before);
-    if (TRK_UNLIKELY(refused != window->end)) {
-        remember(&before, region, window);
-        change_undo(region, &change);
-        trk_pages_protect_back(&hold, window, &before, refused);
-        count = 0;
-    }
-    hold_end(&hold, count);
-    return refused == window->end ? TRK_OK : TRK_E_PROTECT;
+    bool done = change_settle(&hold, &change, &before);
+    hold_end(&hold, done ? count : 0);
+    return done ? TRK_OK : TRK_E_PROTECT;
 }
 
 bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add)
@@ -178,48 +197,6 @@ bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window
             return false;
     }
     return true;
-}
-
-enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
-                                   uint32_t *changes)
-{
-    static const unsigned needed[] = {
-        [TRK_ACCESS_READ] = TRK_RIGHT_READ,
-        [TRK_ACCESS_WRITE] = TRK_RIGHT_WRITE,
-        [TRK_ACCESS_EXECUTE] = TRK_RIGHT_EXEC,
-    };
-    uint32_t index = trk_region_index(operation->guest_addr);
-    uint32_t page = (uint32_t)(operation->guest_addr % TRK_REGION_BYTES / TRK_HOST_PAGE_BYTES);
-    struct trk_event event = {
-        .type = TRK_EVENT_FAULT,
-        .argument = operation->guest_addr,
-        .flags = (uint8_t)access,
-        .context = TRK_LOOK_UNKNOWN,
-        .domain = operation->tracker->id << 24,
-        .page = (uint16_t)page,
-    };
-    *changes = 0;
-    if (!region_live(operation->tracker, index)) {
-        if (observed(operation->tracker))
-            emit(operation->tracker, &event);
-        return TRK_LOOK_UNKNOWN;
-    }
-
-    struct hold hold;
-    hold_begin(&hold, operation, index);
-    unsigned guest = rights_of_page(rights_guest(hold.region, page / 64), page);
-    unsigned host = rights_of_page(rights_host(hold.region, page / 64), page);
-    *changes = hold.region->pages_changes;
-    enum trk_fault_look look = TRK_LOOK_CLOSED;
-    if (!(guest & needed[access]))
-        look = TRK_LOOK_FORBIDDEN;
-    else if (host & needed[access])
-        look = TRK_LOOK_PERMITTED;
-    event.context = (uint16_t)look;
-    if (observed(operation->tracker))
-        hold_event(&hold, event);
-    hold_end(&hold, 0);
-    return look;
 }
 
 static void set_window(uint64_t *set, const struct window *window, bool value)
@@ -248,9 +225,7 @@ enum trk_status trk_pages_set_rights(const struct operation *operation, const st
     struct hold hold;
     hold_begin(&hold, operation, window->index);
     struct region *region = hold.region;
-    if (region->extra == NULL)
-        region->extra = trk_arena_take(operation->tracker, sizeof *region->extra);
-    struct page_extra *extra = region->extra;
+    struct page_extra *extra = pages_extra(operation->tracker, region);
     if (extra == NULL) {
         hold_end(&hold, 0);
         return TRK_E_MEMORY;

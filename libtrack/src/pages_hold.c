@@ -22,12 +22,15 @@ static bool run_flush(struct hold *hold, struct run *run)
     uint64_t size_bytes = (uint64_t)(run->end - run->first) * TRK_HOST_PAGE_BYTES;
     bool done = env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
     if (observed(tracker))
-        hold_event(hold, (struct trk_event){
-                             .type = TRK_EVENT_PROTECT,
-                             .page = (uint16_t)run->first,
-                             .pages = (uint16_t)(run->end - run->first),
-                             .flags = (uint8_t)(run->rights | (done ? 0 : TRK_EVENT_FAILED)),
-                         });
+        hold_event(
+            hold,
+            (struct trk_event){
+                .type = TRK_EVENT_PROTECT,
+                .argument = hold->number == TRK_DOMAIN_SHARED ? trk_region_address(hold->index) : 0,
+                .page = (uint16_t)run->first,
+                .pages = (uint16_t)(run->end - run->first),
+                .flags = (uint8_t)(run->rights | (done ? 0 : TRK_EVENT_FAILED)),
+            });
     return done;
 }
 
@@ -57,7 +60,8 @@ static bool all_have(const struct region *region, uint32_t first, uint32_t end, 
  */
 static bool run_add(struct hold *hold, struct run *run, const struct run *added)
 {
-    if (run->end != 0 && run->rights == added->rights &&
+    bool near = run->end == added->first || !hold->operation->tracker->backend->separate_runs;
+    if (run->end != 0 && run->rights == added->rights && near &&
         all_have(hold->region, run->end, added->first, run->rights)) {
         run->end = added->end;
         return true;

@@ -15,34 +15,83 @@
 /* One hold. Events are held back by one, since the last carries the end of the hold. */
 struct hold {
     const struct operation *operation;
-    struct region *region;
-    uint32_t index;
+    struct region *region; /* that calls are made in now */
+    uint32_t index;        /* its number */
+    struct env_lock *lock;
+    uint32_t number; /* of the domain: the region's, or TRK_DOMAIN_SHARED */
     uint32_t seq;
+    bool bracketed; /* begun with LOCK, ends with UNLOCK */
     struct trk_event pending;
     bool has_pending;
 };
 
-static inline void hold_begin(struct hold *hold, const struct operation *operation, uint32_t index)
+static inline bool region_shared(const struct region *region)
 {
-    struct trk_tracker *tracker = operation->tracker;
-    struct region *region = region_slot(tracker, index);
+    return __atomic_load_n(&region->shared, __ATOMIC_ACQUIRE);
+}
+
+static inline void hold_take(const struct operation *operation, struct env_lock *lock,
+                             uint32_t number)
+{
+    const struct trk_tracker *tracker = operation->tracker;
     uint32_t id = operation->self->id;
-    if (TRK_UNLIKELY(!env_lock_try(&region->pages_lock, id))) {
-        if (tracker->observer.wait != NULL)
-            tracker->observer.wait(tracker->observer.context,
-                                   trk_domain(TRK_DOMAIN_PAGES, tracker->id, index));
-        env_lock_slow(&region->pages_lock, id);
-    }
+    if (TRK_LIKELY(env_lock_try(lock, id)))
+        return;
+    if (tracker->observer.wait != NULL)
+        tracker->observer.wait(tracker->observer.context,
+                               trk_domain(TRK_DOMAIN_PAGES, tracker->id, number));
+    env_lock_slow(lock, id);
+}
+
+/* The hold of all regions with shared pages. */
+static inline void hold_begin_shared(struct hold *hold, const struct operation *operation,
+                                     uint32_t index)
+{
+    struct view_table *views = &operation->tracker->views;
+    hold_take(operation, &views->lock, TRK_DOMAIN_SHARED);
+    *hold = (struct hold){
+        .operation = operation,
+        .region = region_slot(operation->tracker, index),
+        .index = index,
+        .lock = &views->lock,
+        .number = TRK_DOMAIN_SHARED,
+        .seq = ++views->seq,
+    };
+}
+
+/* A hold of the region's own lock. Its number is counted by the caller. */
+static inline void hold_begin_own(struct hold *hold, const struct operation *operation,
+                                  uint32_t index)
+{
+    struct region *region = region_slot(operation->tracker, index);
+    hold_take(operation, &region->pages_lock, index);
     hold->operation = operation;
     hold->region = region;
     hold->index = index;
-    hold->seq = ++region->pages_seq;
+    hold->lock = &region->pages_lock;
+    hold->number = index;
+    hold->bracketed = false;
     hold->has_pending = false;
+}
+
+static inline void hold_begin(struct hold *hold, const struct operation *operation, uint32_t index)
+{
+    const struct region *region = region_slot(operation->tracker, index);
+    if (TRK_LIKELY(!region_shared(region))) {
+        hold_begin_own(hold, operation, index);
+        /* Another thread may have begun to share it while this one waited. */
+        if (TRK_LIKELY(!region_shared(region))) {
+            hold->seq = ++hold->region->pages_seq;
+            return;
+        }
+        env_unlock(hold->lock);
+    }
+    hold_begin_shared(hold, operation, index);
 }
 
 static inline void hold_event(struct hold *hold, struct trk_event event)
 {
-    event.domain = trk_domain(TRK_DOMAIN_PAGES, hold->operation->tracker->id, hold->index);
+    event.domain = trk_domain(TRK_DOMAIN_PAGES, hold->operation->tracker->id, hold->number);
     event.seq = hold->seq;
     if (hold->has_pending)
         emit(hold->operation->tracker, &hold->pending);
@@ -52,10 +101,12 @@ static inline void hold_event(struct hold *hold, struct trk_event event)
 
 static inline void hold_end(struct hold *hold, uint32_t pages_changed)
 {
-    env_unlock(&hold->region->pages_lock);
+    env_unlock(hold->lock);
     if (!observed(hold->operation->tracker))
         return;
-    if (!hold->has_pending)
+    if (hold->bracketed)
+        hold_event(hold, (struct trk_event){.type = TRK_EVENT_UNLOCK});
+    else if (!hold->has_pending)
         hold_event(hold, (struct trk_event){
                              .type = TRK_EVENT_WATCH,
                              .pages = (uint16_t)pages_changed,
@@ -63,6 +114,15 @@ static inline void hold_end(struct hold *hold, uint32_t pages_changed)
     if (hold->pending.type == TRK_EVENT_PROTECT)
         hold->pending.flags |= TRK_EVENT_HOLD_END;
     emit(hold->operation->tracker, &hold->pending);
+}
+
+/* The region's extra sets, made if need be; NULL: no memory. In a hold; readers may have none. */
+static inline struct page_extra *pages_extra(struct trk_tracker *tracker, struct region *region)
+{
+    if (region->extra == NULL)
+        __atomic_store_n(&region->extra, trk_arena_take(tracker, sizeof *region->extra),
+                         __ATOMIC_RELEASE);
+    return region->extra;
 }
 
 /* Rights at the host before a change; only the window's words are filled. */

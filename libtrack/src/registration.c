@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "internal.h"
+#include "generations.h"
+#include "views.h"
 
 #define SPANS_FIRST 8u
 
@@ -116,6 +117,55 @@ static bool spans_remove(struct trk_tracker *tracker, struct region *region, str
     return true;
 }
 
+/* Whether any byte [first, end) is registered. */
+static bool spans_touch(const struct region *region, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = 0; i < region->span_count && region->spans[i].first < end; i++) {
+        if (region->spans[i].end > first && first < end)
+            return true;
+    }
+    return false;
+}
+
+/* Tell the pages' other views which of them are about to get, or lose, their registered bytes. */
+static enum trk_status see_pages(const struct operation *operation, const struct region *region,
+                                 struct span changed, bool add)
+{
+    const uint32_t bytes = (uint32_t)TRK_HOST_PAGE_BYTES;
+    struct window window = {
+        .index = region_index(operation->tracker, region),
+        .first = changed.first / bytes,
+        .end = (changed.end - 1) / bytes + 1,
+    };
+    uint64_t mask[TRK_REGION_WORDS] = {0};
+    bool any = false;
+    for (uint32_t page = window.first; page < window.end; page++) {
+        bool stays = !add && (spans_touch(region, page * bytes, changed.first) ||
+                              spans_touch(region, changed.end, (page + 1) * bytes));
+        if (stays || page_bit(region->views->seen, page) == add)
+            continue;
+        mask[page / 64] |= UINT64_C(1) << (page % 64);
+        any = true;
+    }
+    return any ? trk_views_see(operation, &window, mask, add) : TRK_OK;
+}
+
+/* A region's part; the region is held. */
+static enum trk_status registration_part(const struct operation *operation, struct region *region,
+                                         struct span span)
+{
+    bool add = operation->op == TRK_OP_REGISTER;
+    if ((add || region->span_count > 0) && !spans_grow(operation->tracker, region))
+        return TRK_E_MEMORY;
+    enum trk_status status = TRK_OK;
+    if (TRK_UNLIKELY(region_shared(region)))
+        status = see_pages(operation, region, span, add);
+    if (status == TRK_OK && !(add ? spans_add(operation->tracker, region, span)
+                                  : spans_remove(operation->tracker, region, span)))
+        status = TRK_E_MEMORY;
+    return status;
+}
+
 static enum trk_status registration_run(struct trk_tracker *tracker, enum trk_op op,
                                         uint64_t guest_addr, uint64_t size_bytes)
 {
@@ -138,11 +188,11 @@ static enum trk_status registration_run(struct trk_tracker *tracker, enum trk_op
                                                : (uint32_t)TRK_REGION_BYTES,
         };
         struct region *region = trk_region_lock(&operation, index);
-        bool done = add ? spans_add(tracker, region, span) : spans_remove(tracker, region, span);
+        status = registration_part(&operation, region, span);
         trk_region_unlock(&operation, region);
-        if (!done)
-            status = TRK_E_MEMORY;
     }
+    if (status == TRK_E_PROTECT)
+        trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, 0);
 }
 
@@ -170,14 +220,7 @@ enum trk_status trk_tracker_set_guest_protection(struct trk_tracker *tracker, ui
     enum trk_status status = trk_op_begin(&operation, 0, rights);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
-    /* The guest's rights are its own matter: 4 KiB, whatever the tracker's page is. */
-    struct range range = range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
-    for (uint32_t index = range.first_region; status == TRK_OK && index < range.end_region;
-         index++) {
-        trk_region_make_live(tracker, index);
-        struct window window = range_window(&range, index);
-        status = trk_pages_set_rights(&operation, &window, rights);
-    }
+    status = trk_generations_protect(&operation, rights);
     if (status == TRK_E_PROTECT)
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, 0);

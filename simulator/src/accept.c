@@ -20,6 +20,8 @@ static struct domain *touch(struct stream *stream, uint32_t number)
         stream_fail(stream, TRK_E_MEMORY);
     if (run->domains.count == count)
         return domain;
+    if (trk_domain_region(number) == TRK_DOMAIN_SHARED)
+        return domain;
     /* A region has two domains, its own and its page manager's; it counts once. */
     enum trk_domain_class other =
         trk_domain_class(number) == TRK_DOMAIN_REGION ? TRK_DOMAIN_PAGES : TRK_DOMAIN_REGION;

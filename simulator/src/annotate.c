@@ -158,6 +158,10 @@ void annotate(struct stream *stream, const struct trk_trace_event *due)
         if (event->page < TRK_REGION_WORDS)
             stream->mask[event->page] = event->argument;
         break;
+    case TRK_EVENT_OPERAND:
+        stream->operand = event->argument;
+        stream->has_operand = true;
+        break;
     case TRK_EVENT_TRACKER:
         declare_tracker(stream, event);
         break;

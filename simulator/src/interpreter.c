@@ -118,6 +118,9 @@ static bool run_plain(struct trk_tracker *tracker, const struct trk_event *event
     case TRK_OP_UNLOCK:
         ignore(trk_tracker_unlock(tracker, guest_addr));
         return true;
+    case TRK_OP_LEAVE_VIEW:
+        ignore(trk_tracker_leave_view(tracker, guest_addr, size_bytes));
+        return true;
     default:
         return false;
     }
@@ -137,6 +140,10 @@ static void run_call(struct stream *stream, struct machine *machine, const struc
     case TRK_OP_INVALIDATE:
         ignore(trk_tracker_invalidate(tracker, event->argument, trk_event_size(event),
                                       event->flags & TRK_OP_FLAG_FLUSH ? on_range : NULL, machine));
+        return;
+    case TRK_OP_JOIN_VIEWS:
+        ignore(trk_tracker_join_views(tracker, event->argument, stream->operand,
+                                      trk_event_size(event)));
         return;
     case TRK_OP_RESOURCE_LAYER:
         run_layer(tracker, machine, event);

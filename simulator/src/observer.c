@@ -32,6 +32,16 @@ static void emit_mask(struct stream *stream, const struct trk_event *event)
     stream_stop(stream);
 }
 
+static void emit_operand(struct stream *stream, const struct trk_event *event)
+{
+    if (stream->has_operand && stream->operand == event->argument) {
+        stream->has_operand = false;
+        return;
+    }
+    verdict_divergence(stream, &stream->due, event);
+    stream_stop(stream);
+}
+
 void observer_emit(void *context, const struct trk_event *event)
 {
     struct run *run = ((struct machine *)context)->run;
@@ -47,6 +57,10 @@ void observer_emit(void *context, const struct trk_event *event)
     }
     if (event->type == TRK_EVENT_MASK) {
         emit_mask(stream, event);
+        return;
+    }
+    if (event->type == TRK_EVENT_OPERAND) {
+        emit_operand(stream, event);
         return;
     }
     if (event->type == TRK_EVENT_PROTECT && stream->calls_open > 0)

@@ -93,6 +93,8 @@ struct stream {
     bool dead;           /* went past its last event: it is not resumed any more */
     struct operation_run *operation; /* innermost */
     uint64_t mask[TRK_REGION_WORDS]; /* of the watch_mask that is to follow */
+    uint64_t operand;                /* of the join_views that is to follow */
+    bool has_operand;
     uint32_t copy_count;
     struct open_copy copies[RUN_COPIES_OPEN];
     /* The newest fault, until the stream's next witness: whether a store was seen. */

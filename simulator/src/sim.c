@@ -101,7 +101,8 @@ static enum trk_status check_watches(struct run *run)
     bool leak = false;
     for (size_t i = 0; i < run->domains.count && !leak; i++) {
         /* Every change of a watch is a hold of the page manager's. */
-        if (trk_domain_class(sorted[i]) != TRK_DOMAIN_PAGES)
+        if (trk_domain_class(sorted[i]) != TRK_DOMAIN_PAGES ||
+            trk_domain_region(sorted[i]) == TRK_DOMAIN_SHARED)
             continue;
         const struct machine *machine = &run->machines[trk_domain_tracker(sorted[i])];
         uint64_t guest_addr;

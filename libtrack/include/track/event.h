@@ -14,15 +14,20 @@
  * Order between threads is: all events of hold n of a domain come before all of hold n + 1.
  *
  * - region domain: LOCK .. UNLOCK, with RANGE between.
+ * - generations' domain (one a tracker, region number 0): LOCK .. UNLOCK, with holds of the page
+ *   manager between; UNLOCK counts the guest pages that were registered, advanced or dropped.
  * - page-manager domain: one or more PROTECT, the last with TRK_EVENT_HOLD_END, or a single WATCH
  *   when no host call was needed; FAULT is a hold of its own (the look at rights and protection).
+ * - Regions of which pages are shared between views have one page-manager domain together, with the
+ *   region number TRK_DOMAIN_SHARED; a PROTECT says in argument which region it is about. Joining
+ *   and leaving views is LOCK .. UNLOCK of it, with the PROTECT between.
  *
  * ## Commands and outcomes
  *
- * Commands are what a thread of the owner did: OP_BEGIN, FAULT, MASK and all annotations (ids from
- * 64 on). Everything else is an outcome: it follows from the commands and the order of holds, and
- * the core produces it again under re-execution. After a callback event (RANGE, CALLBACK) the
- * commands of that thread belong to the callback, until the thread's next outcome.
+ * Commands are what a thread of the owner did: OP_BEGIN, FAULT, MASK, OPERAND and all annotations
+ * (ids from 64 on). Everything else is an outcome: it follows from the commands and the order of
+ * holds, and the core produces it again under re-execution. After a callback event (RANGE,
+ * CALLBACK) the commands of that thread belong to the callback, until the thread's next outcome.
  */
 #ifndef TRACK_EVENT_H
 #define TRACK_EVENT_H
@@ -53,7 +58,7 @@ enum trk_event_type {
      * enum trk_op, flags TRK_OP_* bits, page the tracker's id; pages the rights (guest_protect).
      */
     TRK_EVENT_OP_BEGIN = 1,
-    /* LOCK: a region's lock was taken. domain, seq. */
+    /* LOCK: a region's lock, or the generations', was taken. domain, seq. */
     TRK_EVENT_LOCK = 2,
     /*
      * UNLOCK: released. domain, seq; pages how many changes of page state this hold made, 0..2048:
@@ -64,7 +69,8 @@ enum trk_event_type {
     TRK_EVENT_RANGE = 4,
     /*
      * PROTECT: one host protection call. domain, seq (page manager), page, pages, flags the new
-     * rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, TRK_EVENT_HOLD_END.
+     * rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, TRK_EVENT_HOLD_END. argument
+     * the region's first address in the domain of shared regions, else 0.
      */
     TRK_EVENT_PROTECT = 5,
     /* WATCH: a page-manager hold without a host call. pages how many counts changed. Ends it. */
@@ -87,6 +93,11 @@ enum trk_event_type {
      * follows. argument the bits, page the word's number 0..15.
      */
     TRK_EVENT_MASK = 11,
+    /*
+     * OPERAND: what the operation whose OP_BEGIN follows needs beside its range. argument the value
+     * (join_views: the other view's guest_addr).
+     */
+    TRK_EVENT_OPERAND = 12,
 
     /* Annotations: what an emulator says of itself (recorder/capture.h). */
     /* TRACKER: a tracker object exists. argument trk_policy_pack(), page its id, context backend.
@@ -162,7 +173,14 @@ enum trk_op {
     TRK_OP_FAULT = 19, /* [enum trk_fault_outcome] */
     TRK_OP_LOCK = 20,
     TRK_OP_UNLOCK = 21,
-    TRK_OP_COUNT = 22,
+    TRK_OP_JOIN_VIEWS = 22, /* OPERAND: the other view's guest_addr */
+    TRK_OP_LEAVE_VIEW = 23,
+    TRK_OP_GEN_TRACK = 24, /* [the fold; 0: nothing is tracked] */
+    TRK_OP_GEN_QUERY = 25, /* [the fold; 0: a page is not registered] */
+    TRK_OP_GEN_NOTIFY = 26,
+    TRK_OP_GEN_MAP = 27,   /* OPERAND: the physical offset [1: the view was kept] */
+    TRK_OP_HLE_WRITE = 28, /* [1: written, 0: denied] */
+    TRK_OP_COUNT = 29,
 };
 
 #define TRK_OP_FLAG_WRITTEN 1u /* upload */
@@ -177,6 +195,7 @@ enum trk_callback {
     TRK_CALLBACK_COMPLETION = 1,
     TRK_CALLBACK_FLUSH = 2,
     TRK_CALLBACK_READ_BACK = 3,
+    TRK_CALLBACK_WRITE = 4, /* hle_write: the owner's own write */
 };
 
 enum trk_access {
@@ -225,6 +244,9 @@ enum trk_domain_class {
     TRK_DOMAIN_PAGES = 3,
     TRK_DOMAIN_ADDRESS_SPACE = 4,
 };
+
+/* The number that stands for all regions with pages that are shared between views. */
+#define TRK_DOMAIN_SHARED 0xffffffu
 
 /* A domain is a class (4 bits), a tracker's id (4 bits) and a region's number (24 bits). */
 static inline uint32_t trk_domain(enum trk_domain_class domain_class, uint32_t tracker_id,
@@ -275,7 +297,8 @@ static inline void trk_event_set_number32(struct trk_event *event, uint32_t numb
 static inline bool trk_event_is_command(const struct trk_event *event)
 {
     return event->type == TRK_EVENT_OP_BEGIN || event->type == TRK_EVENT_FAULT ||
-           event->type == TRK_EVENT_MASK || event->type >= TRK_EVENT_FIRST_ANNOTATION;
+           event->type == TRK_EVENT_MASK || event->type == TRK_EVENT_OPERAND ||
+           event->type >= TRK_EVENT_FIRST_ANNOTATION;
 }
 
 /* Whether domain and seq name a hold. A FAULT over no live region (TRK_LOOK_UNKNOWN) is in none:

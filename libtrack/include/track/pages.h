@@ -32,6 +32,41 @@ TRK_MUST_USE enum trk_status trk_pages_watch_mask(struct trk_tracker *tracker, u
 TRK_MUST_USE enum trk_status trk_pages_unwatch_mask(struct trk_tracker *tracker, uint64_t base,
                                                     const uint64_t *mask, bool read);
 
+/* At most so many pages show the bytes of one frame. */
+#define TRK_VIEWS_MAX 8u
+
+/**
+ * Say that two ranges show the same bytes from now on: further views of the same frames.
+ *
+ * Between views of which a byte is registered, the watches of each take rights from all, and a
+ * fault on one is served for all. A view that is not registered is never closed for another's
+ * watches: a store through it is the writer's to report.
+ *
+ * @param guest_addr, other_addr, size_bytes  Multiples of 4 KiB; the addresses differ.
+ * @return TRK_OK;
+ *         TRK_E_RANGE, TRK_E_REENTRY, TRK_E_LOCK;
+ *         TRK_E_ARGUMENT  not aligned, or a frame would have more than TRK_VIEWS_MAX views: nothing
+ *                         has changed;
+ *         TRK_E_PROTECT, TRK_E_MEMORY  regions of guest_addr's range done before stay done.
+ *
+ * Allocates: the tracker's own memory. Blocks: on region locks. Signal-safe: yes. Threads: any.
+ * Rules: tracker-spec 10.
+ */
+TRK_MUST_USE enum trk_status trk_tracker_join_views(struct trk_tracker *tracker,
+                                                    uint64_t guest_addr, uint64_t other_addr,
+                                                    uint64_t size_bytes);
+
+/* Say that a range is no view of others any more; pages without others are left alone. */
+TRK_MUST_USE enum trk_status trk_tracker_leave_view(struct trk_tracker *tracker,
+                                                    uint64_t guest_addr, uint64_t size_bytes);
+
+/*
+ * All addresses that show the byte, ascending, its own among them; gives how many. A look without
+ * locks: no other thread may be joining or leaving.
+ */
+uint32_t trk_tracker_views(const struct trk_tracker *tracker, uint64_t guest_addr,
+                           uint64_t out[TRK_VIEWS_MAX]);
+
 /* Everything the tracker and its page manager hold about one page, for tests and checkers. */
 struct trk_page_view {
     bool cpu_dirty, gpu_dirty, writable, readable;

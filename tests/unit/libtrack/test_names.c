@@ -92,6 +92,7 @@ Test(names, event_types)
         {TRK_EVENT_FAULT, "fault"},
         {TRK_EVENT_FAIL, "fail"},
         {TRK_EVENT_MASK, "mask"},
+        {TRK_EVENT_OPERAND, "operand"},
         {TRK_EVENT_TRACKER, "tracker"},
         {TRK_EVENT_COPY_BEGIN, "copy_begin"},
         {TRK_EVENT_COPY_END, "copy_end"},
@@ -124,7 +125,7 @@ Test(names, operations)
         "none",         "is_cpu",        "is_gpu",         "mark_cpu", "mark_gpu",   "unmark_gpu",
         "untrack",      "upload",        "download",       "drain",    "invalidate", "register",
         "unregister",   "guest_protect", "resource_layer", "watch",    "unwatch",    "watch_mask",
-        "unwatch_mask", "fault",         "lock",           "unlock",
+        "unwatch_mask", "fault",         "lock",           "unlock",   "join_views", "leave_view",
     };
     for (uint16_t op = 0; op < TRK_OP_COUNT; op++)
         cr_expect_str_eq(trk_op_name(op), names[op]);
@@ -137,7 +138,7 @@ Test(names, which_events_are_commands_and_end_holds)
     for (unsigned type = 0; type < 256; type++) {
         struct trk_event event = {.type = (uint8_t)type};
         bool command = type == TRK_EVENT_OP_BEGIN || type == TRK_EVENT_FAULT ||
-                       type == TRK_EVENT_MASK || type >= 64;
+                       type == TRK_EVENT_MASK || type == TRK_EVENT_OPERAND || type >= 64;
         bool ends = type == TRK_EVENT_UNLOCK || type == TRK_EVENT_WATCH;
         cr_expect_eq(trk_event_is_command(&event), command, "type %u", type);
         cr_expect_eq(trk_event_ends_hold(&event), ends, "type %u", type);
@@ -229,7 +230,7 @@ Test(policy, check_refuses)
     cr_expect_eq(trk_policy_check(&bad), TRK_E_ARGUMENT);
 }
 
-/* Every legal policy by number: 3 x 2 x 2 x 2 x 3. */
+/* Every legal policy by number: 3 x 2 x 2 x 2 x 3 x 2. */
 static struct trk_policy policy_number(unsigned n)
 {
     static const uint32_t pages[] = {4096, 16384, 65536};
@@ -239,18 +240,20 @@ static struct trk_policy policy_number(unsigned n)
         .arena = (enum trk_arena)(n / 6 % 2),
         .fault_width_bytes = n / 12 % 2 ? 8 : 1,
         .page_size_bytes = pages[n / 24 % 3],
+        .generations = n / 72 % 2,
     };
 }
 
 Test(policy, pack_round_trip)
 {
-    uint64_t words[72];
-    for (unsigned n = 0; n < 72; n++) {
+    uint64_t words[144];
+    for (unsigned n = 0; n < 144; n++) {
         struct trk_policy policy = policy_number(n), again;
         memset(&again, 0, sizeof again);
         words[n] = trk_policy_pack(&policy);
         cr_assert_eq(trk_policy_unpack(words[n], &again), TRK_OK);
-        cr_expect_eq(memcmp(&policy, &again, sizeof policy), 0, "policy %u", n);
+        cr_expect_eq(trk_policy_pack(&again), words[n], "policy %u", n);
+        cr_expect_eq(again.generations, n >= 72, "policy %u", n);
         for (unsigned m = 0; m < n; m++)
             cr_expect_neq(words[m], words[n], "policies %u and %u share a word", m, n);
     }
@@ -262,7 +265,7 @@ Test(policy, unpack_refuses_what_pack_never_makes)
     cr_expect_eq(trk_policy_unpack(0, &out), TRK_E_ARGUMENT);
     cr_expect_eq(trk_policy_unpack(UINT64_MAX, &out), TRK_E_ARGUMENT);
     cr_expect_eq(out.fault_width_bytes, 99);
-    for (unsigned n = 0; n < 72; n++) {
+    for (unsigned n = 0; n < 144; n++) {
         struct trk_policy policy = policy_number(n);
         uint64_t word = trk_policy_pack(&policy);
         for (unsigned bit = 0; bit < 64; bit++) {
