@@ -2,15 +2,19 @@
  * Serving a guest access that faulted.
  *
  * In this order: the guest's own rights forbid it: not ours; the live host page permits it now:
- * another thread was faster, run it again; every byte of the fault's width is registered: the
- * tracker serves it; else not ours. A store invalidates, a load or an instruction fetch reads back.
+ * another thread was faster, run it again; generations had armed the page against this store: they
+ * serve it; every byte of the fault's width is registered: the tracker serves it too; else, when
+ * nobody has served it, the page is looked at once more, for another thread may have been faster
+ * since the first look; else not ours. For the tracker a store invalidates, a load or an
+ * instruction fetch reads back.
  *
- * Rules: tracker-spec 7, branch 2.
+ * Rules: tracker-spec 7, branch 2; tracker-spec 9.
  */
 #include <stddef.h>
 
-#include "internal.h"
+#include "generations.h"
 #include "track/fault.h"
+#include "views.h"
 
 /*
  * Whether a fault of ours has come again and again: same thread, page and access, and nothing
@@ -53,23 +57,30 @@ static enum trk_fault_outcome end_again(const struct operation *operation, enum 
     return end(operation, TRK_OK, outcome);
 }
 
-/* A load or an instruction fetch from a page that only the GPU has: bring it home. */
-static enum trk_status read_back(const struct operation *operation)
+/* Whether the fault's bytes are all registered, and whether a page of them is the GPU's. */
+struct ownership {
+    bool registered, gpu;
+};
+
+static struct ownership ownership(const struct operation *operation)
 {
-    const struct trk_tracker *tracker = operation->tracker;
-    bool gpu = false;
+    struct ownership found = {0};
     trk_regions_lock(operation, false);
-    bool registered = trk_bytes_registered(operation);
+    found.registered = trk_bytes_registered(operation);
     FOR_HELD_REGIONS(region, operation)
     {
-        struct window window = range_window(&operation->range, region_index(tracker, region));
-        gpu |= window_any(&window, region->gpu);
+        struct window window =
+            range_window(&operation->range, region_index(operation->tracker, region));
+        found.gpu |= window_any(&window, region->gpu);
     }
     trk_regions_unlock(operation);
-    if (!registered)
-        return TRK_E_END;
-    if (!gpu)
-        return TRK_OK;
+    return found;
+}
+
+/* A load or an instruction fetch from a page that only the GPU has: bring it home. */
+static void read_back(const struct operation *operation)
+{
+    const struct trk_tracker *tracker = operation->tracker;
     if (observed(tracker))
         emit(tracker, &(struct trk_event){
                           .type = TRK_EVENT_CALLBACK,
@@ -79,7 +90,97 @@ static enum trk_status read_back(const struct operation *operation)
         env_call_flush(tracker->layer.read_back, tracker->layer.context,
                        operation->range.first_addr,
                        operation->range.end_addr - operation->range.first_addr);
+}
+
+/*
+ * One view's part. The faulting view is served if every byte is registered; TRK_E_END says that
+ * one is not. Whether to serve the others is decided already.
+ */
+static enum trk_status serve_view(const struct operation *operation, enum trk_access access,
+                                  bool registered_only)
+{
+    const struct trk_resource_layer *layer = &operation->tracker->layer;
+    uint64_t flushes = 0;
+    if (access == TRK_ACCESS_WRITE)
+        return trk_invalidate_run(operation, layer->flush, layer->context, registered_only,
+                                  &flushes);
+    struct ownership found = ownership(operation);
+    if (registered_only && !found.registered)
+        return TRK_E_END;
+    if (found.gpu)
+        read_back(operation);
     return TRK_OK;
+}
+
+/* All registered views of the page, ascending. What a wide fault touches behind the page is the
+ * faulting view's alone. */
+static enum trk_status serve_views(const struct operation *operation, enum trk_access access,
+                                   const struct page_look *look)
+{
+    uint64_t own_addr = operation->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1);
+    uint64_t offset = operation->guest_addr - own_addr;
+    if (!ownership(operation).registered)
+        return TRK_E_END;
+    enum trk_status status = TRK_OK;
+    for (uint32_t i = 0; status == TRK_OK && i < look->view_count; i++) {
+        struct operation view = *operation;
+        if (look->page_addr[i] != own_addr) {
+            view.guest_addr = look->page_addr[i] + offset;
+            if (offset + view.size_bytes > TRK_HOST_PAGE_BYTES)
+                view.size_bytes = TRK_HOST_PAGE_BYTES - offset;
+            status = trk_op_check(&view);
+        }
+        if (status == TRK_OK)
+            status = serve_view(&view, access, false);
+    }
+    return status;
+}
+
+/* The tracker's part of a fault; TRK_E_END: a byte is not the GPU's. */
+static enum trk_status serve(struct operation *operation, enum trk_access access,
+                             const struct page_look *look)
+{
+    /* A wide fault at the end of a band touches only what is there. */
+    if (!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,
+                         operation->size_bytes))
+        operation->size_bytes = 1;
+    enum trk_status status = trk_op_check(operation);
+    if (status != TRK_OK)
+        return status; /* and has been reported */
+    status = look->view_count > 1 ? serve_views(operation, access, look)
+                                  : serve_view(operation, access, true);
+    if (status != TRK_OK && status != TRK_E_END)
+        trk_op_fail(operation, status, trk_op_refusal_text(status));
+    return status;
+}
+
+/* Whether the host page lets the access through by now. */
+static bool permitted_now(const struct operation *operation, enum trk_access access)
+{
+    static const unsigned needed[] = {
+        [TRK_ACCESS_READ] = TRK_RIGHT_READ,
+        [TRK_ACCESS_WRITE] = TRK_RIGHT_WRITE,
+        [TRK_ACCESS_EXECUTE] = TRK_RIGHT_EXEC,
+    };
+    uint32_t page = page_number(operation->guest_addr);
+    struct hold hold;
+    hold_begin(&hold, operation, trk_region_index(operation->guest_addr));
+    unsigned host = rights_of_page(rights_host(hold.region, page / 64), page);
+    hold_end(&hold, 0);
+    return (host & needed[access]) != 0;
+}
+
+/* A store that generations wait for: they are served first. */
+static enum trk_status serve_generations(const struct operation *operation,
+                                         const struct page_look *look, bool *served)
+{
+    *served = false;
+    if (TRK_LIKELY(look->armed == 0))
+        return TRK_OK;
+    enum trk_status status = trk_generations_store(operation, look, served);
+    if (status != TRK_OK)
+        trk_op_fail(operation, status, trk_op_refusal_text(status));
+    return status;
 }
 
 enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t guest_addr,
@@ -92,32 +193,26 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
                                   .size_bytes = tracker->policy.fault_width_bytes};
     if (!trk_range_valid(tracker->policy.arena, guest_addr, 1))
         return TRK_FAULT_UNHANDLED;
-    uint32_t changes = 0;
-    enum trk_fault_look look = trk_pages_look(&operation, access, &changes);
-    if (look == TRK_LOOK_FORBIDDEN || look == TRK_LOOK_UNKNOWN)
+    struct page_look look;
+    trk_pages_look_views(&operation, access, &look);
+    if (look.look == TRK_LOOK_FORBIDDEN || look.look == TRK_LOOK_UNKNOWN)
         return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
-    if (look == TRK_LOOK_PERMITTED)
-        return end_again(&operation, access, changes, TRK_FAULT_RETRY);
+    if (look.look == TRK_LOOK_PERMITTED)
+        return end_again(&operation, access, look.changes, TRK_FAULT_RETRY);
 
-    /* A wide fault at the end of a band touches only what is there. */
-    if (!trk_range_valid(tracker->policy.arena, guest_addr, operation.size_bytes))
-        operation.size_bytes = 1;
-    enum trk_status status = trk_op_check(&operation);
-    if (status != TRK_OK)
-        return end(&operation, status, TRK_FAULT_UNHANDLED);
-    uint64_t flushes = 0;
+    bool served = false;
+    enum trk_status status = TRK_OK;
     if (access == TRK_ACCESS_WRITE)
-        status = trk_invalidate_run(&operation, tracker->layer.flush, tracker->layer.context, true,
-                                    &flushes);
-    else
-        status = read_back(&operation);
-    if (status == TRK_E_END) /* a byte is not the GPU's */
-        return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
-    if (status != TRK_OK) {
-        trk_op_fail(&operation, status, trk_op_refusal_text(status));
+        status = serve_generations(&operation, &look, &served);
+    if (status == TRK_OK)
+        status = serve(&operation, access, &look);
+    if (status == TRK_OK || (status == TRK_E_END && served))
+        return end_again(&operation, access, look.changes, TRK_FAULT_SERVED);
+    if (status != TRK_E_END)
         return end(&operation, status, TRK_FAULT_UNHANDLED);
-    }
-    return end_again(&operation, access, changes, TRK_FAULT_SERVED);
+    if (permitted_now(&operation, access))
+        return end_again(&operation, access, look.changes, TRK_FAULT_RETRY);
+    return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
 }
 
 enum trk_fault_outcome trk_fault_tracker(void *tracker, uint64_t host_addr, enum trk_access access)

@@ -7,12 +7,14 @@
 
 /*
  * The word: invalidate in bits 0..3, download 4..7, arena 8..11, fault width 12..19, page size in
- * 16-byte units 20..35 (65536 itself would not fit 16 bits), all else 0. Zero is no policy.
+ * 16-byte units 20..35 (65536 itself would not fit 16 bits), generations 36, all else 0. Zero is no
+ * policy.
  */
 #define DOWNLOAD_SHIFT    4
 #define ARENA_SHIFT       8
 #define FAULT_WIDTH_SHIFT 12
 #define PAGE_SIZE_SHIFT   20
+#define GENERATIONS_SHIFT 36
 #define PAGE_SIZE_UNIT    16u
 
 enum trk_status trk_policy_preset(const char *name, struct trk_policy *out)
@@ -59,7 +61,8 @@ uint64_t trk_policy_pack(const struct trk_policy *policy)
     return (uint64_t)policy->invalidate | (uint64_t)policy->download << DOWNLOAD_SHIFT |
            (uint64_t)policy->arena << ARENA_SHIFT |
            (uint64_t)policy->fault_width_bytes << FAULT_WIDTH_SHIFT |
-           (uint64_t)(policy->page_size_bytes / PAGE_SIZE_UNIT) << PAGE_SIZE_SHIFT;
+           (uint64_t)(policy->page_size_bytes / PAGE_SIZE_UNIT) << PAGE_SIZE_SHIFT |
+           (uint64_t)policy->generations << GENERATIONS_SHIFT;
 }
 
 enum trk_status trk_policy_unpack(uint64_t word, struct trk_policy *out)
@@ -70,6 +73,7 @@ enum trk_status trk_policy_unpack(uint64_t word, struct trk_policy *out)
         .arena = (enum trk_arena)(word >> ARENA_SHIFT & 15u),
         .fault_width_bytes = (uint32_t)(word >> FAULT_WIDTH_SHIFT & 0xffu),
         .page_size_bytes = (uint32_t)(word >> PAGE_SIZE_SHIFT & 0xffffu) * PAGE_SIZE_UNIT,
+        .generations = word >> GENERATIONS_SHIFT & 1u,
     };
 
     /* Packing again finds bits that belong to no field. */

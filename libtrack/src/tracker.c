@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "generations.h"
 #include "internal.h"
 #include "track/pages.h"
 
@@ -46,6 +47,11 @@ enum trk_status trk_tracker_create(struct trk_tracker **out,
     if (trk_region_table_create(tracker) != TRK_OK) {
         free(tracker);
         return trk_error_set(error, TRK_E_MEMORY, "no address space for the region table");
+    }
+    if (trk_generations_create(tracker) != TRK_OK) {
+        trk_region_table_destroy(tracker);
+        free(tracker);
+        return trk_error_set(error, TRK_E_MEMORY, "no address space for generations");
     }
     if (tracker->failure == NULL)
         trk_failure_default_prepare();

@@ -131,6 +131,7 @@ static void add_policy(cJSON *tracker, uint64_t word)
     cJSON_AddStringToObject(object, "arena", trk_arena_name(policy.arena));
     cJSON_AddNumberToObject(object, "fault_width", policy.fault_width_bytes);
     cJSON_AddNumberToObject(object, "page_size", policy.page_size_bytes);
+    cJSON_AddBoolToObject(object, "generations", policy.generations);
 }
 
 /* The trackers that are known when the header is written; TRACKER events tell of all. */

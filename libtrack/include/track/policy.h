@@ -32,6 +32,7 @@ struct trk_policy {
     enum trk_arena arena;
     uint32_t fault_width_bytes; /* 1 or 8: bytes that a fault is taken to touch */
     uint32_t page_size_bytes;   /* tracker page: 4096, 16384 or 65536 */
+    bool generations;           /* 16 KiB pages have generations too: track/generations.h */
 };
 
 /**

@@ -126,6 +126,7 @@ Test(names, operations)
         "untrack",      "upload",        "download",       "drain",    "invalidate", "register",
         "unregister",   "guest_protect", "resource_layer", "watch",    "unwatch",    "watch_mask",
         "unwatch_mask", "fault",         "lock",           "unlock",   "join_views", "leave_view",
+        "gen_track",    "gen_query",     "gen_notify",     "gen_map",  "hle_write",
     };
     for (uint16_t op = 0; op < TRK_OP_COUNT; op++)
         cr_expect_str_eq(trk_op_name(op), names[op]);
@@ -179,11 +180,11 @@ Test(policy, presets)
         struct trk_policy policy;
     } cases[] = {
         {"default",
-         {TRK_INVALIDATE_VERIFY, TRK_DOWNLOAD_PER_REGION, TRK_ARENA_LOW_EXTENDED, 1, 4096}},
+         {TRK_INVALIDATE_VERIFY, TRK_DOWNLOAD_PER_REGION, TRK_ARENA_LOW_EXTENDED, 1, 4096, false}},
         {"strict",
-         {TRK_INVALIDATE_STRICT, TRK_DOWNLOAD_PER_REGION, TRK_ARENA_LOW_EXTENDED, 1, 4096}},
+         {TRK_INVALIDATE_STRICT, TRK_DOWNLOAD_PER_REGION, TRK_ARENA_LOW_EXTENDED, 1, 4096, false}},
         {"kyty-2026-08",
-         {TRK_INVALIDATE_PER_REGION, TRK_DOWNLOAD_ALL_REGIONS, TRK_ARENA_LOW, 8, 4096}},
+         {TRK_INVALIDATE_PER_REGION, TRK_DOWNLOAD_ALL_REGIONS, TRK_ARENA_LOW, 8, 4096, false}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct trk_policy policy;
@@ -194,6 +195,7 @@ Test(policy, presets)
         cr_expect_eq(policy.arena, cases[i].policy.arena, "%s", cases[i].name);
         cr_expect_eq(policy.fault_width_bytes, cases[i].policy.fault_width_bytes);
         cr_expect_eq(policy.page_size_bytes, cases[i].policy.page_size_bytes);
+        cr_expect_eq(policy.generations, cases[i].policy.generations);
         cr_expect_eq(trk_policy_check(&policy), TRK_OK);
     }
     struct trk_policy untouched = {.fault_width_bytes = 99};
