@@ -282,7 +282,7 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     return TRK_OK;
 }
 
-/* Whether the decoded events are those that the chunk's header promised. */
+/* [F-26] Whether the decoded events are those that the chunk's header promised. */
 static bool keeps_promise(const struct trk_format_chunk *chunk, const struct trk_record *records)
 {
     uint64_t dropped = 0;
