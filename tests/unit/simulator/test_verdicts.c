@@ -185,6 +185,14 @@ static void outcome_of_nothing(struct tape *tape)
     tape_put(tape, &(struct trk_event){.type = TRK_EVENT_OP_END, .context = TRK_OP_IS_CPU});
 }
 
+/* The core has nothing to say about it: the log must not. */
+static void fault_nowhere(struct tape *tape)
+{
+    tape_put(tape, &(struct trk_event){.type = TRK_EVENT_FAULT,
+                                       .argument = UINT64_C(1) << 60,
+                                       .context = TRK_LOOK_UNKNOWN});
+}
+
 static void events_lost(struct tape *tape)
 {
     plain_frame(tape);
@@ -240,6 +248,7 @@ static const struct verdict_case cases[] = {
     {"other rights", other_rights, "divergence", TRK_EVENT_PROTECT, ""},
     {"another range", other_range, "divergence", TRK_EVENT_RANGE, ""},
     {"outcome of nothing", outcome_of_nothing, "divergence", TRK_EVENT_OP_END, ""},
+    {"fault nowhere", fault_nowhere, "divergence", TRK_EVENT_FAULT, ""},
     {"events lost", events_lost, "trace-incomplete", 0, ""},
     {"a hold lost", hold_lost, "trace-incomplete", TRK_EVENT_LOCK, ""},
     {"no end", no_end, "trace-incomplete", 0, ""},
