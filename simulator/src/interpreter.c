@@ -243,7 +243,7 @@ void interpreter_run(struct stream *stream, bool in_callback)
                 stream_stop(stream);
             }
         } else {
-            annotate(stream, due);
+            annotation_take(stream, due);
             stream_consume(stream);
         }
     }
