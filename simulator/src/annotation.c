@@ -118,7 +118,7 @@ static void check(struct stream *stream, const struct trk_trace_event *event, en
     struct run *run = stream->run;
     run->report->checks++;
     /* Without a stamp the proof rests on the copies, and some may be lost. */
-    if (!stamped && run->lossy)
+    if (!stamped && run_doubtful(run))
         return;
     struct finding finding = {
         .agent = agent,

@@ -133,6 +133,12 @@ void run_deinit(struct run *run);
 /* Resume the event's stream with it. After it run->stopped or run->failure may be set. */
 void run_event(struct run *run, const struct trk_trace_event *event);
 
+/*
+ * Whether events before the due one may be missing, so that what differs proves nothing: some were
+ * lost or damaged, or the file just stops and a stream has ended before the others.
+ */
+bool run_doubtful(const struct run *run);
+
 /* Whether a stream has no further events in the log. */
 bool stream_exhausted(const struct stream *stream);
 
