@@ -293,7 +293,7 @@ rule_listed()
             sub(/.*\//, "", name)
             sub(/\.[cS]$/, "", name)
             short = name
-            sub(/^test_/, "", short)
+            sub(/^(test|fuzz)_/, "", short)
             for (folder = up($2); folder != ""; folder = up(folder))
                 if ((folder " " name) in named || (folder " " short) in named)
                     next
