@@ -68,7 +68,7 @@ static bool begins_like_a_trace(const uint8_t *bytes, size_t got)
 static enum trk_status read_file_header(struct trk_trace *trace, struct trk_format_file *file,
                                         struct trk_error *error)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES];
+    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
     struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
     enum trk_status status = trk_source_read(&trace->source, &part, error);
     if (status != TRK_OK) {

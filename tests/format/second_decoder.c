@@ -398,7 +398,9 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
         if (stream == NULL) {
             break;
         }
-        all = realloc(all, (*count + 1) * sizeof *all);
+        struct second_event *larger = realloc(all, (*count + 1) * sizeof *all);
+        must(larger != NULL, "this machine's limit of memory");
+        all = larger;
         all[(*count)++] = stream->events[stream->next];
         give(&stream->events[stream->next++], (size_t)(stream - file.streams));
         for (size_t i = 0; stream->next == stream->count && i < point_count; i++) {
