@@ -148,6 +148,12 @@ static inline uint64_t window_mask(const struct window *window, uint32_t word)
 bool trk_window_any(const struct window *window, const uint64_t *set);
 bool trk_window_any_not(const struct window *window, const uint64_t *set);
 
+/* An upload in progress, on its thread's stack: its tracker takes no operation from that thread. */
+struct trk_upload_frame {
+    const struct trk_tracker *tracker;
+    const struct trk_upload_frame *outer;
+};
+
 /* ---- operation.c ----------------------------------------------------------------------------- */
 
 struct operation {

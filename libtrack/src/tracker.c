@@ -69,7 +69,6 @@ void trk_tracker_destroy(struct trk_tracker *tracker)
 static enum trk_status query(struct operation *operation, bool *out)
 {
     bool cpu = operation->op == TRK_OP_IS_CPU;
-    *out = false;
     enum trk_status status = trk_op_begin(operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(operation, status, 0);
