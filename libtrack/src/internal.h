@@ -222,6 +222,12 @@ static inline bool window_any_not(const struct window *window, const uint64_t *s
     return false;
 }
 
+/* An upload in progress, on its thread's stack: its tracker takes no operation from that thread. */
+struct trk_upload_frame {
+    const struct trk_tracker *tracker;
+    const struct trk_upload_frame *outer;
+};
+
 /* ---- operation.c ----------------------------------------------------------------------------- */
 
 struct operation {

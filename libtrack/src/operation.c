@@ -21,6 +21,15 @@ static void emit_op_begin(const struct operation *operation, unsigned flags, uns
     emit(operation->tracker, &event);
 }
 
+/* Whether this thread is inside an upload callback of the operation's own tracker. */
+static bool uploads_here(const struct operation *operation)
+{
+    const struct trk_upload_frame *frame = operation->self->uploads;
+    while (frame != NULL && frame->tracker != operation->tracker)
+        frame = frame->outer;
+    return frame != NULL;
+}
+
 /* A region of the range whose lock this thread holds already would never be granted. */
 static bool holds_any(const struct operation *operation)
 {
@@ -37,7 +46,7 @@ static bool holds_any(const struct operation *operation)
 
 static enum trk_status check(struct operation *operation, bool unlock)
 {
-    if (TRK_UNLIKELY(operation->self->upload_owner == operation->tracker))
+    if (TRK_UNLIKELY(operation->self->uploads != NULL) && uploads_here(operation))
         return trk_op_fail(operation, TRK_E_REENTRY,
                            "memory tracker re-entered from upload callback");
     if (TRK_UNLIKELY(!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,

@@ -96,7 +96,6 @@ static bool region_any(const struct operation *operation, uint32_t index)
 /* One region at a time, up to the first hit. */
 static enum trk_status query(struct operation *operation, bool *out)
 {
-    *out = false;
     enum trk_status status = trk_op_begin(operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(operation, status, 0);

@@ -166,11 +166,11 @@ enum trk_status trk_tracker_upload(struct trk_tracker *tracker, const struct trk
     if (status != TRK_OK)
         return trk_op_end(operation, status, 0);
 
-    /* Trackers may nest: the outer one is an owner again once this upload is over. */
-    const struct trk_tracker *outer = operation->self->upload_owner;
-    operation->self->upload_owner = tracker;
+    /* Uploads of several trackers may nest; each refuses its own thread until it is over. */
+    struct trk_upload_frame frame = {tracker, operation->self->uploads};
+    operation->self->uploads = &frame;
     status = upload->written ? upload_written(&transfer) : upload_unwritten(&transfer);
-    operation->self->upload_owner = outer;
+    operation->self->uploads = frame.outer;
     if (status != TRK_OK)
         trk_op_fail(operation, status, trk_op_refusal_text(status));
     return trk_op_end(operation, status, transfer.reported);

@@ -98,7 +98,7 @@ static inline const uint8_t *trk_bytes_get_leb(const uint8_t *at, const uint8_t 
 /* Small numbers of either sign become small numbers: 0, -1, 1, -2, 2 ... to 0, 1, 2, 3, 4 ... */
 static inline uint64_t trk_bytes_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
 static inline int64_t trk_bytes_unzigzag(uint64_t value)

@@ -151,7 +151,9 @@ enum trk_status trk_capture_open(struct trk_error *error)
     if (status != TRK_OK)
         return status;
     end_key_made = pthread_key_create(&end_key, end_at_exit) == 0;
-    (void)syscall(SYS_gettid); /* resolved now: a lazy binding inside a handler might lock */
+    int saved = errno;
+    (void)syscall(SYS_gettid); /* both resolved now: a lazy binding in a handler might lock */
+    errno = saved;
     capture = session;
     atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
     return TRK_OK;

@@ -18,7 +18,7 @@ struct trk_index_chunk {
     uint32_t stream; /* index */
     uint32_t events;
     uint32_t next; /* of the same stream, or TRK_INDEX_NONE */
-    uint32_t bad;  /* it did not decode; it is passed over from then on */
+    uint32_t bad;  /* it did not decode */
 };
 
 struct trk_index_stream {

@@ -76,14 +76,17 @@ uint64_t trk_linear_gaps(const struct trk_linear *linear)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
+/* Upper half of a point's key. */
+enum { KEY_DOMAIN = 1, KEY_TIMELINE = 2 };
+
 /* The domain or timeline that orders an event, as a key; 0 when the event waits for nothing. */
 static uint64_t point_key(const struct trk_event *event)
 {
     if (event->type == TRK_EVENT_SIGNAL || event->type == TRK_EVENT_AWAIT) {
-        return 2ull << 32 | event->domain;
+        return (uint64_t)KEY_TIMELINE << 32 | event->domain;
     }
     if (trk_event_in_hold(event)) {
-        return 1ull << 32 | event->domain;
+        return (uint64_t)KEY_DOMAIN << 32 | event->domain;
     }
     return 0;
 }
@@ -231,8 +234,8 @@ static void wake(struct trk_linear *linear, struct point *point)
     }
 }
 
-/* [F-30] Nothing is ready: of what waits, the one with the smallest time stamp goes. */
-static bool release_one(struct trk_linear *linear)
+/* [F-30] Nothing is ready: of what waits, the one with the smallest time stamp; or NOBODY. */
+static uint32_t release_one(struct trk_linear *linear)
 {
     uint32_t first = NOBODY;
     for (uint32_t i = 0; i < linear->stream_count; i++) {
@@ -242,7 +245,7 @@ static bool release_one(struct trk_linear *linear)
         }
     }
     if (first == NOBODY) {
-        return false;
+        return NOBODY;
     }
     uint64_t key = point_key(&linear->streams[first].event);
     uint32_t *link = &point_slot(linear->points, linear->point_room, key)->parked;
@@ -250,8 +253,8 @@ static bool release_one(struct trk_linear *linear)
         link = &linear->streams[*link].next;
     }
     *link = linear->streams[first].next;
-    heap_push(linear, first);
-    return true;
+    linear->streams[first].place = PLACE_NONE;
+    return first;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -343,25 +346,47 @@ static void take_hold(struct trk_linear *linear, struct point *point, uint32_t s
     wake(linear, point);
 }
 
+/* The point an event waits at; NULL: none. It was made when the event was offered. */
+static struct point *point_of(struct trk_linear *linear, const struct trk_event *event)
+{
+    uint64_t key = point_key(event);
+    return key != 0 ? point_slot(linear->points, linear->point_room, key) : NULL;
+}
+
+/*
+ * Take the first ready stream off the heap. What was ready when it was offered may not be any more:
+ * two streams that claim the same hold, or numbers that are half of all numbers apart.
+ */
+static uint32_t pop_ready(struct trk_linear *linear)
+{
+    while (linear->heap_count > 0) {
+        uint32_t first = heap_pop(linear);
+        const struct stream *self = &linear->streams[first];
+        struct point *point = self->loaded ? point_of(linear, &self->event) : NULL;
+        if (point == NULL || is_ready(point, &self->event)) {
+            return first;
+        }
+        park(linear, point, first);
+    }
+    return release_one(linear);
+}
+
 enum trk_linear_turn trk_linear_next(struct trk_linear *linear, size_t *stream)
 {
-    if (linear->heap_count == 0 && !release_one(linear)) {
+    uint32_t first = pop_ready(linear);
+    if (first == NOBODY) {
         return TRK_LINEAR_DONE;
     }
-    uint32_t first = heap_pop(linear);
     *stream = first;
     if (!linear->streams[first].loaded) {
         return TRK_LINEAR_LOAD;
     }
     const struct trk_event *event = &linear->streams[first].event;
-    uint64_t key = point_key(event);
-    if (key != 0) {
-        struct point *point = point_slot(linear->points, linear->point_room, key);
-        if (key >> 32 == 2) {
-            take_signal(linear, point, event);
-        } else {
-            take_hold(linear, point, first);
-        }
+    struct point *point = point_of(linear, event);
+    if (point != NULL && point->key >> 32 == KEY_TIMELINE) {
+        take_signal(linear, point, event);
+    } else if (point != NULL) {
+        take_hold(linear, point, first);
     }
     return TRK_LINEAR_TAKE;
 }

@@ -68,7 +68,7 @@ static bool begins_like_a_trace(const uint8_t *bytes, size_t got)
 static enum trk_status read_file_header(struct trk_trace *trace, struct trk_format_file *file,
                                         struct trk_error *error)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES];
+    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
     struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
     enum trk_status status = trk_source_read(&trace->source, &part, error);
     if (status != TRK_OK) {
@@ -248,13 +248,10 @@ struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Give the stream's first chunk from `chunk` on that is not known to be bad to the order. */
+/* Give the stream's next chunk to the order; it is decoded when its turn comes. */
 static void expect_chunk(struct trk_trace *trace, size_t stream, uint32_t chunk)
 {
     struct cursor *cursor = &trace->cursors[stream];
-    while (chunk != TRK_INDEX_NONE && trace->index.chunks[chunk].bad) {
-        chunk = trace->index.chunks[chunk].next;
-    }
     cursor->chunk = chunk;
     cursor->next = 0;
     if (chunk == TRK_INDEX_NONE) {
@@ -282,7 +279,7 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     return TRK_OK;
 }
 
-/* Whether the decoded events are those that the chunk's header promised. */
+/* [F-26] Whether the decoded events are those that the chunk's header promised. */
 static bool keeps_promise(const struct trk_format_chunk *chunk, const struct trk_record *records)
 {
     uint64_t dropped = 0;
@@ -339,24 +336,31 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct cursor *curs
     return TRK_OK;
 }
 
-/* A chunk with right checksums that does not decode: its events are lost, and that is said. */
+/*
+ * A chunk with right checksums that does not decode: its events are lost, and that is said, once.
+ * It has its turn again after a rewind, so that the order stays what it was [F-31].
+ */
 static void give_up_chunk(struct trk_trace *trace, size_t stream)
 {
     struct trk_index *index = &trace->index;
     struct trk_index_chunk *chunk = &index->chunks[trace->cursors[stream].chunk];
+    expect_chunk(trace, stream, chunk->next);
+    if (chunk->bad) {
+        return;
+    }
     chunk->bad = 1;
     index->state.damaged_chunks++;
     index->streams[stream].note.events -= chunk->events;
     trk_index_lose(index, &index->streams[stream], chunk->events);
     trk_index_damage(index, chunk->offset, "the events of a chunk are not readable");
-    expect_chunk(trace, stream, chunk->next);
 }
 
 /* Bring the stream's next event, which the order asks for. */
 static enum trk_status load(struct trk_trace *trace, size_t stream, struct trk_error *error)
 {
     struct cursor *cursor = &trace->cursors[stream];
-    enum trk_status status = decode_chunk(trace, cursor, error);
+    bool bad = trace->index.chunks[cursor->chunk].bad;
+    enum trk_status status = bad ? TRK_E_DAMAGED : decode_chunk(trace, cursor, error);
     if (status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE) {
         give_up_chunk(trace, stream);
         return TRK_OK;

@@ -266,7 +266,7 @@ static enum trk_status record_with_session(struct recording *recording)
 enum trk_status trk_record_command(const struct trk_record_options *options,
                                    struct trk_record_result *result, struct trk_error *error)
 {
-    struct trk_record_result ignored;
+    struct trk_record_result ignored = {0};
     struct recording recording = {
         .options = options, .result = result ? result : &ignored, .error = error, .fd = -1};
     *recording.result = (struct trk_record_result){.child_status = -1};

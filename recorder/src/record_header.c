@@ -73,7 +73,7 @@ static void add_address(cJSON *object, const char *key, uint64_t guest_addr)
 static void add_command(cJSON *root, char *const *argv)
 {
     cJSON *command = cJSON_AddArrayToObject(root, "command");
-    for (size_t i = 0; argv[i] && i < COMMAND_WORDS_MAX; ++i) {
+    for (size_t i = 0; i < COMMAND_WORDS_MAX && argv[i]; ++i) {
         char word[COMMAND_WORD_BYTES];
         snprintf(word, sizeof(word), "%s", argv[i]);
         trk_record_text_clean(word);

@@ -132,7 +132,7 @@ static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format
     return status;
 }
 
-/* Chunks are numbered through the file: finds those whose header is lost. False: not to be used. */
+/* [F-12] Finds chunks whose header is lost by the numbering. False: this one is not to be used. */
 static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;

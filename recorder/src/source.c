@@ -56,7 +56,7 @@ enum trk_status trk_source_read(const struct trk_source *source, struct trk_sour
                                 struct trk_error *error)
 {
     part->got = 0;
-    if (part->offset >= source->size_bytes) {
+    if (part->offset >= source->size_bytes || part->size_bytes == 0) {
         return TRK_OK;
     }
     uint64_t left = source->size_bytes - part->offset;

@@ -293,7 +293,7 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
         return trk_error_set(error, TRK_E_ARGUMENT, "stream %u has not been named", stream_id);
     }
     if (dropped > 0) {
-        /* [F-14] The loss stands at its place in the stream, as an event of its own. */
+        /* [F-32] The loss stands at its place in the stream, as an event of its own. */
         struct trk_record drop = {
             .tsc = count > 0 ? records[0].tsc : stream->last_tsc,
             .event = {.type = TRK_EVENT_DROP, .argument = dropped},

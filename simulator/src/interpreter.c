@@ -158,6 +158,15 @@ static void run_call(struct stream *stream, struct machine *machine, const struc
     }
 }
 
+/* Whether the core may be asked: it takes these values for granted. */
+static bool arguments_known(const struct trk_event *event)
+{
+    if (event->type == TRK_EVENT_FAULT)
+        return event->flags <= TRK_ACCESS_EXECUTE;
+    const unsigned rights = TRK_RIGHT_READ | TRK_RIGHT_WRITE | TRK_RIGHT_EXEC;
+    return event->context != TRK_OP_GUEST_PROTECT || (event->pages & ~rights) == 0;
+}
+
 static struct machine *machine_of(struct stream *stream, const struct trk_event *event)
 {
     uint32_t id = event->type == TRK_EVENT_FAULT ? trk_domain_tracker(event->domain) : event->page;
@@ -174,6 +183,10 @@ static void run_operation(struct stream *stream)
     /* A copy: the due event changes while the operation runs. */
     const struct trk_event event = stream->due.event;
     struct machine *machine = machine_of(stream, &event);
+    if (!arguments_known(&event)) {
+        verdict_unknown(stream, "an operation with arguments that this version does not know");
+        stream_stop(stream);
+    }
     bool fault = event.type == TRK_EVENT_FAULT;
     struct operation_run operation = {
         .outer = stream->operation,
@@ -237,7 +250,7 @@ void interpreter_run(struct stream *stream, bool in_callback)
                 stream_stop(stream);
             }
         } else {
-            annotate(stream, due);
+            annotation_take(stream, due);
             stream_consume(stream);
         }
     }

@@ -51,7 +51,7 @@ void observer_emit(void *context, const struct trk_event *event)
     if (run->probing)
         stand_still(stream); /* it could go on: nobody holds it up */
     if (run->tail) {
-        accept_tail(stream, event);
+        outcome_tail(stream, event);
         stream->dead = true;
         stand_still(stream);
     }
@@ -70,7 +70,7 @@ void observer_emit(void *context, const struct trk_event *event)
         verdict_divergence(stream, due, event);
         stream_stop(stream);
     }
-    accept(stream, due);
+    outcome_accept(stream, due);
     if (stream->has_ahead) {
         stream->has_ahead = false;
         return;
@@ -107,8 +107,8 @@ void observer_wait(void *context, uint32_t domain)
  * call's event back until the next call has been made, so that the next event has to be fetched
  * when there is a next call.
  */
-int machine_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
-                    unsigned rights)
+int observer_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                     unsigned rights)
 {
     (void)guest_addr;
     (void)size_bytes;

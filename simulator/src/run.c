@@ -68,6 +68,18 @@ bool stream_exhausted(const struct stream *stream)
     return in_file != NULL && stream->taken >= in_file->events;
 }
 
+bool run_doubtful(const struct run *run)
+{
+    struct trk_trace_state state = trk_trace_state(run->trace);
+    if (run->lossy || state.damaged_chunks > 0)
+        return true;
+    for (uint32_t i = 0; i < run->stream_count && !state.ended; i++) {
+        if (stream_exhausted(&run->streams[i]))
+            return true;
+    }
+    return false;
+}
+
 /*
  * A program that is killed leaves threads that did a last step and did not write it down: a lock
  * released, a hold made. Let such a stream go on to its next event, which the log does not have.

@@ -135,6 +135,12 @@ void run_deinit(struct run *run);
 /* Resume the event's stream with it. After it run->stopped or run->failure may be set. */
 void run_event(struct run *run, const struct trk_trace_event *event);
 
+/*
+ * Whether events before the due one may be missing, so that what differs proves nothing: some were
+ * lost or damaged, or the file just stops and a stream has ended before the others.
+ */
+bool run_doubtful(const struct run *run);
+
 /* Whether a stream has no further events in the log. */
 bool stream_exhausted(const struct stream *stream);
 
@@ -155,21 +161,21 @@ void stream_fail(struct stream *stream, enum trk_status status);
 /* observer.c: the functions that the core calls. */
 void observer_emit(void *context, const struct trk_event *event);
 void observer_wait(void *context, uint32_t domain);
-int machine_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
-                    unsigned rights);
+int observer_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                     unsigned rights);
 void observer_failure(void *context, const struct trk_failure *failure);
 
 /* interpreter.c: the body of a stream's coroutine, and of its callbacks. */
 void interpreter_body(void *stream);
 void interpreter_run(struct stream *stream, bool in_callback);
 
-/* annotate.c: a command that is no operation. The due event. */
-void annotate(struct stream *stream, const struct trk_trace_event *event);
+/* annotation.c: a command that is no operation. The due event. */
+void annotation_take(struct stream *stream, const struct trk_trace_event *event);
 
-/* accept.c: the core did what was recorded; keep the books and look at the rules. */
-void accept(struct stream *stream, const struct trk_trace_event *event);
+/* outcome.c: the core did what was recorded; keep the books and look at the rules. */
+void outcome_accept(struct stream *stream, const struct trk_trace_event *event);
 /* The core did what must have come next; only the books are kept. */
-void accept_tail(struct stream *stream, const struct trk_event *event);
+void outcome_tail(struct stream *stream, const struct trk_event *event);
 
 /* story.c: the verdict. Each fills the report once; the caller stops. */
 void verdict_divergence(struct stream *stream, const struct trk_trace_event *due,

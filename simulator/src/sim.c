@@ -126,7 +126,7 @@ static enum trk_status finish(struct run *run)
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
     struct finding finding;
-    if (!run->lossy && versions_unexcused(run->versions, &finding)) {
+    if (!run_doubtful(run) && versions_unexcused(run->versions, &finding)) {
         verdict_stale(run, &finding);
         return TRK_OK;
     }
@@ -143,7 +143,7 @@ static enum trk_status finish(struct run *run)
         if (status != TRK_OK || run->stopped)
             return status;
     }
-    if (!run->lossy) {
+    if (!run_doubtful(run)) {
         run_probe(run);
         const struct stream *circle = find_circle(run);
         if (circle != NULL) {

@@ -127,7 +127,7 @@ void verdict_divergence(struct stream *stream, const struct trk_trace_event *due
 {
     struct run *run = stream->run;
     char recorded[EVENT_TEXT_BYTES], executed[EVENT_TEXT_BYTES];
-    bool lossy = run->lossy || trk_trace_state(run->trace).damaged_chunks > 0;
+    bool lossy = run_doubtful(run);
     set(run, lossy ? TRK_VERDICT_TRACE_INCOMPLETE : TRK_VERDICT_DIVERGENCE, due->number,
         stream->index, due->number);
     if (lossy) {
@@ -150,7 +150,7 @@ void verdict_wait(struct stream *stream, uint32_t domain)
     struct run *run = stream->run;
     const struct domain *held = domains_find(&run->domains, domain);
     const char *lock = trk_domain_class(domain) == TRK_DOMAIN_REGION ? "region" : "page manager's";
-    if (run->lossy) {
+    if (run_doubtful(run)) {
         verdict_divergence(stream, &stream->due, NULL);
         return;
     }
@@ -197,7 +197,7 @@ void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t
 void verdict_unknown(struct stream *stream, const char *text)
 {
     struct run *run = stream->run;
-    set(run, run->lossy ? TRK_VERDICT_TRACE_INCOMPLETE : TRK_VERDICT_UNKNOWN, run->number,
+    set(run, run_doubtful(run) ? TRK_VERDICT_TRACE_INCOMPLETE : TRK_VERDICT_UNKNOWN, run->number,
         stream->index, run->number);
     set_text(run, "cannot be judged: %s", text);
 }

@@ -51,8 +51,15 @@ static int live_child(unsigned rounds, int fd)
     return write(fd, &live, sizeof live) != (ssize_t)sizeof live;
 }
 
+/* Record a command; what it says on stdout goes to stderr, because stdout is the JSON's. */
 static int record(const char *path, char *const *argv)
 {
+    int kept = dup(STDOUT_FILENO);
+    fflush(stdout);
+    if (kept < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        perror("dup");
+        return 1;
+    }
     struct trk_record_options options = {
         .size = sizeof options,
         .path = path,
@@ -61,7 +68,10 @@ static int record(const char *path, char *const *argv)
     };
     struct trk_record_result result = {0};
     struct trk_error error;
-    if (trk_record_command(&options, &result, &error) != TRK_OK) {
+    enum trk_status status = trk_record_command(&options, &result, &error);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    if (status != TRK_OK) {
         fprintf(stderr, "record %s: %s\n", argv[0], error.text);
         return 1;
     }

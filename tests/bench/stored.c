@@ -89,9 +89,10 @@ static int encode(const struct loaded *loaded, uint64_t *events)
         *events += stream->count;
     }
     if (status == TRK_OK) {
-        status = trk_writer_end(writer, 0, &error);
+        status = trk_writer_end(writer, 0, &error); /* uses the writer up, come what may */
+    } else {
+        trk_writer_destroy(writer);
     }
-    trk_writer_destroy(writer);
     close(fd);
     return status == TRK_OK ? 0 : complain("encode", &error);
 }

@@ -29,7 +29,7 @@ plant()
     echo 'src/b.c' >replayer/CMakeLists.txt
     echo 'main.c' >cli/CMakeLists.txt
     echo 'unit/test_b.c' >tests/CMakeLists.txt
-    printf 'int f(int a, int b, int c, int d, int e,\n      struct trk_error *error)\n{\n}\n' >cli/main.c
+    printf 'static int f(int a, int b, int c, int d, int e,\n      struct trk_error *error)\n{\n}\n' >cli/main.c
     echo 'one text' >docs/b.md
     echo 'scenario' >tests/scenarios/handed/one.json
     (cd tests/scenarios/handed && sha256sum one.json >SHA256SUMS)
@@ -86,9 +86,10 @@ expect outside libtrack/src/fault.c '#include <cjson/cJSON.h>\n'
 expect outside simulator/src/b.c '#include <dlfcn.h>\n'
 expect length simulator/src/b.c "$(lines 451 '/* line */')"
 expect functions cli/main.c "int main(void)\n{\n$(lines 69 '    f();')}\n"
-expect functions cli/main.c 'int f(int a, int b, int c,\n      int d, int e, int g)\n{\n    return 1;\n}\n'
-expect functions cli/main.c 'int f(int a, int b, int c, int d, int e, int g,\n      struct trk_error *error)\n{\n}\n'
+expect functions cli/main.c 'static int f(int a, int b, int c,\n      int d, int e, int g)\n{\n    return 1;\n}\n'
+expect functions cli/main.c 'static int f(int a, int b, int c, int d, int e, int g,\n      struct trk_error *error)\n{\n}\n'
 expect functions tests/unit/test_b.c "static void f(void)\n{\n$(lines 80 '    f();')}\n"
+expect exported simulator/src/b.c 'int accept(int a)\n{\n    return a;\n}\n'
 expect exported recorder/src/capture.c 'int get(int a)\n{\n    return a;\n}\n'
 expect exported libtrack/src/a.c 'int region_get(int a)\n{\n    return a;\n}\n'
 expect headers libtrack/include/track/a.h 'struct trk_b {\n    _Atomic int count;\n};\n'

@@ -167,17 +167,27 @@ rule_functions()
 }
 
 # What libtrack and trk_capture export lands in other people's programs: it is named trk_<noun>_...
-# (env_: the core's hooks to the world).
+# (env_: the core's hooks to the world). What the others export is <noun>_<verb> at least: a bare word
+# may be a function of libc, and the linker then takes whichever comes first.
 rule_exported()
 {
-    {
+    foreign=$({
         layer_code | grep -E '^libtrack/.*\.c$'
         grep -oE 'src/[a-z_0-9]+\.c' recorder/capture.cmake 2>/dev/null | sed 's|^|recorder/|'
-    } | sort -u | xargs -r awk '
-            FNR == 1 { inside = 0; head = "" }
+    } | tr '\n' ' ')
+    layer_code | grep '\.c$' | xargs -r awk -v foreign=" $foreign" '
+            FNR == 1 {
+                inside = 0
+                head = ""
+                strict = index(foreign, " " FILENAME " ") > 0
+            }
             /^\{/ {
-                if (head != "" && head !~ /static / && head !~ /[ *](trk|env)_[a-z0-9_]*\(/)
-                    print FILENAME ":" FNR ": exported without trk_:" head
+                if (head != "" && head !~ /static / && head !~ /[ *]main\(/) {
+                    if (strict && head !~ /[ *](trk|env)_[a-z0-9_]*\(/)
+                        print FILENAME ":" FNR ": exported without trk_:" head
+                    if (head !~ /[ *][a-z0-9]+_[a-z0-9_]*\(/)
+                        print FILENAME ":" FNR ": exported bare word:" head
+                }
                 head = ""
                 inside = 1
                 next
@@ -283,7 +293,7 @@ rule_listed()
             sub(/.*\//, "", name)
             sub(/\.[cS]$/, "", name)
             short = name
-            sub(/^test_/, "", short)
+            sub(/^(test|fuzz)_/, "", short)
             for (folder = up($2); folder != ""; folder = up(folder))
                 if ((folder " " name) in named || (folder " " short) in named)
                     next

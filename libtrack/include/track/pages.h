@@ -77,7 +77,10 @@ struct trk_page_view {
     uint8_t host_rights; /* what the host was last told */
 };
 
-/* Look without locks and without creating a region; an untouched page shows the initial state. */
+/*
+ * Look without locks and without creating a region; an untouched page shows the initial state. No
+ * other thread may be inside an operation on the page's region.
+ */
 struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_addr);
 
 /* How many write and read watches are alive in all regions. No other thread may be active. */

@@ -14,12 +14,13 @@
 
 TRK_EXTERN_C_BEGIN
 
-struct trk_tracker;
+struct trk_upload_frame;
 
 struct trk_thread {
-    uint32_t id;                            /* owner id of locks; never 0 once in use */
-    const struct trk_tracker *upload_owner; /* innermost tracker whose upload callback runs here */
-    uint32_t locks_held;                    /* region locks of any tracker */
+    uint32_t id; /* owner id of locks; never 0 once in use */
+    /* Uploads whose callbacks run on this thread now, innermost first; NULL: none. */
+    const struct trk_upload_frame *uploads;
+    uint32_t locks_held; /* region locks of any tracker */
     /* Livelock: the last fault that a tracker served, and how often in a row without a change. */
     uint64_t fault_tracker; /* the tracker's serial number, 0 before the first */
     uint64_t fault_page;

@@ -8,8 +8,10 @@
  *
  * Every operation may be called from any thread and from a fault handler, unless it says
  * otherwise. All ranges are bytes of any alignment, rounded out to tracker pages. Statuses
- * TRK_E_RANGE, TRK_E_REENTRY, TRK_E_CONFLICT, TRK_E_UNTRACK and TRK_E_WATCH leave everything as it
- * was. Each failure has gone through the failure handler before the status is returned.
+ * TRK_E_RANGE, TRK_E_REENTRY, TRK_E_CONFLICT and TRK_E_UNTRACK leave everything as it was.
+ * TRK_E_WATCH and TRK_E_PROTECT (a further client's watches, or the host, stand in the way of a
+ * page) leave the region concerned as it was; regions done before it stay done, and their runs have
+ * been reported. Each failure has gone through the failure handler before the status is returned.
  *
  * Rules: tracker-spec 2 to 5 and 8.
  */

@@ -67,7 +67,8 @@ struct trk_sim_report {
  * Re-execute a trace and judge it.
  *
  * @return TRK_OK: report holds a verdict (a broken rule is no error). TRK_E_DAMAGED, TRK_E_VERSION,
- *         TRK_E_MEMORY, TRK_E_SYSTEM: could not be judged at all.
+ *         TRK_E_MEMORY, TRK_E_SYSTEM, TRK_E_UNSUPPORTED (more than 1024 threads): could not be
+ * judged at all. The trace is left at its end, or where the rule broke.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one call at a time in a process.
  */

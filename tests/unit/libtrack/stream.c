@@ -94,6 +94,12 @@ static void on_end(struct stream *stream, const struct trk_event *event)
     bool fail_fast = event->flags >= TRK_E_RANGE && event->flags <= TRK_E_LIVELOCK;
     if (operation->op != TRK_OP_FAULT && operation->failed != (fail_fast ? event->flags : 0))
         broken(stream, "status %u after failure %u", event->flags, operation->failed);
+    bool reports = operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD ||
+                   operation->op == TRK_OP_DRAIN;
+    if ((reports && event->argument != operation->ranges) ||
+        (operation->op == TRK_OP_INVALIDATE && event->argument != operation->flushes))
+        broken(stream, "operation %u ends with result %llu", operation->op,
+               (unsigned long long)event->argument);
     size_t expected = operation->held_below;
     if (event->flags == TRK_OK && operation->op == TRK_OP_LOCK)
         expected++;
@@ -177,6 +183,7 @@ static void on_range(struct stream *stream, const struct trk_event *event)
                operation->range_end);
     if (operation->range_domain > event->domain)
         broken(stream, "RANGE in a lower region than before");
+    operation->ranges++;
     operation->range_domain = event->domain;
     operation->range_seq = event->seq;
     operation->range_end = (uint32_t)event->page + event->pages;
@@ -233,6 +240,7 @@ static void on_callback(struct stream *stream, const struct trk_event *event)
                 (event->context == TRK_CALLBACK_FLUSH &&
                  (operation->op == TRK_OP_INVALIDATE || operation->op == TRK_OP_FAULT)) ||
                 (event->context == TRK_CALLBACK_READ_BACK && operation->op == TRK_OP_FAULT);
+    operation->flushes += event->context == TRK_CALLBACK_FLUSH;
     if (!fits)
         broken(stream, "CALLBACK %u in operation %u", event->context, operation->op);
 }

@@ -25,6 +25,7 @@ struct stream_operation {
     bool refused;    /* in that hold a call was refused */
     struct trk_event last_protect;
     uint32_t range_domain, range_seq, range_end; /* the last RANGE */
+    uint64_t ranges, flushes;                    /* so far */
 };
 
 struct stream {

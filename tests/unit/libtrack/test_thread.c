@@ -43,7 +43,7 @@ Test(thread, own_state_and_number)
     cr_expect_eq(there.id, (uint32_t)there.kernel_id);
     cr_expect_neq(here.state, there.state);
     cr_expect_eq(trk_thread_current(), here.state, "the state stays the same");
-    cr_expect_null(here.state->upload_owner);
+    cr_expect_null(here.state->uploads);
 }
 
 Test(thread, swap)

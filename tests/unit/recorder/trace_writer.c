@@ -1,6 +1,6 @@
 /*
  * Goal: the writer keeps what it is given and refuses what it cannot keep: bad arguments, a full
- * disk, a file that may not grow [F-6] [F-14] [F-16].
+ * disk, a file that may not grow [F-6] [F-16] [F-32].
  * Method: small files in memory read back with the real reader; /dev/full and RLIMIT_FSIZE for
  * failing and short writes, a pipe for a reader that takes little at a time.
  */
@@ -79,7 +79,7 @@ Test(writer, chunks_of_any_length_come_back)
     trace_file_free(&file);
 }
 
-/* [F-14] Losses stand at their place, also where nothing came after them. */
+/* [F-32] Losses stand at their place, also where nothing came after them. */
 Test(writer, losses_stand_at_their_place)
 {
     struct trace_file file;

@@ -245,7 +245,7 @@ static void write_streams(struct tape *tape, struct trk_writer *writer)
         if (in->count == 0)
             continue;
         struct trk_trace_stream stream = {.stream_id = s, .thread_id = 100 + s};
-        strcpy(stream.name, names[s]);
+        memcpy(stream.name, names[s], strlen(names[s]) + 1);
         cr_assert_eq(trk_writer_stream(writer, &stream, NULL), TRK_OK);
         size_t before = in->count - 1;
         cr_assert_eq(trk_writer_append(writer, s, in->records, before, 0, NULL), TRK_OK);
@@ -300,4 +300,23 @@ uint8_t tape_type_at(struct tape *tape, uint64_t number)
             return event.event.type;
     }
     return 0;
+}
+
+bool tape_reports_equal(const struct trk_sim_report *left, const struct trk_sim_report *right)
+{
+    bool equal = left->verdict == right->verdict && left->failure_class == right->failure_class &&
+                 left->event_at == right->event_at && left->event_visible == right->event_visible &&
+                 left->stream_at == right->stream_at && left->guest_addr == right->guest_addr &&
+                 left->size_bytes == right->size_bytes && left->complete == right->complete &&
+                 strcmp(left->text, right->text) == 0 && strcmp(left->detail, right->detail) == 0 &&
+                 left->story_count == right->story_count && left->events == right->events &&
+                 left->operations == right->operations && left->faults == right->faults &&
+                 left->copies == right->copies && left->checks == right->checks &&
+                 left->frames == right->frames && left->divergences == right->divergences &&
+                 left->ranges == right->ranges && left->protect_calls == right->protect_calls &&
+                 left->threads == right->threads && left->regions == right->regions;
+    for (size_t i = 0; equal && i < left->story_count; i++)
+        equal = left->story[i].event == right->story[i].event &&
+                strcmp(left->story[i].text, right->story[i].text) == 0;
+    return equal;
 }

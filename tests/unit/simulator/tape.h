@@ -84,6 +84,9 @@ void tape_remove(struct tape *tape, uint8_t type, unsigned nth);
 /* Write, read back, simulate. */
 struct trk_sim_report tape_judge(struct tape *tape);
 
+/* Every field, every word. */
+bool tape_reports_equal(const struct trk_sim_report *left, const struct trk_sim_report *right);
+
 /* The type of the event with a number, after tape_judge; 0 for none. */
 uint8_t tape_type_at(struct tape *tape, uint64_t number);
 

@@ -57,6 +57,42 @@ Test(coroutine, two_in_turn)
     coroutine_destroy(NULL);
 }
 
+/* More values live across a yield than there are kept registers. */
+static void many_values(void *context)
+{
+    struct counter *self = context;
+    unsigned long a = self->limit, b = a * 3, c = a * 5, d = a * 7, e = a * 11, f = a * 13;
+    for (unsigned i = 0; i < 20; i++) {
+        a += b;
+        b ^= c;
+        c += d;
+        d ^= e;
+        e += f;
+        f ^= a;
+        coroutine_yield(self->coroutine);
+    }
+    self->steps = (unsigned)(a + b + c + d + e + f);
+}
+
+Test(coroutine, registers)
+{
+    struct counter alone = {.limit = 5}, left = {.limit = 5}, right = {.limit = 9};
+    cr_assert_eq(coroutine_create(&alone.coroutine, many_values, &alone), TRK_OK);
+    cr_assert_eq(coroutine_create(&left.coroutine, many_values, &left), TRK_OK);
+    cr_assert_eq(coroutine_create(&right.coroutine, many_values, &right), TRK_OK);
+    while (!coroutine_done(alone.coroutine))
+        coroutine_resume(alone.coroutine);
+    while (!coroutine_done(left.coroutine)) {
+        coroutine_resume(left.coroutine);
+        coroutine_resume(right.coroutine);
+    }
+    cr_expect_eq(left.steps, alone.steps);
+    cr_expect_neq(right.steps, alone.steps);
+    coroutine_destroy(alone.coroutine);
+    coroutine_destroy(left.coroutine);
+    coroutine_destroy(right.coroutine);
+}
+
 Test(coroutine, abandoned)
 {
     for (unsigned i = 0; i < 1000; i++) {

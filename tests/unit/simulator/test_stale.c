@@ -185,6 +185,13 @@ static void copy_races_store(struct tape *tape)
     tape_remove(tape, TRK_EVENT_AWAIT, 1);
 }
 
+/* Nor when the store may have come before the copy, whatever the log's order. */
+static void store_races_copy(struct tape *tape)
+{
+    copy_before_arm_unstamped(tape);
+    tape_remove(tape, TRK_EVENT_AWAIT, 0);
+}
+
 static void never_uploaded(struct tape *tape)
 {
     tape_store(tape, TAPE_CPU, TAPE_A, 1);
@@ -205,6 +212,17 @@ static void torn_by_race(struct tape *tape)
     torn_bytes(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A, 3);
+}
+
+/* Likewise when the racing store's event comes first. */
+static void torn_by_earlier_race(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_as(tape, 1);
+    tape_store_faulting(tape, TAPE_A, 2);
+    tape_as(tape, 0);
+    tape_check(tape, TAPE_GPU, TAPE_A, 0);
 }
 
 static void alias_store_untold(struct tape *tape)
@@ -228,6 +246,52 @@ static void download_missing(struct tape *tape)
     tape_as(tape, 1);
     tape_await(tape, 1, 1);
     tape_check(tape, TAPE_CPU, TAPE_A, 4);
+}
+
+/* Nothing but the reader's own download orders the GPU's write before its load. */
+static void download_brought_older(struct tape *tape)
+{
+    tape_upload(tape, TAPE_A, TAPE_P, true);
+    tape_store(tape, TAPE_GPU, TAPE_A, 5);
+    tape_as(tape, 1);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_CPU, TAPE_A, 4);
+}
+
+/* Nothing but the fault does, and its read-back copied nothing. */
+static void read_back_without_copy(struct tape *tape)
+{
+    tape_upload(tape, TAPE_A, TAPE_P, true);
+    tape_store(tape, TAPE_GPU, TAPE_A, 5);
+    tape_as(tape, 1);
+    trk_tracker_fault(tape->tracker, TAPE_A, TRK_ACCESS_READ);
+    tape_check(tape, TAPE_CPU, TAPE_A, 4);
+}
+
+/* The reader neither downloaded nor faulted: nothing orders the GPU's write. */
+static void gpu_write_races_load(struct tape *tape)
+{
+    tape_upload(tape, TAPE_A, TAPE_P, true);
+    tape_store(tape, TAPE_GPU, TAPE_A, 5);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    tape_as(tape, 1);
+    tape_check(tape, TAPE_CPU, TAPE_A, 4);
+}
+
+/* More copies open at once than are kept: the forgotten ones count from their end. */
+static void many_copies_open(struct tape *tape)
+{
+    struct trk_event event = {.type = TRK_EVENT_COPY_BEGIN};
+    trk_event_set_size(&event, TAPE_P);
+    for (uint64_t i = 0; i < 40; i++) {
+        event.argument = TAPE_A + i * TAPE_P;
+        tape_put(tape, &event);
+    }
+    event.type = TRK_EVENT_COPY_END;
+    for (uint64_t i = 0; i < 40; i++) {
+        event.argument = TAPE_A + i * TAPE_P;
+        tape_put(tape, &event);
+    }
 }
 
 static void download_over_store(struct tape *tape)
@@ -254,6 +318,14 @@ static const struct verdict_case cases[] = {
     {"two trackers", two_trackers, "ok", 0, ""},
     {"three threads in turn", lock_unlocked_alternately, "ok", 0, ""},
     {"copy races store", copy_races_store, "ok", 0, ""},
+    {"store races copy, read without a stamp", store_races_copy, "ok", 0, ""},
+    {"torn by an earlier race", torn_by_earlier_race, "ok", 0, ""},
+    {"gpu write races load", gpu_write_races_load, "ok", 0, ""},
+    {"many copies open", many_copies_open, "ok", 0, ""},
+    {"own download brought older bytes", download_brought_older, "stale-cpu-read",
+     TRK_EVENT_COPY_END, "downloaded older bytes"},
+    {"read-back without a copy", read_back_without_copy, "stale-cpu-read", TRK_EVENT_WITNESS_CHECK,
+     "never downloaded"},
     {"torn by a race", torn_by_race, "ok", 0, ""},
     {"copy before arm", copy_before_arm, "stale-gpu-read", TRK_EVENT_RANGE, "copied before re-arm"},
     {"copy before arm, read without a stamp", copy_before_arm_unstamped, "stale-gpu-read",

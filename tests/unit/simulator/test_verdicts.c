@@ -185,6 +185,14 @@ static void outcome_of_nothing(struct tape *tape)
     tape_put(tape, &(struct trk_event){.type = TRK_EVENT_OP_END, .context = TRK_OP_IS_CPU});
 }
 
+/* The core has nothing to say about it: the log must not. */
+static void fault_nowhere(struct tape *tape)
+{
+    tape_put(tape, &(struct trk_event){.type = TRK_EVENT_FAULT,
+                                       .argument = UINT64_C(1) << 60,
+                                       .context = TRK_LOOK_UNKNOWN});
+}
+
 static void events_lost(struct tape *tape)
 {
     plain_frame(tape);
@@ -207,6 +215,28 @@ static void no_end(struct tape *tape)
 {
     plain_frame(tape);
     tape->end = false;
+}
+
+/* The file just stops: a stream's last chunk is missing, and others needed the lock it has. */
+static void tail_missing(struct tape *tape)
+{
+    bool answer;
+    tape_as(tape, 1);
+    ignore(trk_tracker_lock(tape->tracker, TAPE_A));
+    size_t kept = tape->streams[1].count;
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A + TAPE_R, TAPE_P, &answer));
+    ignore(trk_tracker_unlock(tape->tracker, TAPE_A));
+    tape->streams[1].count = kept;
+    tape_as(tape, 2);
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
+    tape->end = false;
+}
+
+/* The same file, whole: nobody released that lock. */
+static void lock_never_released(struct tape *tape)
+{
+    tail_missing(tape);
+    tape->end = true;
 }
 
 static void undeclared(struct tape *tape)
@@ -240,9 +270,12 @@ static const struct verdict_case cases[] = {
     {"other rights", other_rights, "divergence", TRK_EVENT_PROTECT, ""},
     {"another range", other_range, "divergence", TRK_EVENT_RANGE, ""},
     {"outcome of nothing", outcome_of_nothing, "divergence", TRK_EVENT_OP_END, ""},
+    {"fault nowhere", fault_nowhere, "divergence", TRK_EVENT_FAULT, ""},
     {"events lost", events_lost, "trace-incomplete", 0, ""},
     {"a hold lost", hold_lost, "trace-incomplete", TRK_EVENT_LOCK, ""},
     {"no end", no_end, "trace-incomplete", 0, ""},
+    {"tail missing", tail_missing, "trace-incomplete", TRK_EVENT_LOCK, ""},
+    {"lock never released", lock_never_released, "divergence", TRK_EVENT_LOCK, ""},
     {"tracker not declared", undeclared, "unknown", TRK_EVENT_OP_BEGIN, ""},
     {"no tracker", no_tracker, "unknown", 0, ""},
 };

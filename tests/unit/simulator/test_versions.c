@@ -108,7 +108,9 @@ Test(versions, a_fresh_mapping_forgets, .init = setup, .fini = teardown)
     struct access gone = {now++, 0, A, 0x4000};
     cr_assert_eq(versions_unmap(versions, &gone), TRK_OK);
     map(A + 0x8000, 0x4000, 16, 0);
-    cr_expect_not(stale(0, A + 0x8000, 8, 0));
+    cr_expect_not(stale(0, A + 0x8000, 8, 1));
+    store(0, A + 0x8000, 8, 2);
+    cr_expect(stale(0, A + 0x8000, 8, 1));
 }
 
 Test(versions, views_cut_and_kept)

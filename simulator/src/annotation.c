@@ -49,7 +49,7 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
     trk_tracker_destroy(machine->tracker);
     run->closing = false;
     *machine = (struct machine){
-        .backend = {.kind = TRK_BACKEND_SIMULATED, .name = "recorded", .protect = machine_protect},
+        .backend = {.kind = TRK_BACKEND_SIMULATED, .name = "recorded", .protect = observer_protect},
         .run = run,
         .last_watch = TRK_NOT_KNOWN,
     };
@@ -118,7 +118,7 @@ static void check(struct stream *stream, const struct trk_trace_event *event, en
     struct run *run = stream->run;
     run->report->checks++;
     /* Without a stamp the proof rests on the copies, and some may be lost. */
-    if (!stamped && run->lossy)
+    if (!stamped && run_doubtful(run))
         return;
     struct finding finding = {
         .agent = agent,
@@ -149,7 +149,7 @@ static enum trk_agent agent_of(const struct trk_event *event)
     return event->flags == TRK_AGENT_GPU ? TRK_AGENT_GPU : TRK_AGENT_CPU;
 }
 
-void annotate(struct stream *stream, const struct trk_trace_event *due)
+void annotation_take(struct stream *stream, const struct trk_trace_event *due)
 {
     struct run *run = stream->run;
     const struct trk_event *event = &due->event;

@@ -199,7 +199,7 @@ static void managed(struct stream *stream, const struct trk_trace_event *event)
     domain->holder = trk_event_ends_hold(&event->event) ? 0 : stream->index + 1;
 }
 
-void accept_tail(struct stream *stream, const struct trk_event *event)
+void outcome_tail(struct stream *stream, const struct trk_event *event)
 {
     if (!trk_event_in_hold(event) || event->domain == 0)
         return;
@@ -222,7 +222,7 @@ static void settle_unhandled(struct stream *stream, const struct trk_trace_event
     stream_stop(stream);
 }
 
-void accept(struct stream *stream, const struct trk_trace_event *event)
+void outcome_accept(struct stream *stream, const struct trk_trace_event *event)
 {
     struct operation_run *operation = stream->operation;
     settle_unhandled(stream, event);

@@ -1,0 +1,114 @@
+/*
+ * Goal: docs/format.md says all that is needed to read a trace.
+ * Method: a second decoder, written from that text, reads the same files as the reader: the small
+ * trace, random events of every type, and random events of few domains and timelines, whose order
+ * is decided by waiting and by gaps. A failure prints the TRK_SEED that shows it again.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "second_decoder.h"
+#include "small_trace.h"
+
+#define STREAMS 5
+#define EVENTS  4000
+
+static unsigned long long seed(void)
+{
+    const char *text = getenv("TRK_SEED");
+    return text != NULL ? strtoull(text, NULL, 0) : 1;
+}
+
+static void compare(const struct trace_file *file, const char *what)
+{
+    struct trace_events first = trace_read_bytes(file->bytes, file->size_bytes);
+    size_t count;
+    struct second_event *second = second_decode(file->bytes, file->size_bytes, &count);
+    cr_assert_eq(first.status, TRK_OK);
+    cr_assert_eq(count, first.count, "%s: %zu and %zu events", what, first.count, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct trk_trace_event *a = &first.events[i];
+        const struct second_event *b = &second[i];
+        struct trk_event event = {b->argument, b->seq,  b->domain, b->page,
+                                  b->pages,    b->type, b->flags,  b->context};
+        cr_assert_eq(a->stream, b->stream, "%s: stream of event %zu, TRK_SEED=%llu", what, i,
+                     seed());
+        cr_assert_eq(a->tsc, b->time_stamp, "%s: time of event %zu, TRK_SEED=%llu", what, i,
+                     seed());
+        cr_assert(trace_event_equal(&a->event, &event), "%s: event %zu, type %u, TRK_SEED=%llu",
+                  what, i, a->event.type, seed());
+    }
+    free(second);
+    trace_events_free(&first);
+}
+
+Test(second, small_trace)
+{
+    struct trace_file file;
+    small_trace_make(&file);
+    compare(&file, "small trace");
+    trace_file_free(&file);
+}
+
+typedef struct trk_event make_fn(struct trace_random *random);
+
+static struct trk_event any_type(struct trace_random *random)
+{
+    if (trace_random_below(random, 50) == 0) {
+        return trace_random_any_event(random);
+    }
+    return trace_random_event(
+        random, trace_event_types[trace_random_below(random, trace_event_type_count)]);
+}
+
+/* Holds and awaits that often cannot be satisfied. */
+static struct trk_event few_points(struct trace_random *random)
+{
+    static const uint8_t types[] = {TRK_EVENT_LOCK,    TRK_EVENT_UNLOCK, TRK_EVENT_WATCH,
+                                    TRK_EVENT_PROTECT, TRK_EVENT_FAULT,  TRK_EVENT_SIGNAL,
+                                    TRK_EVENT_AWAIT,   TRK_EVENT_MARK};
+    struct trk_event event = {.type = types[trace_random_below(random, sizeof types)]};
+    if (event.type != TRK_EVENT_MARK) {
+        event.domain = (uint32_t)trace_random_below(random, 3) << 28 | 5;
+    }
+    if (event.type == TRK_EVENT_SIGNAL || event.type == TRK_EVENT_AWAIT) {
+        event.argument = trace_random_below(random, 40);
+    } else if (event.type != TRK_EVENT_MARK) {
+        event.seq = (uint32_t)trace_random_below(random, 12);
+    }
+    if (event.type == TRK_EVENT_PROTECT) {
+        event.flags = (uint8_t)(trace_random_below(random, 2) << 7);
+    }
+    return event;
+}
+
+static void random_file(struct trace_file *file, unsigned clock_shift, make_fn *make,
+                        struct trace_random *random)
+{
+    trace_file_start(file, clock_shift);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        trace_file_name(file, 7 * i, "random");
+    }
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        uint32_t stream = 7 * (uint32_t)trace_random_below(random, STREAMS);
+        struct trk_record record = {10 * i + trace_random_below(random, 3000), make(random)};
+        uint64_t dropped = trace_random_below(random, 100) == 0 ? 1 + i : 0;
+        trace_file_add(file, stream, &record, 1, dropped);
+        if (trace_random_below(random, 500) == 0) {
+            trace_file_flush(file);
+        }
+    }
+    trace_file_end(file, 0);
+}
+
+Test(second, random_traces)
+{
+    struct trace_random random = {seed()};
+    for (unsigned round = 0; round < 6; round++) {
+        struct trace_file file;
+        random_file(&file, round % 2 == 0 ? 0 : 5, round < 3 ? any_type : few_points, &random);
+        compare(&file, round < 3 ? "any type" : "few domains and timelines");
+        trace_file_free(&file);
+    }
+}

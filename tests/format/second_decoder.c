@@ -1,0 +1,414 @@
+#include "second_decoder.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#define STREAMS_MAX 16
+#define POINTS_MAX  4096
+
+static void must(bool good, const char *rule)
+{
+    if (!good) {
+        fprintf(stderr, "second decoder: broken %s\n", rule);
+        abort();
+    }
+}
+
+/* ---- F-1, F-7 -------------------------------------------------------------------------------- */
+
+static uint64_t little(const uint8_t *at, unsigned bytes)
+{
+    return bytes == 0 ? 0 : at[0] | little(at + 1, bytes - 1) << 8;
+}
+
+static uint32_t crc32c(const uint8_t *bytes, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc & 1 ? crc >> 1 ^ 0x82F63B78u : crc >> 1;
+        }
+    }
+    return ~crc;
+}
+
+struct column {
+    uint8_t encoding;
+    const uint8_t *at, *end;
+};
+
+static uint64_t leb128(struct column *column)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        must(column->at < column->end && shift < 70, "F-1");
+        value |= (uint64_t)(*column->at & 127) << shift;
+        if (*column->at++ < 128) {
+            return value;
+        }
+    }
+}
+
+static uint64_t unzigzag(uint64_t value)
+{
+    return value % 2 == 0 ? value / 2 : -(value / 2) - 1;
+}
+
+/* ---- F-20: one letter a word ----------------------------------------------------------------- */
+
+/* f flags, c context; a address, n number; h hold, s size, S size and stamp, t timeline;
+ * p page, r run, k count, i id, v id and value, N number32; the digits are group and line. */
+static const struct {
+    uint8_t id;
+    const char *words;
+    int group, line;
+} types[] = {
+    {1, "fcasv", 0, 0}, {2, "h", 0, 0},     {3, "hk", 0, 0},     {4, "hr", 0, 0},
+    {5, "fhr", 1, 0},   {6, "hk", 1, 0},    {7, "c", 0, 0},      {8, "fcn", 0, 0},
+    {9, "fcahp", 1, 1}, {10, "fcas", 0, 2}, {11, "ni", 0, 0},    {64, "cni", 0, 0},
+    {65, "casi", 0, 3}, {66, "casi", 0, 3}, {67, "aSN", 0, 4},   {68, "aSN", 0, 4},
+    {69, "n", 0, 0},    {70, "cas", 0, 2},  {71, "fcasN", 0, 2}, {72, "fcasN", 0, 2},
+    {73, "cas", 0, 2},  {74, "n", 0, 0},    {75, "faS", 0, 5},   {76, "faS", 0, 5},
+    {77, "nt", 0, 0},   {78, "nt", 0, 0},   {79, "n", 0, 0},     {80, "n", 0, 0},
+};
+
+/* What is expected [F-22]. */
+struct expected {
+    uint64_t time, latest, line[8], number[256], size;
+    uint32_t stamp, timeline, domain[2], page[2];
+    uint64_t kept[2];
+    uint32_t known[8192], next_seq[8192];
+    size_t known_count;
+};
+
+struct chunk {
+    struct column column[15];
+    struct expected expected;
+};
+
+static uint32_t *next_seq(struct expected *e, uint32_t domain)
+{
+    for (size_t i = 0; i < e->known_count; i++) {
+        if (e->known[i] == domain) {
+            return &e->next_seq[i];
+        }
+    }
+    e->known[e->known_count] = domain;
+    e->next_seq[e->known_count] = 1;
+    return &e->next_seq[e->known_count++];
+}
+
+static bool ends_hold(const struct second_event *event)
+{
+    return event->type == 3 || event->type == 6 || (event->type == 5 && event->flags & 0x80) ||
+           (event->type == 9 && event->domain >> 28 != 0);
+}
+
+static void read_hold(struct chunk *chunk, struct second_event *event, int group)
+{
+    struct expected *e = &chunk->expected;
+    uint32_t moved = (uint32_t)((e->latest >> 22) - (e->kept[group] >> 22));
+    event->domain = e->domain[group] + moved + (uint32_t)unzigzag(leb128(&chunk->column[3]));
+    e->domain[group] = event->domain;
+    e->kept[group] = e->latest;
+    uint32_t *seq = next_seq(e, event->domain);
+    event->seq = *seq + (uint32_t)unzigzag(leb128(&chunk->column[4]));
+    *seq = event->seq + (ends_hold(event) ? 1 : 0);
+}
+
+static void read_word(struct chunk *chunk, struct second_event *event, char word, int group,
+                      int line)
+{
+    struct expected *e = &chunk->expected;
+    struct column *column = chunk->column;
+    uint64_t value;
+    switch (word) {
+    case 'f':
+        event->flags = *column[7].at++;
+        break;
+    case 'c':
+        event->context = (uint16_t)leb128(&column[8]);
+        break;
+    case 'a':
+        event->argument = e->line[line] += unzigzag(leb128(&column[9]));
+        e->latest = event->argument;
+        e->page[0] = e->page[1] = (uint32_t)(e->latest >> 12) % 1024;
+        break;
+    case 'n':
+        event->argument = e->number[event->type] += unzigzag(leb128(&column[12]));
+        break;
+    case 'h':
+        read_hold(chunk, event, group);
+        break;
+    case 's':
+    case 'S':
+        e->size += unzigzag(leb128(&column[10]));
+        event->seq = (uint32_t)e->size;
+        event->domain = (uint32_t)(e->size >> 32);
+        if (word == 'S') {
+            event->domain = e->stamp += (uint32_t)unzigzag(leb128(&column[11]));
+        }
+        break;
+    case 't':
+        event->domain = e->timeline += (uint32_t)unzigzag(leb128(&column[3]));
+        break;
+    case 'p':
+    case 'r':
+        e->page[group] += (uint32_t)unzigzag(leb128(&column[5]));
+        event->page = (uint16_t)e->page[group];
+        event->pages = word == 'r' ? (uint16_t)leb128(&column[6]) : 0;
+        break;
+    case 'k':
+        event->pages = (uint16_t)leb128(&column[6]);
+        break;
+    case 'i':
+    case 'v':
+        event->page = (uint16_t)leb128(&column[13]);
+        event->pages = word == 'v' ? (uint16_t)leb128(&column[13]) : 0;
+        break;
+    default: /* N */
+        value = leb128(&column[13]);
+        event->page = (uint16_t)value;
+        event->pages = (uint16_t)(value >> 16);
+        break;
+    }
+}
+
+static void read_other(struct column *others, struct second_event *event)
+{
+    event->type = (uint8_t)leb128(others);
+    event->flags = (uint8_t)leb128(others);
+    event->context = (uint16_t)leb128(others);
+    event->page = (uint16_t)leb128(others);
+    event->pages = (uint16_t)leb128(others);
+    event->domain = (uint32_t)leb128(others);
+    event->seq = (uint32_t)leb128(others);
+    event->argument = leb128(others);
+}
+
+static void read_event(struct chunk *chunk, struct second_event *event)
+{
+    event->type = *chunk->column[1].at++;
+    if (event->type == 0) { /* F-21 */
+        read_other(&chunk->column[14], event);
+        return;
+    }
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        if (types[t].id == event->type) {
+            for (const char *word = types[t].words; *word != '\0'; word++) {
+                read_word(chunk, event, *word, types[t].group, types[t].line);
+            }
+            return;
+        }
+    }
+    must(false, "F-20");
+}
+
+/* ---- F-6 to F-18: the file ------------------------------------------------------------------- */
+
+struct stream {
+    uint32_t id;
+    struct second_event *events;
+    size_t count, next;
+};
+
+struct file {
+    struct stream streams[STREAMS_MAX];
+    size_t stream_count;
+};
+
+static struct stream *stream_of(struct file *file, uint32_t id)
+{
+    for (size_t i = 0; i < file->stream_count; i++) {
+        if (file->streams[i].id == id) {
+            return &file->streams[i];
+        }
+    }
+    must(file->stream_count < STREAMS_MAX, "this decoder's limit of streams");
+    file->streams[file->stream_count].id = id;
+    return &file->streams[file->stream_count++];
+}
+
+static void read_payload(struct stream *stream, const uint8_t *header, const uint8_t *raw,
+                         size_t raw_size)
+{
+    static struct chunk chunk;
+    memset(&chunk, 0, sizeof chunk);
+    struct column all = {0, raw, raw + raw_size};
+    while (all.at < all.end) {
+        uint8_t id = *all.at++;
+        must(id >= 1 && id <= 14, "F-19");
+        chunk.column[id].encoding = *all.at++;
+        uint64_t length = leb128(&all);
+        must(length <= (uint64_t)(all.end - all.at), "F-18");
+        chunk.column[id].at = all.at;
+        chunk.column[id].end = all.at += length;
+    }
+    unsigned shift = header[27];
+    size_t count = little(header + 36, 4);
+    must(little(header + 40, 8) == stream->count, "F-13");
+    chunk.expected.time = little(header + 48, 8) >> shift;
+    stream->events = realloc(stream->events, (stream->count + count) * sizeof *stream->events);
+    for (size_t i = 0; i < count; i++) {
+        struct second_event event = {.stream = stream->id};
+        chunk.expected.time += unzigzag(leb128(&chunk.column[2]));
+        event.time_stamp = chunk.expected.time << shift;
+        read_event(&chunk, &event);
+        stream->events[stream->count++] = event;
+    }
+    for (size_t id = 1; id <= 14; id++) {
+        must(chunk.column[id].at == chunk.column[id].end, "F-26");
+    }
+}
+
+static void read_file(struct file *file, const uint8_t *bytes, size_t size)
+{
+    must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
+    must(little(bytes + 60, 4) == crc32c(bytes, 60), "F-7");
+    size_t at = 64;
+    uint64_t number = 0;
+    while (little(bytes + at, 4) == 0x184D2A55) {
+        const uint8_t *header = bytes + at;
+        size_t raw_size = little(header + 72, 4);
+        size_t packed_size = little(header + 76, 4);
+        must(memcmp(header + 8, bytes + 40, 16) == 0, "F-6");
+        must(little(header + 92, 4) == crc32c(header, 92), "F-7");
+        must(little(header + 88, 4) == crc32c(header + 96, packed_size), "F-7");
+        must(little(header + 80, 4) == number++, "F-12");
+        uint8_t *raw = malloc(raw_size + 1);
+        must(ZSTD_decompress(raw, raw_size, header + 96, packed_size) == raw_size, "F-11");
+        if (header[24] == 2 || header[24] == 3) {
+            struct stream *stream = stream_of(file, (uint32_t)little(header + 28, 4));
+            if (header[24] == 2) {
+                read_payload(stream, header, raw, raw_size);
+            }
+        }
+        must(header[24] != 4 || little(raw + 4, 4) == number, "F-16");
+        free(raw);
+        at += 96 + packed_size;
+    }
+    must(at + 32 == size && little(bytes + at, 4) == 0x184D2A56, "F-17");
+    must(little(bytes + at + 28, 4) == crc32c(bytes + at, 28), "F-7");
+}
+
+/* ---- F-27 to F-31: the order ----------------------------------------------------------------- */
+
+struct point {
+    bool timeline;
+    uint32_t number;
+    bool given, ended;
+    uint64_t value; /* current hold, or greatest value signalled */
+    size_t owner;
+};
+
+static struct point points[POINTS_MAX];
+static size_t point_count;
+
+static struct point *point_of(const struct second_event *event)
+{
+    bool timeline = event->type == 77 || event->type == 78;
+    bool hold =
+        (event->type >= 2 && event->type <= 6) || (event->type == 9 && event->domain >> 28 != 0);
+    if (!timeline && !hold) {
+        return NULL;
+    }
+    for (size_t i = 0; i < point_count; i++) {
+        if (points[i].timeline == timeline && points[i].number == event->domain) {
+            return &points[i];
+        }
+    }
+    must(point_count < POINTS_MAX, "this decoder's limit of domains and timelines");
+    points[point_count] = (struct point){.timeline = timeline, .number = event->domain};
+    return &points[point_count++];
+}
+
+static bool is_past(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) > 0;
+}
+
+static bool is_ready(const struct second_event *event)
+{
+    const struct point *point = point_of(event);
+    if (point == NULL || event->type == 77) {
+        return true;
+    }
+    if (event->type == 78) {
+        return point->given && point->value >= event->argument;
+    }
+    if (!point->given) {
+        return event->seq == 1;
+    }
+    uint32_t current = (uint32_t)point->value;
+    return !is_past(event->seq, current) || (event->seq == current + 1 && point->ended);
+}
+
+static void give(const struct second_event *event, size_t stream)
+{
+    struct point *point = point_of(event);
+    if (point == NULL || event->type == 78) {
+        return;
+    }
+    if (event->type == 77) {
+        if (!point->given || event->argument > point->value) {
+            point->value = event->argument;
+        }
+        point->given = true;
+        return;
+    }
+    if (point->given && event->seq != point->value &&
+        !is_past(event->seq, (uint32_t)point->value)) {
+        return;
+    }
+    if (!point->given || event->seq != point->value) {
+        *point = (struct point){false, event->domain, true, false, event->seq, stream};
+    }
+    point->ended |= ends_hold(event);
+}
+
+static struct stream *choose(struct file *file, bool ready)
+{
+    struct stream *best = NULL;
+    for (size_t i = 0; i < file->stream_count; i++) {
+        struct stream *stream = &file->streams[i];
+        if (stream->next < stream->count && (!ready || is_ready(&stream->events[stream->next])) &&
+            (best == NULL ||
+             stream->events[stream->next].time_stamp < best->events[best->next].time_stamp)) {
+            best = stream;
+        }
+    }
+    return best;
+}
+
+struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size_t *count)
+{
+    static struct file file;
+    memset(&file, 0, sizeof file);
+    point_count = 0;
+    read_file(&file, bytes, size_bytes);
+    struct second_event *all = NULL;
+    *count = 0;
+    for (;;) {
+        struct stream *stream = choose(&file, true);
+        stream = stream != NULL ? stream : choose(&file, false);
+        if (stream == NULL) {
+            break;
+        }
+        struct second_event *larger = realloc(all, (*count + 1) * sizeof *all);
+        must(larger != NULL, "this machine's limit of memory");
+        all = larger;
+        all[(*count)++] = stream->events[stream->next];
+        give(&stream->events[stream->next++], (size_t)(stream - file.streams));
+        for (size_t i = 0; stream->next == stream->count && i < point_count; i++) {
+            points[i].ended |= points[i].owner == (size_t)(stream - file.streams);
+        }
+    }
+    for (size_t i = 0; i < file.stream_count; i++) {
+        free(file.streams[i].events);
+    }
+    return all;
+}
