@@ -96,15 +96,33 @@ void fixture_close(struct fixture *fixture)
     trk_backend_destroy(fixture->simulated);
 }
 
-/* tracker-spec 6: guest rights, less all for a read watch, less write for write watches. */
-static unsigned rights_asked(const struct trk_page_view *view)
+static unsigned less_watches(const struct trk_page_view *view, unsigned rights)
 {
     if (view->read_watch)
         return TRK_RIGHTS_NONE;
-    return view->write_watches > 0 ? view->guest_rights & ~TRK_RIGHT_WRITE : view->guest_rights;
+    return view->write_watches > 0 ? rights & ~TRK_RIGHT_WRITE : rights;
 }
 
-static const char *page_fault(const struct trk_page_view *view, unsigned host, bool explained)
+/*
+ * tracker-spec 6 and 10: guest rights, less all for a read watch, less write for write watches, of
+ * all registered views between them.
+ */
+static unsigned rights_asked(struct trk_tracker *tracker, uint64_t guest_addr,
+                             const struct trk_page_view *view)
+{
+    uint64_t views[TRK_VIEWS_MAX];
+    unsigned rights = less_watches(view, view->guest_rights);
+    uint32_t count = view->registered ? trk_tracker_views(tracker, guest_addr, views) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct trk_page_view other = trk_pages_view(tracker, views[i]);
+        if (other.registered)
+            rights = less_watches(&other, rights);
+    }
+    return rights;
+}
+
+static const char *page_fault(const struct trk_page_view *view, unsigned host, unsigned asked,
+                              bool explained)
 {
     if (view->cpu_dirty && view->gpu_dirty)
         return "page is CPU and GPU";
@@ -119,7 +137,7 @@ static const char *page_fault(const struct trk_page_view *view, unsigned host, b
         return "more watches than the state asks for";
     if (view->host_rights != host)
         return "the tracker is wrong about the host";
-    if (host != rights_asked(view))
+    if (host != asked)
         return "host rights are not those asked for";
     return NULL;
 }
@@ -127,9 +145,10 @@ static const char *page_fault(const struct trk_page_view *view, unsigned host, b
 void fixture_check(struct fixture *fixture, bool watches_explained)
 {
     for (uint32_t page = 0; page < FIXTURE_PAGES && fixture->broken[0] == '\0'; page++) {
-        struct trk_page_view view =
-            trk_pages_view(fixture->tracker, FIXTURE_BASE + (uint64_t)page * TRK_HOST_PAGE_BYTES);
-        const char *fault = page_fault(&view, fixture->host[page], watches_explained);
+        uint64_t guest_addr = FIXTURE_BASE + (uint64_t)page * TRK_HOST_PAGE_BYTES;
+        struct trk_page_view view = trk_pages_view(fixture->tracker, guest_addr);
+        unsigned asked = rights_asked(fixture->tracker, guest_addr, &view);
+        const char *fault = page_fault(&view, fixture->host[page], asked, watches_explained);
         if (fault != NULL)
             snprintf(fixture->broken, sizeof fixture->broken,
                      "page %u: %s (cpu %d gpu %d, watches %u/%d, guest %x, host %x)", page, fault,

@@ -272,6 +272,25 @@ static void guest(struct runner *runner)
                                                          size_bytes, rights_of(rights))));
 }
 
+static void join(struct runner *runner)
+{
+    uint64_t guest_addr = place(runner), other_addr = place(runner), size_bytes = amount(runner);
+    say(runner, "%s",
+        trk_status_name(
+            trk_tracker_join_views(runner->fixture.tracker, guest_addr, other_addr, size_bytes)));
+}
+
+static void views(struct runner *runner)
+{
+    uint64_t out[TRK_VIEWS_MAX];
+    uint32_t count = trk_tracker_views(runner->fixture.tracker, place(runner), out);
+    say(runner, "[");
+    for (uint32_t i = 0; i < count; i++)
+        say(runner, "%s%llu", i > 0 ? " " : "",
+            (unsigned long long)((out[i] - FIXTURE_BASE) / TRK_HOST_PAGE_BYTES));
+    say(runner, "]");
+}
+
 static void parse_mask(const char *at, uint64_t *mask)
 {
     while (*at != '\0' && *at != '-') {
@@ -335,6 +354,7 @@ static void act(struct runner *runner, const char *verb)
         {"unregister", trk_tracker_unregister},
         {"watch", trk_pages_watch},
         {"unwatch", trk_pages_unwatch},
+        {"leave", trk_tracker_leave_view},
     };
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         if (strcmp(verb, operations[i].verb) == 0) {
@@ -357,6 +377,10 @@ static void act(struct runner *runner, const char *verb)
         guest(runner);
     else if (strstr(verb, "watch_mask") != NULL)
         watch_mask(runner, verb);
+    else if (strcmp(verb, "join") == 0)
+        join(runner);
+    else if (strcmp(verb, "views") == 0)
+        views(runner);
     else if (strcmp(verb, "calls") == 0)
         calls(runner);
     else if (strcmp(verb, "fail") == 0)

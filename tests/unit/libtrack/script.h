@@ -13,6 +13,8 @@
  *   fault A r|w|x                      => served, retry, unhandled
  *   guest A N RIGHTS                   => ok; RIGHTS: none r rw rx rwx x
  *   watch, unwatch A N; watch_mask, unwatch_mask A w|r PAGES   => ok, CLASS; PAGES: 1,3,10-14, -
+ *   join A B N, leave A N              => ok, CLASS
+ *   views A                            => [pages that show the same bytes ...]
  *   state A                            => cpu, clean, gpu
  *   prot A                             => none r rw rx ...
  *   watches A                          => WRITES/READS

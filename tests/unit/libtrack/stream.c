@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "track/address.h"
 #include "track/status.h"
 
 static void broken(struct stream *stream, const char *format, ...)
@@ -68,6 +69,10 @@ static void on_begin(struct stream *stream, const struct trk_event *event)
     if (stream->mask.type != TRK_EVENT_NONE && !by_mask)
         broken(stream, "MASK before an operation without a mask");
     stream->mask.type = TRK_EVENT_NONE;
+    bool wants = event->context == TRK_OP_JOIN_VIEWS || event->context == TRK_OP_GEN_MAP;
+    if (stream->has_operand != wants)
+        broken(stream, "operation %u with %d operands", event->context, stream->has_operand);
+    stream->has_operand = false;
     push(stream, event->context,
          event->context == TRK_OP_UPLOAD && (event->flags & TRK_OP_FLAG_WRITTEN));
 }
@@ -118,7 +123,10 @@ static void on_lock(struct stream *stream, const struct trk_event *event)
         broken(stream, "LOCK outside an operation");
         return;
     }
-    if (trk_domain_class(event->domain) != TRK_DOMAIN_REGION)
+    bool region = trk_domain_class(event->domain) == TRK_DOMAIN_REGION;
+    bool shared = trk_domain_class(event->domain) == TRK_DOMAIN_PAGES &&
+                  trk_domain_region(event->domain) == TRK_DOMAIN_SHARED;
+    if (!region && !shared && trk_domain_class(event->domain) != TRK_DOMAIN_GENERATIONS)
         broken(stream, "LOCK of domain %x", event->domain);
     for (size_t i = operation->held_below; i < stream->held_count; i++) {
         if (stream->held[i].domain >= event->domain)
@@ -142,8 +150,11 @@ static void on_unlock(struct stream *stream, const struct trk_event *event)
         broken(stream, "UNLOCK outside an operation");
         return;
     }
-    /* Ascending: an operation gives back the first of its own; by hand any. */
+    /* Regions ascending: an operation gives back the first of its own; by hand any. Other locks are
+     * innermost: they go first. */
     size_t i = operation->op == TRK_OP_UNLOCK ? 0 : operation->held_below;
+    if (trk_domain_class(event->domain) != TRK_DOMAIN_REGION && stream->held_count > i)
+        i = stream->held_count - 1;
     while (operation->op == TRK_OP_UNLOCK && i < stream->held_count &&
            (stream->held[i].domain != event->domain || !stream->held[i].by_hand))
         i++;
@@ -199,12 +210,21 @@ static void on_protect(struct stream *stream, const struct trk_event *event)
     }
     if (event->pages == 0 || event->page + event->pages > 1024 || rights > 7)
         broken(stream, "PROTECT of pages %u +%u to %x", event->page, event->pages, rights);
+    bool shared = trk_domain_region(event->domain) == TRK_DOMAIN_SHARED;
+    if (shared != (event->argument != 0) || event->argument % TRK_REGION_BYTES != 0)
+        broken(stream, "PROTECT of region %llx", (unsigned long long)event->argument);
+    if (holds(stream, event->domain, event->seq)) {
+        if (event->flags & TRK_EVENT_HOLD_END)
+            broken(stream, "PROTECT ends a hold that LOCK began");
+        return;
+    }
     if (operation->in_protect) {
         if (event->domain != operation->last_protect.domain ||
             event->seq != operation->last_protect.seq)
             broken(stream, "PROTECT in another hold before the last one ended");
-        /* Ascending, until a refusal: then what was done is taken back. */
-        if (!operation->refused &&
+        /* Ascending, until a refusal: then what was done is taken back. Views have an order of
+         * their own. */
+        if (!operation->refused && !shared &&
             event->page < operation->last_protect.page + operation->last_protect.pages)
             broken(stream, "PROTECT at %u after %u", event->page, operation->last_protect.page);
     } else {
@@ -281,6 +301,8 @@ void stream_feed(struct stream *stream, const struct trk_event *event)
     if (stream->mask.type != TRK_EVENT_NONE && event->type != TRK_EVENT_MASK &&
         event->type != TRK_EVENT_OP_BEGIN)
         broken(stream, "event type %u between MASK and OP_BEGIN", event->type);
+    if (stream->has_operand && event->type != TRK_EVENT_OP_BEGIN)
+        broken(stream, "event type %u between OPERAND and OP_BEGIN", event->type);
 
     switch (event->type) {
     case TRK_EVENT_OP_BEGIN:
@@ -315,6 +337,9 @@ void stream_feed(struct stream *stream, const struct trk_event *event)
         break;
     case TRK_EVENT_MASK:
         on_mask(stream, event);
+        break;
+    case TRK_EVENT_OPERAND:
+        stream->has_operand = true;
         break;
     default:
         broken(stream, "event type %u from the core", event->type);

@@ -41,6 +41,7 @@ struct stream {
         uint32_t domain, seq;
     } domains[STREAM_DOMAINS_MAX];
     size_t domain_count;
+    bool has_operand;      /* OPERAND was there, its OP_BEGIN is to follow */
     struct trk_event mask; /* the last MASK of a run of them; type 0: none */
     size_t events;
     char broken[160]; /* the first broken rule, or empty */
