@@ -289,6 +289,7 @@ struct region *trk_regions_next(const struct operation *operation, uint32_t inde
 enum watch_change {
     WATCH_WRITE_ADD,
     WATCH_WRITE_DROP,
+    WATCH_DIRTY, /* a write watch of pages that become CPU: may be refused for want of mappings */
     WATCH_READ_ADD,
     WATCH_READ_DROP,
     WATCH_ARM,       /* generations: pages that are not armed */

@@ -23,7 +23,7 @@ struct change {
 
 static bool drops_writes(enum watch_change kind)
 {
-    return kind == WATCH_WRITE_DROP || kind == WATCH_BOTH_DROP;
+    return kind == WATCH_WRITE_DROP || kind == WATCH_DIRTY || kind == WATCH_BOTH_DROP;
 }
 
 static bool change_allowed(const struct region *region, const struct change *change)
@@ -167,6 +167,7 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     struct change change = {.window = window, .mask = mask, .kind = kind};
     struct rights_before before;
     hold_begin(&hold, operation, window->index);
+    hold.thrifty = kind == WATCH_DIRTY;
     struct region *region = hold.region;
     if (TRK_UNLIKELY(needs_counts(region, &change)))
         region->counts = trk_arena_take(operation->tracker, TRK_REGION_PAGES);

@@ -3,7 +3,7 @@
  *
  * Rules: tracker-spec 6.
  */
-#include "pages_hold.h"
+#include "mappings.h"
 
 /* Neighbouring pages that get the same protection in one call. */
 struct run {
@@ -20,7 +20,8 @@ static bool run_flush(struct hold *hold, struct run *run)
     uint64_t first_addr =
         trk_region_address(hold->index) + (uint64_t)run->first * TRK_HOST_PAGE_BYTES;
     uint64_t size_bytes = (uint64_t)(run->end - run->first) * TRK_HOST_PAGE_BYTES;
-    bool done = env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
+    bool done =
+        !hold->no_room && env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
     if (observed(tracker))
         hold_event(
             hold,
@@ -89,8 +90,9 @@ static struct run first_run(struct rights_word rights, uint64_t pages, uint32_t 
     };
 }
 
-uint32_t trk_pages_protect_moved(struct hold *hold, const struct window *window,
-                                 const struct rights_before *before)
+/* Make the calls for a change; gives the first page of the refused one, or the window's end. */
+static uint32_t tell(struct hold *hold, const struct window *window,
+                     const struct rights_before *before)
 {
     struct run run = {0};
     FOR_WINDOW_WORDS(word, window)
@@ -111,11 +113,31 @@ uint32_t trk_pages_protect_moved(struct hold *hold, const struct window *window,
     return run_flush(hold, &run) ? window->end : run.first;
 }
 
+uint32_t trk_pages_protect_moved(struct hold *hold, const struct window *window,
+                                 const struct rights_before *before)
+{
+    struct trk_mappings *mappings = hold->operation->tracker->backend->mappings;
+    if (TRK_LIKELY(mappings == NULL) || hold->uncounted)
+        return tell(hold, window, before);
+    int64_t change = trk_mappings_change(hold, window, before);
+    /* Without room the first call counts as refused; whoever re-executes sees it refused too. */
+    hold->no_room = !trk_mappings_room(hold, window, before, change);
+    uint32_t refused = tell(hold, window, before);
+    hold->no_room = false;
+    if (refused == window->end)
+        trk_mappings_count(mappings, change);
+    return refused;
+}
+
 void trk_pages_protect_back(struct hold *hold, const struct window *window,
                             const struct rights_before *made, uint32_t refused)
 {
+    struct trk_mappings *mappings = hold->operation->tracker->backend->mappings;
+    /* Calls that were all made have been counted. */
+    if (mappings != NULL && refused == window->end)
+        trk_mappings_count(mappings, trk_mappings_change(hold, window, made));
     struct window before = {window->index, window->first, refused};
     /* If the host refuses the way back as well there is nothing more to be done. */
     if (before.first < before.end)
-        trk_pages_protect_moved(hold, &before, made);
+        tell(hold, &before, made);
 }

@@ -21,6 +21,9 @@ struct hold {
     uint32_t number; /* of the domain: the region's, or TRK_DOMAIN_SHARED */
     uint32_t seq;
     bool bracketed; /* begun with LOCK, ends with UNLOCK */
+    bool thrifty; /* an opening that takes mappings may be refused: the caller knows another way */
+    bool no_room; /* the next call is not to be made: it would pass the budget of mappings */
+    bool uncounted; /* calls that take back what was not counted as mappings */
     struct trk_event pending;
     bool has_pending;
 };
@@ -71,6 +74,9 @@ static inline void hold_begin_own(struct hold *hold, const struct operation *ope
     hold->lock = &region->pages_lock;
     hold->number = index;
     hold->bracketed = false;
+    hold->thrifty = false;
+    hold->no_room = false;
+    hold->uncounted = false;
     hold->has_pending = false;
 }
 

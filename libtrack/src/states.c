@@ -8,7 +8,7 @@
  */
 #include <stddef.h>
 
-#include "internal.h"
+#include "mappings.h"
 
 static uint32_t count_pages(const uint64_t *mask, const struct window *window)
 {
@@ -40,7 +40,8 @@ static bool pick(uint64_t *mask, const uint64_t *set, const struct window *windo
     return any != 0;
 }
 
-enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window)
+static enum trk_status to_cpu(const struct operation *operation, const struct window *window,
+                              enum watch_change change)
 {
     struct region *region = region_slot(operation->tracker, window->index);
     uint64_t mask[TRK_REGION_WORDS];
@@ -48,7 +49,7 @@ enum trk_status trk_states_to_cpu(const struct operation *operation, const struc
         return TRK_OK;
     set_bits(region->not_cpu, mask, window, false);
     set_bits(region->not_writable, mask, window, false);
-    enum trk_status status = trk_pages_change(operation, window, mask, WATCH_WRITE_DROP);
+    enum trk_status status = trk_pages_change(operation, window, mask, change);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, mask, window, true);
         set_bits(region->not_writable, mask, window, true);
@@ -56,6 +57,20 @@ enum trk_status trk_states_to_cpu(const struct operation *operation, const struc
     }
     region->hold_changed += count_pages(mask, window);
     return TRK_OK;
+}
+
+enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window)
+{
+    enum trk_status status = to_cpu(operation, window, WATCH_DIRTY);
+    if (TRK_LIKELY(status != TRK_E_PROTECT) || operation->tracker->backend->mappings == NULL)
+        return status;
+    /*
+     * A host out of mappings opens no page inside a larger closed run, but it opens the whole run.
+     * Its pages become CPU: dirty for nothing, and no store is lost.
+     */
+    const struct region *region = region_slot(operation->tracker, window->index);
+    struct window run = trk_mappings_clean_run(region, window);
+    return to_cpu(operation, &run, WATCH_WRITE_DROP);
 }
 
 enum trk_status trk_states_cpu_to_clean(const struct operation *operation,

@@ -184,7 +184,9 @@ void trk_views_unsettle(struct hold *hold, const struct window *window,
             told.end = settled->other_refused;
         }
         /* If the host refuses the way back as well there is nothing more to be done. */
+        hold->uncounted = part.first >= settled->done;
         part_settle(hold, &part, &told);
+        hold->uncounted = false;
         if (part.first >= settled->done)
             return;
     }

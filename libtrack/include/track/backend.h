@@ -81,6 +81,13 @@ TRK_MUST_USE enum trk_status trk_backend_mprotect_create(struct trk_backend **ou
                                                          int64_t host_bias_bytes,
                                                          struct trk_error *error);
 
+/*
+ * Let protection patterns take so many mappings, instead of what vm.max_map_count leaves: beyond it
+ * closing pages is refused where it takes one more, and a store opens the whole run of CLEAN pages
+ * around it. Not for other backends.
+ */
+void trk_backend_mprotect_budget(struct trk_backend *backend, uint32_t mappings);
+
 /* How the userfaultfd backend closes pages to loads. */
 enum trk_guards {
     TRK_GUARDS_AUTO = 0, /* guard pages where the kernel has them for files, else mprotect */
