@@ -24,26 +24,6 @@ static bool in_reach(struct operation *operation)
     return true;
 }
 
-/* Begin: the event and re-entrancy. The range is looked at by in_reach. */
-static enum trk_status begin(struct operation *operation)
-{
-    operation->self = env_self();
-    if (observed(operation->tracker)) {
-        struct trk_event event = {
-            .type = TRK_EVENT_OP_BEGIN,
-            .argument = operation->guest_addr,
-            .context = (uint16_t)operation->op,
-            .page = (uint16_t)operation->tracker->id,
-        };
-        trk_event_set_size(&event, operation->size_bytes);
-        emit(operation->tracker, &event);
-    }
-    if (TRK_UNLIKELY(operation->self->upload_owner == operation->tracker))
-        return trk_op_fail(operation, TRK_E_REENTRY,
-                           "memory tracker re-entered from upload callback");
-    return TRK_OK;
-}
-
 static enum trk_status end(const struct operation *operation, enum trk_status status,
                            uint64_t result)
 {
@@ -92,7 +72,7 @@ enum trk_status trk_generations_track(struct trk_tracker *tracker, uint64_t gues
                                   .size_bytes = size_bytes};
     uint64_t sum = 0;
     *out = 0;
-    enum trk_status status = begin(&operation);
+    enum trk_status status = trk_op_begin_any_range(&operation);
     if (status != TRK_OK || tracker->generations == NULL || size_bytes == 0)
         return end(&operation, status, 0);
     if (!in_reach(&operation))
@@ -112,7 +92,7 @@ enum trk_status trk_generations_query(struct trk_tracker *tracker, uint64_t gues
                                   .guest_addr = guest_addr,
                                   .size_bytes = size_bytes};
     *out = 0;
-    enum trk_status status = begin(&operation);
+    enum trk_status status = trk_op_begin_any_range(&operation);
     if (status != TRK_OK || !in_reach(&operation))
         return end(&operation, status, 0);
     trk_generations_lock(&operation);
@@ -146,7 +126,7 @@ enum trk_status trk_generations_notify(struct trk_tracker *tracker, uint64_t gue
                                   .op = TRK_OP_GEN_NOTIFY,
                                   .guest_addr = guest_addr,
                                   .size_bytes = size_bytes};
-    enum trk_status status = begin(&operation);
+    enum trk_status status = trk_op_begin_any_range(&operation);
     if (status == TRK_OK)
         status = trk_generations_notify_range(&operation);
     return end(&operation, status, 0);

@@ -8,19 +8,24 @@
 #include <stddef.h>
 
 #include "generations.h"
-#include "pages_hold.h"
+#include "views.h"
 
-/* Whether the guest may write every page; a hold of each region's page manager. */
-static bool guest_may_write(const struct operation *operation)
+/*
+ * Whether the guest may write every page; a hold of each region's page manager. `shared`: a page of
+ * the range may have other views.
+ */
+static bool guest_may_write(const struct operation *operation, bool *shared)
 {
     struct range bytes =
         range_pages(operation->guest_addr, operation->size_bytes, TRK_HOST_PAGE_BYTES);
     bool may = true;
+    *shared = false;
     for (uint32_t index = bytes.first_region; may && index < bytes.end_region; index++) {
         trk_region_make_live(operation->tracker, index);
         struct window window = range_window(&bytes, index);
         struct hold hold;
         hold_begin(&hold, operation, index);
+        *shared |= hold.number == TRK_DOMAIN_SHARED;
         FOR_WINDOW_WORDS(word, &window)
         may &= (~rights_guest(hold.region, word).write & window_mask(&window, word)) == 0;
         hold_end(&hold, 0);
@@ -61,10 +66,92 @@ static void set_range(struct operation *part, uint64_t guest_addr, uint64_t size
     part->range = range_pages(guest_addr, size_bytes, part->tracker->policy.page_size_bytes);
 }
 
-/* Invalidate each run of registered bytes, once. */
-static enum trk_status invalidate_runs(const struct operation *operation)
+/* Bytes of one region, and where else the same bytes are seen by registered views. */
+struct segment {
+    uint64_t guest_addr, size_bytes;
+    uint32_t count; /* others */
+    uint64_t other_addr[TRK_VIEWS_MAX];
+};
+
+/* Registered views of a page but itself; under the hold. */
+static uint32_t other_views(const struct hold *hold, uint64_t page_addr, uint64_t *out)
 {
-    const struct trk_resource_layer *layer = &operation->tracker->layer;
+    const struct trk_tracker *tracker = hold->operation->tracker;
+    const struct view_group *group =
+        hold->number == TRK_DOMAIN_SHARED ? *view_slot(tracker, page_addr) : NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; group != NULL && i < group->count; i++) {
+        if (group->page_addr[i] != page_addr && view_seen(tracker, group->page_addr[i]))
+            out[count++] = group->page_addr[i];
+    }
+    return count;
+}
+
+/* Whether a page's other views follow on those of the segment before it. */
+static bool continues(const struct segment *segment, const uint64_t *page_addr, uint32_t count)
+{
+    bool same = count == segment->count;
+    for (uint32_t i = 0; same && i < count; i++)
+        same = page_addr[i] == segment->other_addr[i] + segment->size_bytes;
+    return same;
+}
+
+/* The first bytes of the range that have the same views throughout. */
+static void first_segment(const struct operation *run, struct segment *out)
+{
+    uint64_t end_addr = run->guest_addr + run->size_bytes;
+    uint64_t at = run->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1);
+    uint32_t index = trk_region_index(at);
+    uint64_t region_end = trk_region_address(index) + TRK_REGION_BYTES;
+    struct hold hold;
+    hold_begin(&hold, run, index);
+    *out = (struct segment){.guest_addr = at};
+    out->count = other_views(&hold, at, out->other_addr);
+    for (; at < end_addr && at < region_end; at += TRK_HOST_PAGE_BYTES) {
+        uint64_t page_addr[TRK_VIEWS_MAX];
+        uint32_t count = other_views(&hold, at, page_addr);
+        if (!continues(out, page_addr, count))
+            break;
+        out->size_bytes += TRK_HOST_PAGE_BYTES;
+    }
+    hold_end(&hold, 0);
+}
+
+static enum trk_status invalidate(const struct operation *run)
+{
+    const struct trk_resource_layer *layer = &run->tracker->layer;
+    uint64_t flushes = 0;
+    return trk_invalidate_run(run, layer->flush, layer->context, false, &flushes);
+}
+
+/* The same bytes in the run's other registered views; those above the run's own, or below. */
+static enum trk_status tell_others(const struct operation *run, bool above)
+{
+    struct operation rest = *run, other = *run;
+    uint64_t end_addr = run->guest_addr + run->size_bytes;
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && rest.size_bytes > 0) {
+        struct segment segment;
+        first_segment(&rest, &segment);
+        uint64_t segment_end = segment.guest_addr + segment.size_bytes;
+        uint64_t skipped = rest.guest_addr - segment.guest_addr;
+        uint64_t stop = segment_end < end_addr ? segment_end : end_addr;
+        for (uint32_t i = 0; status == TRK_OK && i < segment.count; i++) {
+            if ((segment.other_addr[i] > segment.guest_addr) != above)
+                continue;
+            set_range(&other, segment.other_addr[i] + skipped, stop - rest.guest_addr);
+            status = invalidate(&other);
+            if (status == TRK_OK)
+                status = trk_generations_notify_range(&other);
+        }
+        set_range(&rest, stop, end_addr - stop);
+    }
+    return status;
+}
+
+/* Each run of registered bytes is invalidated once in each registered view, ascending. */
+static enum trk_status tell_runs(const struct operation *operation, bool shared)
+{
     uint64_t end_addr = operation->guest_addr + operation->size_bytes;
     struct operation part = *operation, run = *operation;
     enum trk_status status = TRK_OK;
@@ -75,21 +162,23 @@ static enum trk_status invalidate_runs(const struct operation *operation)
         if (!found)
             break;
         set_range(&run, run.guest_addr, run.size_bytes);
-        uint64_t flushes = 0;
-        status = trk_invalidate_run(&run, layer->flush, layer->context, false, &flushes);
+        if (shared)
+            status = tell_others(&run, false);
+        if (status == TRK_OK)
+            status = invalidate(&run);
+        if (status == TRK_OK && shared)
+            status = tell_others(&run, true);
         uint64_t run_end = run.guest_addr + run.size_bytes;
-        if (run_end == end_addr)
-            break;
         set_range(&part, run_end, end_addr - run_end);
     }
     return status;
 }
 
 static enum trk_status write_run(const struct operation *operation,
-                                 const struct trk_hle_write *write)
+                                 const struct trk_hle_write *write, bool shared)
 {
-    enum trk_status status = invalidate_runs(operation);
-    if (status == TRK_OK)
+    enum trk_status status = tell_runs(operation, shared);
+    if (status == TRK_OK) /* also of bytes that the GPU does not know */
         status = trk_generations_notify_range(operation);
     if (status != TRK_OK) {
         trk_op_fail(operation, status, trk_op_refusal_text(status));
@@ -117,9 +206,10 @@ enum trk_status trk_tracker_hle_write(struct trk_tracker *tracker,
     enum trk_status status = trk_op_begin(&operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
-    if (!guest_may_write(&operation))
+    bool shared = false;
+    if (!guest_may_write(&operation, &shared))
         return trk_op_end(&operation, TRK_OK, 0);
-    status = write_run(&operation, write);
+    status = write_run(&operation, write, shared);
     *written = status == TRK_OK;
     return trk_op_end(&operation, status, *written);
 }

@@ -263,6 +263,8 @@ static inline bool observed(const struct trk_tracker *tracker)
 
 /* The line for a failure that comes out of a change of pages or an invalidate. */
 const char *trk_op_refusal_text(enum trk_status failure_class);
+/* Begin without the range's check, and range not set: for operations that need no region's lock. */
+enum trk_status trk_op_begin_any_range(struct operation *operation);
 
 /*
  * Take a region's lock for an operation, counting the hold; the caller knows that this thread does

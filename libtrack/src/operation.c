@@ -44,11 +44,19 @@ static bool holds_any(const struct operation *operation)
     return false;
 }
 
-static enum trk_status check(struct operation *operation, bool unlock)
+static enum trk_status check_reentry(const struct operation *operation)
 {
     if (TRK_UNLIKELY(operation->self->uploads != NULL) && uploads_here(operation))
         return trk_op_fail(operation, TRK_E_REENTRY,
                            "memory tracker re-entered from upload callback");
+    return TRK_OK;
+}
+
+static enum trk_status check(struct operation *operation, bool unlock)
+{
+    enum trk_status status = check_reentry(operation);
+    if (TRK_UNLIKELY(status != TRK_OK))
+        return status;
     if (TRK_UNLIKELY(!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,
                                       operation->size_bytes)))
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
@@ -70,6 +78,14 @@ enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsign
     if (observed(operation->tracker))
         emit_op_begin(operation, flags, rights);
     return check(operation, false);
+}
+
+enum trk_status trk_op_begin_any_range(struct operation *operation)
+{
+    operation->self = env_self();
+    if (observed(operation->tracker))
+        emit_op_begin(operation, 0, 0);
+    return check_reentry(operation);
 }
 
 enum trk_status trk_op_begin_unlock(struct operation *operation)

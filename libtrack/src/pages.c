@@ -154,6 +154,7 @@ struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_
         trk_region_registered(region, first_byte, first_byte + (uint32_t)TRK_HOST_PAGE_BYTES);
     view.write_watches = (uint8_t)page_write_watches(region, page);
     view.read_watch = bit(region->read, page);
+    view.armed = region->extra != NULL && bit(region->extra->armed, page);
     view.guest_rights = (uint8_t)rights_of_page(rights_guest(region, page / 64), page);
     view.host_rights = (uint8_t)rights_of_page(rights_host(region, page / 64), page);
     return view;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "track/generations.h"
+#include "track/hle.h"
 #include "track/pages.h"
 
 static void on_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
@@ -73,7 +75,45 @@ static void run_mask(struct stream *stream, struct trk_tracker *tracker,
         ignore(trk_pages_unwatch_mask(tracker, event->argument, mask, read));
 }
 
-/* Operations of a range and nothing else. False: not one of them. */
+/* Generations of a range. False: not one of them. */
+static bool run_generations(struct trk_tracker *tracker, const struct trk_event *event)
+{
+    uint64_t guest_addr = event->argument, size_bytes = trk_event_size(event), sum;
+    switch (event->context) {
+    case TRK_OP_GEN_TRACK:
+        ignore(trk_generations_track(tracker, guest_addr, size_bytes, &sum));
+        return true;
+    case TRK_OP_GEN_QUERY:
+        ignore(trk_generations_query(tracker, guest_addr, size_bytes, &sum));
+        return true;
+    case TRK_OP_GEN_NOTIFY:
+        ignore(trk_generations_notify(tracker, guest_addr, size_bytes));
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void run_gen_map(struct stream *stream, struct trk_tracker *tracker,
+                        const struct trk_event *event)
+{
+    struct trk_generations_view view = {event->argument, trk_event_size(event), stream->operand,
+                                        event->pages};
+    ignore(trk_generations_map(tracker, &view, NULL));
+}
+
+static void run_hle_write(struct trk_tracker *tracker, void *context, const struct trk_event *event)
+{
+    struct trk_hle_write write = {.size = sizeof write,
+                                  .guest_addr = event->argument,
+                                  .size_bytes = trk_event_size(event),
+                                  .write = on_range,
+                                  .context = context};
+    bool written;
+    ignore(trk_tracker_hle_write(tracker, &write, &written));
+}
+
+/* Operations of a range and nothing else, likewise. */
 static bool run_plain(struct trk_tracker *tracker, const struct trk_event *event)
 {
     uint64_t guest_addr = event->argument, size_bytes = trk_event_size(event);
@@ -129,7 +169,7 @@ static bool run_plain(struct trk_tracker *tracker, const struct trk_event *event
 static void run_call(struct stream *stream, struct machine *machine, const struct trk_event *event)
 {
     struct trk_tracker *tracker = machine->tracker;
-    if (run_plain(tracker, event))
+    if (run_plain(tracker, event) || run_generations(tracker, event))
         return;
     switch (event->context) {
     case TRK_OP_UPLOAD:
@@ -144,6 +184,12 @@ static void run_call(struct stream *stream, struct machine *machine, const struc
     case TRK_OP_JOIN_VIEWS:
         ignore(trk_tracker_join_views(tracker, event->argument, stream->operand,
                                       trk_event_size(event)));
+        return;
+    case TRK_OP_GEN_MAP:
+        run_gen_map(stream, tracker, event);
+        return;
+    case TRK_OP_HLE_WRITE:
+        run_hle_write(tracker, machine, event);
         return;
     case TRK_OP_RESOURCE_LAYER:
         run_layer(tracker, machine, event);

@@ -20,7 +20,8 @@ static struct domain *touch(struct stream *stream, uint32_t number)
         stream_fail(stream, TRK_E_MEMORY);
     if (run->domains.count == count)
         return domain;
-    if (trk_domain_region(number) == TRK_DOMAIN_SHARED)
+    if (trk_domain_region(number) == TRK_DOMAIN_SHARED ||
+        trk_domain_class(number) == TRK_DOMAIN_GENERATIONS)
         return domain;
     /* A region has two domains, its own and its page manager's; it counts once. */
     enum trk_domain_class other =
@@ -77,7 +78,7 @@ static void unlocked(struct stream *stream, const struct trk_trace_event *event)
     domain->holder = 0;
     if (operation->asked.op != TRK_OP_UNLOCK)
         operation->holds--;
-    if (event->event.pages == 0)
+    if (event->event.pages == 0 || trk_domain_class(event->event.domain) != TRK_DOMAIN_REGION)
         return;
     uint64_t page_bytes = operation->machine->policy.page_size_bytes;
     uint64_t region_addr = trk_region_address(trk_domain_region(event->event.domain));
@@ -166,7 +167,8 @@ static void ended(struct stream *stream, const struct trk_trace_event *event)
         return;
     }
     bool pages = op == TRK_OP_WATCH || op == TRK_OP_WATCH_MASK || op == TRK_OP_UNWATCH ||
-                 op == TRK_OP_UNWATCH_MASK || op == TRK_OP_GUEST_PROTECT;
+                 op == TRK_OP_UNWATCH_MASK || op == TRK_OP_GUEST_PROTECT ||
+                 op == TRK_OP_GEN_TRACK || op == TRK_OP_GEN_NOTIFY || op == TRK_OP_GEN_MAP;
     if (!pages || event->event.flags != TRK_OK)
         return;
     if (op == TRK_OP_WATCH || op == TRK_OP_WATCH_MASK)

@@ -19,7 +19,7 @@ static unsigned rights_allowed(const struct trk_page_view *view)
     unsigned allowed = view->guest_rights;
     if (view->gpu_dirty || view->read_watch)
         return TRK_RIGHTS_NONE;
-    if (!view->cpu_dirty || view->write_watches > 0)
+    if (!view->cpu_dirty || view->write_watches > 0 || view->armed)
         allowed &= ~TRK_RIGHT_WRITE;
     return allowed;
 }

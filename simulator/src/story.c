@@ -149,7 +149,10 @@ void verdict_wait(struct stream *stream, uint32_t domain)
 {
     struct run *run = stream->run;
     const struct domain *held = domains_find(&run->domains, domain);
-    const char *lock = trk_domain_class(domain) == TRK_DOMAIN_REGION ? "region" : "page manager's";
+    enum trk_domain_class domain_class = trk_domain_class(domain);
+    const char *lock = domain_class == TRK_DOMAIN_REGION        ? "region"
+                       : domain_class == TRK_DOMAIN_GENERATIONS ? "generations'"
+                                                                : "page manager's";
     if (run_doubtful(run)) {
         verdict_divergence(stream, &stream->due, NULL);
         return;

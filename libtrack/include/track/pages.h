@@ -75,6 +75,7 @@ struct trk_page_view {
     bool read_watch;
     uint8_t guest_rights;
     uint8_t host_rights; /* what the host was last told */
+    bool armed;          /* generations wait for the next store */
 };
 
 /*

@@ -100,7 +100,7 @@ static unsigned less_watches(const struct trk_page_view *view, unsigned rights)
 {
     if (view->read_watch)
         return TRK_RIGHTS_NONE;
-    return view->write_watches > 0 ? rights & ~TRK_RIGHT_WRITE : rights;
+    return view->write_watches > 0 || view->armed ? rights & ~TRK_RIGHT_WRITE : rights;
 }
 
 /*

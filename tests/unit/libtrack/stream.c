@@ -258,7 +258,9 @@ static void on_callback(struct stream *stream, const struct trk_event *event)
         broken(stream, "CALLBACK %u with %zu locks", event->context, own_locks);
     bool fits = (event->context == TRK_CALLBACK_COMPLETION && operation->op == TRK_OP_UPLOAD) ||
                 (event->context == TRK_CALLBACK_FLUSH &&
-                 (operation->op == TRK_OP_INVALIDATE || operation->op == TRK_OP_FAULT)) ||
+                 (operation->op == TRK_OP_INVALIDATE || operation->op == TRK_OP_FAULT ||
+                  operation->op == TRK_OP_HLE_WRITE)) ||
+                (event->context == TRK_CALLBACK_WRITE && operation->op == TRK_OP_HLE_WRITE) ||
                 (event->context == TRK_CALLBACK_READ_BACK && operation->op == TRK_OP_FAULT);
     operation->flushes += event->context == TRK_CALLBACK_FLUSH;
     if (!fits)

@@ -14,7 +14,16 @@
 
 static void emit(void *context, const struct trk_event *event)
 {
-    tape_put(context, event);
+    struct tape *tape = context;
+    tape_put(tape, event);
+    uint64_t store_addr = tape->after_look;
+    if (event->type != TRK_EVENT_FAULT || store_addr == 0)
+        return;
+    tape->after_look = 0;
+    uint32_t now = tape->now;
+    tape_as(tape, now + 1);
+    tape_store_faulting(tape, store_addr, 1);
+    tape_as(tape, now);
 }
 
 static void failure(void *context, const struct trk_failure *failure)
@@ -31,7 +40,9 @@ static void ignore(enum trk_status status)
 static struct trk_tracker *tracker_create(struct tape *tape, const char *policy, uint32_t id)
 {
     struct trk_tracker_options options = trk_tracker_options_default();
-    cr_assert_eq(trk_policy_preset(policy, &options.policy), TRK_OK);
+    bool generations = strcmp(policy, "generations") == 0;
+    cr_assert_eq(trk_policy_preset(generations ? "default" : policy, &options.policy), TRK_OK);
+    options.policy.generations = generations;
     options.backend = tape->backend;
     options.observer = (struct trk_observer){.emit = emit, .context = tape};
     options.failure = failure;

@@ -35,7 +35,8 @@ struct tape {
     struct trk_thread threads[TAPE_STREAMS];
     uint32_t now;
     uint64_t tsc;
-    uint32_t number; /* of events */
+    uint32_t number;     /* of events */
+    uint64_t after_look; /* 0, or where the next thread stores behind the next fault's look */
     struct trk_backend *backend;
     struct trk_tracker *tracker, *second;
     bool end;             /* write END; else the file just stops */
@@ -46,7 +47,8 @@ struct tape {
     size_t size_bytes;
 };
 
-/* A tracker of the default policy, declared, with all of two regions registered. */
+/* A tracker of a policy (a preset, or "generations": the default with them), declared, with all of
+ * two regions registered. */
 struct tape *tape_create(const char *policy);
 void tape_destroy(struct tape *tape);
 

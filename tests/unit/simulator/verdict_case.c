@@ -5,9 +5,9 @@
 
 #include <criterion/criterion.h>
 
-void verdict_case_judge(const struct verdict_case *one)
+void verdict_case_judge_with(const char *policy, const struct verdict_case *one)
 {
-    struct tape *tape = tape_create("default");
+    struct tape *tape = tape_create(policy);
     one->record(tape);
     struct trk_sim_report report = tape_judge(tape);
     cr_expect_str_eq(trk_verdict_name(&report), one->verdict, "%s: %s (%s) %s", one->name,
@@ -22,4 +22,9 @@ void verdict_case_judge(const struct verdict_case *one)
     struct trk_sim_report again = tape_judge(tape);
     cr_expect(tape_reports_equal(&report, &again), "%s: two runs differ", one->name);
     tape_destroy(tape);
+}
+
+void verdict_case_judge(const struct verdict_case *one)
+{
+    verdict_case_judge_with("default", one);
 }

@@ -16,5 +16,7 @@ struct verdict_case {
 
 /* Record, simulate twice, compare with the case and with each other; expectations only. */
 void verdict_case_judge(const struct verdict_case *one);
+/* The same on a tape of another policy than the default (tape_create). */
+void verdict_case_judge_with(const char *policy, const struct verdict_case *one);
 
 #endif
