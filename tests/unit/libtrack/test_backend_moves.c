@@ -352,3 +352,23 @@ Test(backend_moves, no_store_passes_between_closed_and_armed)
     }
     cr_assert_eq(trk_fault_uninstall(NULL), TRK_OK);
 }
+
+/* ---- the choice ---- */
+
+Test(backend_moves, best_is_one_of_them_and_says_why)
+{
+    char why[160] = "", cut[8] = "xxxxxxx";
+    struct trk_backend *backend = NULL;
+    cr_assert_eq(trk_backend_create_best(&backend, 0x10000, why, sizeof why, NULL), TRK_OK);
+    cr_expect_eq(strncmp(why, backend->name, strlen(backend->name)), 0, "%s", why);
+    cr_expect(backend->kind == TRK_BACKEND_MPROTECT || backend->kind == TRK_BACKEND_USERFAULTFD);
+    cr_expect_eq(backend->host_bias_bytes, 0x10000, "the trial puts the bias back");
+    cr_expect_null(strchr(why, '\n'));
+    trk_backend_destroy(backend);
+    cr_assert_eq(trk_backend_create_best(&backend, 0, cut, sizeof cut, NULL), TRK_OK);
+    cr_expect_eq(strlen(cut), sizeof cut - 1);
+    trk_backend_destroy(backend);
+    cr_assert_eq(trk_backend_create_best(&backend, 0, NULL, 0, NULL), TRK_OK);
+    trk_backend_destroy(backend);
+    cr_expect_eq(trk_backend_create_best(&backend, 5, NULL, 0, NULL), TRK_E_ARGUMENT);
+}
