@@ -29,16 +29,29 @@ static inline struct trk_thread *env_self(void)
 }
 
 /*
- * A lock that a signal handler may take: the owner's id, or 0, and a bit that says somebody sleeps.
+ * A lock that a signal handler may take: the owner's id, or 0. Who sleeps for it is counted apart,
+ * in a slot by the lock's place, so that an unlock is a store and a look; lock.c says why that is
+ * enough. Locks that share a slot cost each other a needless wake now and then.
  */
 struct env_lock {
     uint32_t word;
 };
 
-#define ENV_LOCK_SLEEPERS 0x80000000u
+#define ENV_SLEEPER_SLOTS 64u
+
+extern uint32_t trk_lock_sleepers[ENV_SLEEPER_SLOTS]; /* lock.c */
+
+/* The slot is the same for two locks in one aligned pair. */
+static inline uint32_t *env_lock_sleepers(const struct env_lock *lock)
+{
+    uint64_t place = (uint64_t)(uintptr_t)lock / 8;
+    return &trk_lock_sleepers[place * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
 
 /* Wait for a lock that was not free; in lock.c. */
 void env_lock_slow(struct env_lock *lock, uint32_t id);
+/* Wait a little for a pair; false: not now. */
+bool env_lock_pair_spin(struct env_lock *first, uint32_t id);
 void env_lock_wake(struct env_lock *lock);
 
 static inline bool env_lock_try(struct env_lock *lock, uint32_t id)
@@ -50,15 +63,61 @@ static inline bool env_lock_try(struct env_lock *lock, uint32_t id)
 
 static inline uint32_t env_lock_owner(const struct env_lock *lock)
 {
-    return __atomic_load_n(&lock->word, __ATOMIC_RELAXED) & ~ENV_LOCK_SLEEPERS;
+    return __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
+}
+
+static inline void env_lock_put_down(struct env_lock *lock)
+{
+    __atomic_store_n(&lock->word, 0, __ATOMIC_RELEASE);
+}
+
+static inline bool env_lock_has_sleepers(const struct env_lock *lock)
+{
+    return TRK_UNLIKELY(__atomic_load_n(env_lock_sleepers(lock), __ATOMIC_RELAXED) != 0);
 }
 
 /* The caller is the owner. */
 static inline void env_unlock(struct env_lock *lock)
 {
-    uint32_t before = __atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE);
-    if (TRK_UNLIKELY(before & ENV_LOCK_SLEEPERS))
+    env_lock_put_down(lock);
+    if (env_lock_has_sleepers(lock))
         env_lock_wake(lock);
+}
+
+/*
+ * Both locks of a pair (the second lies behind the first, which is aligned to 8 bytes), taken by
+ * one instruction or not at all: no order is needed, since nothing is held while one waits. Each
+ * is a lock of its own as well. The thread sanitizer follows whole words only: two steps for it.
+ */
+static inline bool env_lock_try_pair(struct env_lock *first, uint32_t id)
+{
+#if defined(__SANITIZE_THREAD__)
+    if (!env_lock_try(first, id))
+        return false;
+    if (env_lock_try(first + 1, id))
+        return true;
+    env_unlock(first);
+    return false;
+#else
+    uint64_t expected = 0;
+    return __atomic_compare_exchange_n((uint64_t *)(void *)first, &expected,
+                                       (uint64_t)id << 32 | id, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void env_unlock_pair(struct env_lock *first)
+{
+#if defined(__SANITIZE_THREAD__)
+    env_lock_put_down(first);
+    env_lock_put_down(first + 1);
+#else
+    __atomic_store_n((uint64_t *)(void *)first, 0, __ATOMIC_RELEASE);
+#endif
+    if (env_lock_has_sleepers(first)) {
+        env_lock_wake(first);
+        env_lock_wake(first + 1);
+    }
 }
 
 /*

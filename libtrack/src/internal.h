@@ -19,6 +19,7 @@
 #define TRACK_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "env.h"
@@ -57,31 +58,40 @@ struct page_extra {
     uint64_t others_read[TRK_REGION_WORDS];  /* another view has the read watch */
 };
 
+/*
+ * The model's sets `writable` and `readable` are not stored: a page is writable while it is CPU, and
+ * readable while it is not GPU.
+ */
 struct region {
+    struct env_lock lock; /* a pair: the short way takes both at once */
+    struct env_lock pages_lock;
     /* Under lock. */
-    struct env_lock lock;
     uint32_t seq;           /* number of the newest hold */
     uint32_t hold_changed;  /* pages that changed state in this hold */
     struct flight *flights; /* invalidates between their two looks */
-    struct span *spans;     /* registered bytes, ascending, disjoint; NULL: none */
-    uint32_t span_count, span_capacity;
-    uint64_t not_cpu[TRK_REGION_WORDS];
-    uint64_t gpu[TRK_REGION_WORDS];
-    uint64_t not_writable[TRK_REGION_WORDS];
-    uint64_t not_readable[TRK_REGION_WORDS];
-
     /* Page manager, under pages_lock; with `shared` set, under the tracker's views.lock instead. */
-    struct env_lock pages_lock __attribute__((aligned(64)));
     uint32_t pages_seq;
     uint32_t pages_changes;     /* advanced with every change of a watch or of guest rights */
-    bool shared;                /* a page has had other views; set once, under all three locks */
-    struct region_views *views; /* not NULL once shared */
     uint8_t *counts;            /* write watches above the first, a byte a page; NULL: none yet */
-    struct page_extra *extra;   /* NULL: the guest's rights are rw everywhere */
+    struct page_extra *extra;   /* NULL: the guest's rights are rw everywhere, nothing is shared */
+    struct region_views *views; /* not NULL once shared */
+    bool shared;                /* a page has had other views; set once, under all three locks */
+    /* Under lock. */
+    uint64_t not_cpu[TRK_REGION_WORDS] __attribute__((aligned(64)));
+    uint64_t gpu[TRK_REGION_WORDS];
+    /* Page manager. */
     uint64_t watched[TRK_REGION_WORDS]; /* at least one write watch */
     uint64_t many[TRK_REGION_WORDS];    /* at least two: counts says how many more */
     uint64_t read[TRK_REGION_WORDS];    /* the read watch */
+    /* Under lock: registered bytes, ascending, disjoint; NULL: none. */
+    struct span *spans;
+    uint32_t span_count, span_capacity;
 } __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct region, lock) % 8 == 0 &&
+                   offsetof(struct region, pages_lock) ==
+                       offsetof(struct region, lock) + sizeof(struct env_lock),
+               "env_lock_try_pair");
 
 /* Memory handed out in pieces and given back as a whole when the tracker goes. */
 struct arena {
@@ -133,7 +143,12 @@ static inline bool region_live(const struct trk_tracker *tracker, uint32_t index
     return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
 }
 
-void trk_region_make_live(struct trk_tracker *tracker, uint32_t index);
+static inline void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
+{
+    if (TRK_UNLIKELY(!region_live(tracker, index)))
+        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
+                          __ATOMIC_RELEASE);
+}
 
 static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)
 {
@@ -205,21 +220,29 @@ static inline bool region_peek_valid(const struct region *region, uint32_t seq)
     return __atomic_load_n(&region->seq, __ATOMIC_RELAXED) == seq;
 }
 
+static inline bool window_one_word(const struct window *window)
+{
+    return window->first / 64 == (window->end - 1) / 64;
+}
+
+/* The same for windows of many words: region.c. */
+bool trk_window_any_long(const uint64_t *set, uint32_t first, uint32_t end, uint64_t inverted);
+
 /* Whether any page of the window is in the set, or (inverted sets) is not. */
 static inline bool window_any(const struct window *window, const uint64_t *set)
 {
-    FOR_WINDOW_WORDS(word, window)
-    if (env_load(&set[word]) & window_mask(window, word))
-        return true;
-    return false;
+    uint32_t word = window->first / 64;
+    if (TRK_LIKELY(window_one_word(window)))
+        return (env_load(&set[word]) & window_mask(window, word)) != 0;
+    return trk_window_any_long(set, window->first, window->end, 0);
 }
 
 static inline bool window_any_not(const struct window *window, const uint64_t *set)
 {
-    FOR_WINDOW_WORDS(word, window)
-    if (~env_load(&set[word]) & window_mask(window, word))
-        return true;
-    return false;
+    uint32_t word = window->first / 64;
+    if (TRK_LIKELY(window_one_word(window)))
+        return (~env_load(&set[word]) & window_mask(window, word)) != 0;
+    return trk_window_any_long(set, window->first, window->end, ~UINT64_C(0));
 }
 
 /* An upload in progress, on its thread's stack: its tracker takes no operation from that thread. */
@@ -240,6 +263,8 @@ struct operation {
 
 /* Begin: the event, then re-entrancy, then the range. Not TRK_OK: trk_op_end(that) and return. */
 enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsigned rights);
+/* Begin without the range's check, and range not set: for operations that need no region's lock. */
+enum trk_status trk_op_begin_any_range(struct operation *operation);
 /* Begin for the unlock by hand: this thread is meant to hold the region's lock. */
 enum trk_status trk_op_begin_unlock(struct operation *operation);
 /* The checks alone, for the fault handler, whose event is another. */
@@ -263,8 +288,6 @@ static inline bool observed(const struct trk_tracker *tracker)
 
 /* The line for a failure that comes out of a change of pages or an invalidate. */
 const char *trk_op_refusal_text(enum trk_status failure_class);
-/* Begin without the range's check, and range not set: for operations that need no region's lock. */
-enum trk_status trk_op_begin_any_range(struct operation *operation);
 
 /*
  * Take a region's lock for an operation, counting the hold; the caller knows that this thread does

@@ -11,7 +11,7 @@
  */
 #include <stddef.h>
 
-#include "internal.h"
+#include "quick.h"
 
 static void call_flush(const struct operation *operation, trk_flush_fn *flush, void *context)
 {
@@ -181,8 +181,23 @@ enum trk_status trk_invalidate_run(const struct operation *operation, trk_flush_
     return run_per_region(operation, flush, context, result);
 }
 
-enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t guest_addr,
-                                       uint64_t size_bytes, trk_flush_fn *flush, void *context)
+/* No page is GPU, so no flush is needed and one look decides. */
+static QUICK_INLINE enum quick_end quick_invalidate(const struct quick *quick)
+{
+    if (!region_live(quick->tracker, quick->window.index) ||
+        quick_look(quick, quick->region->not_cpu, false) == 0)
+        return QUICK_NOTHING;
+    if (!quick_lock(quick))
+        return QUICK_LONG_WAY;
+    uint64_t opened[TRK_REGION_WORDS];
+    enum quick_end end = quick_change(quick, QUICK_TO_CPU, opened);
+    quick_unlock(quick);
+    return end;
+}
+
+static TRK_COLD enum trk_status invalidate_long(struct trk_tracker *tracker, uint64_t guest_addr,
+                                                uint64_t size_bytes, trk_flush_fn *flush,
+                                                void *context)
 {
     struct operation operation = {.tracker = tracker,
                                   .op = TRK_OP_INVALIDATE,
@@ -196,4 +211,19 @@ enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t gue
     if (status != TRK_OK)
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, flushes);
+}
+
+enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t guest_addr,
+                                       uint64_t size_bytes, trk_flush_fn *flush, void *context)
+{
+    struct quick quick;
+    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
+        return invalidate_long(tracker, guest_addr, size_bytes, flush, context);
+    enum quick_end end = quick_invalidate(&quick);
+    if (TRK_LIKELY(quick_ended(end)))
+        return TRK_OK;
+    if (end == QUICK_LONG_WAY)
+        return invalidate_long(tracker, guest_addr, size_bytes, flush, context);
+    return quick_fail(&quick,
+                      (struct quick_failure){end, TRK_OP_INVALIDATE, guest_addr, size_bytes});
 }

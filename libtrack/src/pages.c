@@ -148,8 +148,8 @@ struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_
     uint32_t first_byte = page * (uint32_t)TRK_HOST_PAGE_BYTES;
     view.cpu_dirty = !bit(region->not_cpu, page);
     view.gpu_dirty = bit(region->gpu, page);
-    view.writable = !bit(region->not_writable, page);
-    view.readable = !bit(region->not_readable, page);
+    view.writable = view.cpu_dirty;
+    view.readable = !view.gpu_dirty;
     view.registered =
         trk_region_registered(region, first_byte, first_byte + (uint32_t)TRK_HOST_PAGE_BYTES);
     view.write_watches = (uint8_t)page_write_watches(region, page);

@@ -109,13 +109,6 @@ void trk_flight_give(struct trk_tracker *tracker, struct flight *flight)
     env_unlock(&tracker->arena.lock);
 }
 
-void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
-{
-    if (!region_live(tracker, index))
-        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
-                          __ATOMIC_RELEASE);
-}
-
 uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end)
 {
     while (index < end) {
@@ -128,4 +121,28 @@ uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index,
         index = (index / 64 + 1) * 64;
     }
     return end;
+}
+
+/* All words of a region: four at a time, since each waits for the one before it otherwise. */
+static uint64_t any_of_all(const uint64_t *set, uint64_t inverted)
+{
+    uint64_t any[4] = {0};
+    for (uint32_t word = 0; word < TRK_REGION_WORDS; word += 4) {
+        any[0] |= env_load(&set[word]) ^ inverted;
+        any[1] |= env_load(&set[word + 1]) ^ inverted;
+        any[2] |= env_load(&set[word + 2]) ^ inverted;
+        any[3] |= env_load(&set[word + 3]) ^ inverted;
+    }
+    return any[0] | any[1] | any[2] | any[3];
+}
+
+bool trk_window_any_long(const uint64_t *set, uint32_t first, uint32_t end, uint64_t inverted)
+{
+    if (end - first == TRK_REGION_PAGES)
+        return any_of_all(set, inverted) != 0;
+    struct window window = {.first = first, .end = end};
+    uint64_t any = 0;
+    FOR_WINDOW_WORDS(word, &window)
+    any |= (env_load(&set[word]) ^ inverted) & window_mask(&window, word);
+    return any != 0;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "mappings.h"
+#include "quick.h"
 
 static uint32_t count_pages(const uint64_t *mask, const struct window *window)
 {
@@ -40,19 +41,44 @@ static bool pick(uint64_t *mask, const uint64_t *set, const struct window *windo
     return any != 0;
 }
 
+/* A change by the short way, in a hold of the region. Not counted: only an observer asks how many. */
+static enum quick_end change_quick(const struct operation *operation, const struct window *window,
+                                   uint64_t *mask, enum quick_change change)
+{
+    if (observed(operation->tracker) || operation->tracker->backend->mappings != NULL)
+        return QUICK_LONG_WAY;
+    struct quick quick;
+    quick_part(&quick, operation, window->index);
+    quick.window = *window;
+    if (change == QUICK_TO_GPU && quick.region->flights != NULL)
+        return QUICK_LONG_WAY;
+    enum quick_end end = QUICK_LONG_WAY;
+    quick_lock_pages(&quick);
+    if (quick.region->extra == NULL)
+        end = trk_quick_change_long(&quick, change, mask);
+    env_unlock(&quick.region->pages_lock);
+    return end;
+}
+
+static enum trk_status quick_status(enum quick_end end)
+{
+    return quick_ended(end) ? TRK_OK : TRK_E_PROTECT;
+}
+
 static enum trk_status to_cpu(const struct operation *operation, const struct window *window,
                               enum watch_change change)
 {
     struct region *region = region_slot(operation->tracker, window->index);
     uint64_t mask[TRK_REGION_WORDS];
+    enum quick_end end = change_quick(operation, window, mask, QUICK_TO_CPU);
+    if (end != QUICK_LONG_WAY)
+        return quick_status(end);
     if (!pick(mask, region->not_cpu, window, false))
         return TRK_OK;
     set_bits(region->not_cpu, mask, window, false);
-    set_bits(region->not_writable, mask, window, false);
     enum trk_status status = trk_pages_change(operation, window, mask, change);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, mask, window, true);
-        set_bits(region->not_writable, mask, window, true);
         return status;
     }
     region->hold_changed += count_pages(mask, window);
@@ -77,14 +103,15 @@ enum trk_status trk_states_cpu_to_clean(const struct operation *operation,
                                         const struct window *window, uint64_t *were_cpu)
 {
     struct region *region = region_slot(operation->tracker, window->index);
+    enum quick_end end = change_quick(operation, window, were_cpu, QUICK_TO_CLEAN);
+    if (end != QUICK_LONG_WAY)
+        return quick_status(end);
     if (!pick(were_cpu, region->not_cpu, window, true))
         return TRK_OK;
     set_bits(region->not_cpu, were_cpu, window, true);
-    set_bits(region->not_writable, were_cpu, window, true);
     enum trk_status status = trk_pages_change(operation, window, were_cpu, WATCH_WRITE_ADD);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, were_cpu, window, false);
-        set_bits(region->not_writable, were_cpu, window, false);
         return status;
     }
     region->hold_changed += count_pages(were_cpu, window);
@@ -95,14 +122,15 @@ enum trk_status trk_states_to_gpu(const struct operation *operation, const struc
 {
     struct region *region = region_slot(operation->tracker, window->index);
     uint64_t mask[TRK_REGION_WORDS];
+    enum quick_end end = change_quick(operation, window, mask, QUICK_TO_GPU);
+    if (end != QUICK_LONG_WAY)
+        return quick_status(end);
     if (!pick(mask, region->gpu, window, true))
         return TRK_OK;
     set_bits(region->gpu, mask, window, true);
-    set_bits(region->not_readable, mask, window, true);
     enum trk_status status = trk_pages_change(operation, window, mask, WATCH_READ_ADD);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->gpu, mask, window, false);
-        set_bits(region->not_readable, mask, window, false);
         return status;
     }
     for (struct flight *flight = region->flights; flight != NULL; flight = flight->next)
@@ -116,22 +144,22 @@ enum trk_status trk_states_leave_gpu(const struct operation *operation, const st
 {
     struct region *region = region_slot(operation->tracker, window->index);
     uint64_t mask[TRK_REGION_WORDS];
+    enum quick_end end =
+        change_quick(operation, window, mask, to_cpu ? QUICK_DRAIN : QUICK_LEAVE_GPU);
+    if (end != QUICK_LONG_WAY)
+        return quick_status(end);
     if (!pick(mask, region->gpu, window, false))
         return TRK_OK;
     set_bits(region->gpu, mask, window, false);
-    set_bits(region->not_readable, mask, window, false);
     if (to_cpu) {
         set_bits(region->not_cpu, mask, window, false);
-        set_bits(region->not_writable, mask, window, false);
     }
     enum trk_status status =
         trk_pages_change(operation, window, mask, to_cpu ? WATCH_BOTH_DROP : WATCH_READ_DROP);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->gpu, mask, window, true);
-        set_bits(region->not_readable, mask, window, true);
         if (to_cpu) {
             set_bits(region->not_cpu, mask, window, true);
-            set_bits(region->not_writable, mask, window, true);
         }
         return status;
     }

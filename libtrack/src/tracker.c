@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "generations.h"
-#include "internal.h"
+#include "quick.h"
 #include "track/pages.h"
 
 #define TRACKER_ID_MAX 15u
@@ -71,68 +71,83 @@ void trk_tracker_destroy(struct trk_tracker *tracker)
     free(tracker);
 }
 
-/*
- * Whether any page of the window is CPU, or GPU. Nobody listens: a look without the lock will do,
- * if no hold is under way or begins meanwhile.
- */
-static bool region_any(const struct operation *operation, uint32_t index)
+static bool window_hit(const struct region *region, const struct window *window, bool cpu)
 {
-    struct window window = range_window(&operation->range, index);
+    return cpu ? window_any_not(window, region->not_cpu) : window_any(window, region->gpu);
+}
+
+/* Whether any page of the window is CPU, or GPU. Nobody listens: a look without the lock will do.
+ */
+static bool region_any(const struct operation *operation, uint32_t index, bool cpu)
+{
     struct region *region = region_slot(operation->tracker, index);
-    bool cpu = operation->op == TRK_OP_IS_CPU;
-    uint32_t seq;
-    if (!observed(operation->tracker) && TRK_LIKELY(region_peek_begin(region, &seq))) {
-        bool seen =
-            cpu ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
-        if (TRK_LIKELY(region_peek_valid(region, seq)))
-            return seen;
+    if (!observed(operation->tracker)) {
+        struct quick quick;
+        quick_part(&quick, operation, index);
+        int seen = quick_look(&quick, cpu ? region->not_cpu : region->gpu, cpu);
+        if (TRK_LIKELY(seen >= 0))
+            return seen != 0;
     }
+    struct window window = range_window(&operation->range, index);
     trk_region_lock(operation, index);
-    bool found = cpu ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
+    bool found = window_hit(region, &window, cpu);
     trk_region_unlock(operation, region);
     return found;
 }
 
 /* One region at a time, up to the first hit. */
-static enum trk_status query(struct operation *operation, bool *out)
+static TRK_COLD enum trk_status query_long(struct trk_tracker *tracker, enum trk_op op,
+                                           uint64_t guest_addr, uint64_t size_bytes, bool *out)
 {
-    enum trk_status status = trk_op_begin(operation, 0, 0);
+    struct operation operation = {
+        .tracker = tracker, .op = op, .guest_addr = guest_addr, .size_bytes = size_bytes};
+    enum trk_status status = trk_op_begin(&operation, 0, 0);
     if (status != TRK_OK)
-        return trk_op_end(operation, status, 0);
-    uint32_t end = operation->range.end_region;
-    bool cpu = operation->op == TRK_OP_IS_CPU;
+        return trk_op_end(&operation, status, 0);
+    uint32_t end = operation.range.end_region;
+    bool cpu = op == TRK_OP_IS_CPU;
     bool found = false;
-    for (uint32_t index = operation->range.first_region; !found && index < end; index++) {
+    for (uint32_t index = operation.range.first_region; !found && index < end; index++) {
         if (cpu)
-            trk_region_make_live(operation->tracker, index);
+            trk_region_make_live(tracker, index);
         else
-            index = trk_region_next_live(operation->tracker, index, end);
+            index = trk_region_next_live(tracker, index, end);
         if (index >= end)
             break;
-        found = region_any(operation, index);
+        found = region_any(&operation, index, cpu);
     }
     *out = found;
-    return trk_op_end(operation, TRK_OK, found);
+    return trk_op_end(&operation, TRK_OK, found);
 }
 
 enum trk_status trk_tracker_is_cpu(struct trk_tracker *tracker, uint64_t guest_addr,
                                    uint64_t size_bytes, bool *out)
 {
-    struct operation operation = {.tracker = tracker,
-                                  .op = TRK_OP_IS_CPU,
-                                  .guest_addr = guest_addr,
-                                  .size_bytes = size_bytes};
-    return query(&operation, out);
+    struct quick quick;
+    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
+        return query_long(tracker, TRK_OP_IS_CPU, guest_addr, size_bytes, out);
+    int seen = quick_look(&quick, quick.region->not_cpu, true);
+    if (TRK_UNLIKELY(seen < 0))
+        return query_long(tracker, TRK_OP_IS_CPU, guest_addr, size_bytes, out);
+    if (seen != 0) /* a region of which all is not CPU is live already */
+        trk_region_make_live(tracker, quick.window.index);
+    *out = seen != 0;
+    return TRK_OK;
 }
 
 enum trk_status trk_tracker_is_gpu(struct trk_tracker *tracker, uint64_t guest_addr,
                                    uint64_t size_bytes, bool *out)
 {
-    struct operation operation = {.tracker = tracker,
-                                  .op = TRK_OP_IS_GPU,
-                                  .guest_addr = guest_addr,
-                                  .size_bytes = size_bytes};
-    return query(&operation, out);
+    struct quick quick;
+    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
+        return query_long(tracker, TRK_OP_IS_GPU, guest_addr, size_bytes, out);
+    int seen = 0; /* where no region is live nothing is the GPU's */
+    if (region_live(tracker, quick.window.index))
+        seen = quick_look(&quick, quick.region->gpu, false);
+    if (TRK_UNLIKELY(seen < 0))
+        return query_long(tracker, TRK_OP_IS_GPU, guest_addr, size_bytes, out);
+    *out = seen != 0;
+    return TRK_OK;
 }
 
 typedef enum trk_status states_fn(const struct operation *operation, const struct window *window);

@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "internal.h"
+#include "transfer.h"
 
 struct transfer {
     struct operation operation;
@@ -17,55 +17,14 @@ struct transfer {
     uint64_t reported; /* ranges handed to the callback */
 };
 
-static void emit_range(const struct transfer *transfer, const struct region *region, uint32_t first,
-                       uint32_t end)
+static void report_held(struct transfer *transfer, const struct region *region,
+                        const struct window *window, const uint64_t *mask)
 {
     const struct trk_tracker *tracker = transfer->operation.tracker;
-    emit(tracker,
-         &(struct trk_event){
-             .type = TRK_EVENT_RANGE,
-             .domain = trk_domain(TRK_DOMAIN_REGION, tracker->id, region_index(tracker, region)),
-             .seq = region->seq,
-             .page = (uint16_t)first,
-             .pages = (uint16_t)(end - first),
-         });
-}
-
-static void report_run(struct transfer *transfer, const struct region *region, uint32_t first,
-                       uint32_t end)
-{
-    const struct trk_tracker *tracker = transfer->operation.tracker;
-    transfer->reported++;
-    if (observed(tracker))
-        emit_range(transfer, region, first, end);
-    if (transfer->request->range != NULL)
-        env_call_range(transfer->request->range, transfer->request->context,
-                       trk_region_address(region_index(tracker, region)) +
-                           (uint64_t)first * TRK_HOST_PAGE_BYTES,
-                       (uint64_t)(end - first) * TRK_HOST_PAGE_BYTES);
-}
-
-/* Report the maximal runs of the mask's pages, ascending. */
-static void report(struct transfer *transfer, const struct region *region,
-                   const struct window *window, const uint64_t *mask)
-{
-    uint32_t first = 0;
-    bool inside = false;
-    FOR_WINDOW_WORDS(word, window)
-    {
-        uint64_t bits = mask[word] & window_mask(window, word);
-        /* Bits where a run starts or has ended. */
-        uint64_t edges = bits ^ (bits << 1 | (uint64_t)inside);
-        for (; edges != 0; edges &= edges - 1) {
-            uint32_t page = word * 64 + (uint32_t)__builtin_ctzll(edges);
-            if (inside)
-                report_run(transfer, region, first, page);
-            first = page;
-            inside = !inside;
-        }
-    }
-    if (inside)
-        report_run(transfer, region, first, window->end);
+    struct report report = {tracker, transfer->request, region, trk_region_address(window->index),
+                            0};
+    report_runs(&report, window, mask);
+    transfer->reported += report.runs;
 }
 
 static void run_completion(struct transfer *transfer)
@@ -86,29 +45,26 @@ static enum trk_status take_region(struct transfer *transfer, struct region *reg
     struct operation *operation = &transfer->operation;
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
-    uint64_t were_cpu[TRK_REGION_WORDS] = {0};
+    uint64_t were_cpu[TRK_REGION_WORDS];
     enum trk_status status = trk_states_cpu_to_clean(operation, &window, were_cpu);
     if (status == TRK_OK)
-        report(transfer, region, &window, were_cpu);
+        report_held(transfer, region, &window, were_cpu);
     return status;
 }
 
-/*
- * Whether a region has nothing for this transfer: no CPU page to upload, no GPU page to download.
- * Only asked when nobody listens; wrong in the other direction it costs a hold.
- */
-static bool nothing_to_do(const struct transfer *transfer, uint32_t index, bool upload)
+static enum trk_status upload_region(struct transfer *transfer, uint32_t index)
 {
-    const struct operation *operation = &transfer->operation;
-    if (observed(operation->tracker))
-        return false;
-    const struct region *region = region_slot(operation->tracker, index);
-    struct window window = range_window(&operation->range, index);
-    uint32_t seq;
-    if (!region_peek_begin(region, &seq))
-        return false;
-    bool any = upload ? window_any_not(&window, region->not_cpu) : window_any(&window, region->gpu);
-    return region_peek_valid(region, seq) && !any;
+    struct operation *operation = &transfer->operation;
+    if (!observed(operation->tracker)) {
+        enum quick_end end = trk_quick_take_part(operation, transfer->request, index);
+        if (end != QUICK_LONG_WAY)
+            return end == QUICK_REFUSED ? TRK_E_PROTECT : TRK_OK;
+    }
+    trk_region_make_live(operation->tracker, index);
+    struct region *region = trk_region_lock(operation, index);
+    enum trk_status status = take_region(transfer, region);
+    trk_region_unlock(operation, region);
+    return status;
 }
 
 static enum trk_status upload_unwritten(struct transfer *transfer)
@@ -117,12 +73,7 @@ static enum trk_status upload_unwritten(struct transfer *transfer)
     enum trk_status status = TRK_OK;
     for (uint32_t index = operation->range.first_region;
          status == TRK_OK && index < operation->range.end_region; index++) {
-        trk_region_make_live(operation->tracker, index);
-        if (nothing_to_do(transfer, index, true))
-            continue;
-        struct region *region = trk_region_lock(operation, index);
-        status = take_region(transfer, region);
-        trk_region_unlock(operation, region);
+        status = upload_region(transfer, index);
     }
     if (status == TRK_OK)
         run_completion(transfer);
@@ -152,7 +103,7 @@ static enum trk_status upload_written(struct transfer *transfer)
     return status;
 }
 
-enum trk_status trk_tracker_upload(struct trk_tracker *tracker, const struct trk_transfer *upload)
+enum trk_status trk_upload_long(struct trk_tracker *tracker, const struct trk_transfer *upload)
 {
     struct transfer transfer = {
         .operation = {.tracker = tracker,
@@ -182,10 +133,10 @@ static void visit_region(struct transfer *transfer, struct region *region)
     struct operation *operation = &transfer->operation;
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
-    uint64_t mask[TRK_REGION_WORDS] = {0};
+    uint64_t mask[TRK_REGION_WORDS];
     FOR_WINDOW_WORDS(word, &window)
-    mask[word] = env_load(&region->gpu[word]);
-    report(transfer, region, &window, mask);
+    mask[word] = env_load(&region->gpu[word]) & window_mask(&window, word);
+    report_held(transfer, region, &window, mask);
 }
 
 static enum trk_status leave_region(struct transfer *transfer, struct region *region)
@@ -198,6 +149,20 @@ static enum trk_status leave_region(struct transfer *transfer, struct region *re
     return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN);
 }
 
+/*
+ * Whether a region has no GPU page to download. Only asked when nobody listens; wrong in the other
+ * direction it costs a hold.
+ */
+static bool nothing_to_do(const struct transfer *transfer, uint32_t index)
+{
+    const struct operation *operation = &transfer->operation;
+    if (observed(operation->tracker))
+        return false;
+    struct quick quick;
+    quick_part(&quick, operation, index);
+    return quick_look(&quick, quick.region->gpu, false) == 0;
+}
+
 static enum trk_status download_per_region(struct transfer *transfer)
 {
     struct operation *operation = &transfer->operation;
@@ -207,7 +172,7 @@ static enum trk_status download_per_region(struct transfer *transfer)
              trk_region_next_live(operation->tracker, operation->range.first_region, end);
          status == TRK_OK && index < end;
          index = trk_region_next_live(operation->tracker, index + 1, end)) {
-        if (nothing_to_do(transfer, index, false))
+        if (nothing_to_do(transfer, index))
             continue;
         struct region *region = trk_region_lock(operation, index);
         visit_region(transfer, region);
@@ -232,8 +197,8 @@ static enum trk_status download_all_regions(struct transfer *transfer)
     return status;
 }
 
-static enum trk_status download_run(struct trk_tracker *tracker, const struct trk_transfer *request,
-                                    enum trk_op op)
+enum trk_status trk_download_long(struct trk_tracker *tracker, const struct trk_transfer *request,
+                                  enum trk_op op)
 {
     struct transfer transfer = {
         .operation = {.tracker = tracker,
@@ -254,13 +219,7 @@ static enum trk_status download_run(struct trk_tracker *tracker, const struct tr
     return trk_op_end(operation, status, transfer.reported);
 }
 
-enum trk_status trk_tracker_download(struct trk_tracker *tracker,
-                                     const struct trk_transfer *download)
-{
-    return download_run(tracker, download, TRK_OP_DOWNLOAD);
-}
-
 enum trk_status trk_tracker_drain(struct trk_tracker *tracker, const struct trk_transfer *drain)
 {
-    return download_run(tracker, drain, TRK_OP_DRAIN);
+    return trk_download_long(tracker, drain, TRK_OP_DRAIN);
 }

@@ -76,7 +76,9 @@ void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint
     struct trk_tracker_options options = trk_tracker_options_default();
     options.policy = *policy;
     options.backend = &fixture->backend;
-    options.observer = (struct trk_observer){.emit = on_event, .context = fixture};
+    fixture->observed = getenv("TRK_TEST_UNOBSERVED") == NULL;
+    if (fixture->observed)
+        options.observer = (struct trk_observer){.emit = on_event, .context = fixture};
     options.failure = on_failure;
     options.failure_context = fixture;
     options.id = id;

@@ -29,6 +29,7 @@ struct fixture {
     struct trk_backend backend; /* first */
     struct trk_backend *simulated;
     struct trk_tracker *tracker;
+    bool observed; /* not with TRK_TEST_UNOBSERVED in the environment: the core's short ways */
     struct stream stream;
     struct trk_event last_end; /* the last OP_END */
     uint32_t failures;
