@@ -1,20 +1,27 @@
 /* trk sim: run a trace again through the same core, and judge it. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
+#include "junit.h"
 #include "options.h"
+#include "scenario_files.h"
 #include "simulator/sim.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-sim/1"
 
 static const struct trk_option sim_options[] = {
-    {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    {.name = "json",
+     .about = "One JSON object, schema " SCHEMA "; trk-sim-scenario/1 for a scenario file, "
+              "trk-sim-scenarios/1 for a folder."},
+    {.name = "junit",
+     .kind = TRK_OPTION_TEXT,
+     .value = "F",
+     .about = "Write the outcome of scenario files to a new file F as JUnit XML, too."},
     {.name = NULL},
 };
 
@@ -142,19 +149,37 @@ static void print_text(const struct trk_input *input, const struct trk_sim_repor
     }
 }
 
-/* Scenario files and folders of them are input of this command, but not yet of this program. */
-static bool is_scenario(const struct trk_options *options)
+/* Scenario files and folders of them. */
+static int run_scenarios(const struct trk_options *options)
 {
-    if (options->operand_count == 0 || strcmp(options->operands[0], "-") == 0) {
-        return false;
-    }
     const char *path = options->operands[0];
-    size_t length = strlen(path);
-    struct stat stat_of;
-    if (stat(path, &stat_of) != 0) {
-        return false;
+    const char *junit = trk_options_text(options, "junit");
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_scenario_files files;
+    if (junit != NULL && access(junit, F_OK) == 0) {
+        trk_terminal_say("sim", "%s: File exists", junit);
+        return TRK_EXIT_USAGE;
     }
-    return S_ISDIR(stat_of.st_mode) || (length > 5 && strcmp(path + length - 5, ".json") == 0);
+    enum trk_status status = trk_scenario_files_run(&files, path, &error);
+    int code = TRK_EXIT_OK;
+    if (status == TRK_OK) {
+        if (trk_options_flag(options, "json")) {
+            trk_scenario_files_print_json(&files, path);
+        } else {
+            trk_scenario_files_print(&files, path);
+        }
+        code = trk_scenario_files_exit_code(&files);
+    }
+    if (status == TRK_OK && junit != NULL) {
+        path = NULL; /* the message names the output */
+        status = trk_junit_write(&files, junit, &error);
+    }
+    if (status != TRK_OK) {
+        trk_terminal_flush();
+        code = trk_terminal_error("sim", path, &error);
+    }
+    trk_scenario_files_destroy(&files);
+    return code;
 }
 
 static int run_sim(const struct trk_options *options)
@@ -162,10 +187,12 @@ static int run_sim(const struct trk_options *options)
     static struct trk_sim_report report; /* some KiB */
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
-    if (is_scenario(options)) {
-        trk_terminal_say("sim", "%s: needs the scenario interpreter, which this build lacks",
-                         options->operands[0]);
-        return TRK_EXIT_ENVIRONMENT;
+    if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
+        return run_scenarios(options);
+    }
+    if (trk_options_given(options, "junit")) {
+        trk_terminal_say("sim", "--junit goes with scenario files");
+        return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
@@ -187,8 +214,8 @@ static int run_sim(const struct trk_options *options)
 
 const struct trk_command trk_cmd_sim = {
     .name = "sim",
-    .about = "run a trace again through the same core and judge it",
-    .operands = "[F]",
+    .about = "run a trace or scenarios through the same core and judge them",
+    .operands = "[F | FILE.json | DIR]",
     .text =
         "Runs every recorded operation again, against the same tracker code with a simulated host, "
         "compares each outcome with the recorded one and checks the rules of the model. The first "
@@ -196,8 +223,13 @@ const struct trk_command trk_cmd_sim = {
         "became visible, and the steps between. The same trace gives the same report, byte for "
         "byte.\n\n"
         "The exit code is 0 for the verdict ok, 1 for a broken rule, and 3 when the trace is "
-        "damaged or ends early and nothing is broken in what there is.",
-    .examples = "trk sim trace.trk\ntrk sim --json trace.trk",
+        "damaged or ends early and nothing is broken in what there is.\n\n"
+        "A scenario file (FILE.json) is a small program of guest, tracker and GPU operations with "
+        "what must come out; DIR stands for every *.json below it. The exit code is 0 when every "
+        "expectation is met and 1 when one is not; else 2 when a file is no scenario, and 4 when "
+        "one needs what this program cannot do yet.",
+    .examples = "trk sim trace.trk\ntrk sim --json trace.trk\n"
+                "trk sim scenario.json\ntrk sim --junit out.xml scenarios",
     .options = sim_options,
     .operands_most = 1,
     .run = run_sim,

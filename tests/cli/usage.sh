@@ -41,7 +41,7 @@ done <<'CASES'
 2|holds no trace|info
 2|there are: bash|completion fish
 2|did you mean sim|help smi
-4|scenario interpreter|sim .
+2|no scenario files|sim .
 0||--help
 0||-h
 0||--version
@@ -86,6 +86,6 @@ run 0 info --color=always t.trk
 grep -q "$(printf '\033')" out || fail "no colour with --color=always"
 
 echo '{}' >s.json
-run 4 sim s.json
-said "scenario interpreter"
+run 2 sim s.json
+grep -q 'the key scenario is missing' out || fail "an empty object is no scenario"
 finish

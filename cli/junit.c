@@ -1,0 +1,126 @@
+#include "junit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json_out.h"
+
+/* Text inside an attribute or an element; what XML cannot hold becomes '?'. */
+static void put_text(FILE *out, const char *text, size_t length)
+{
+    char clean[2048], cut[1024];
+    snprintf(cut, sizeof cut, "%.*s", (int)length, text);
+    trk_json_out_utf8(cut, clean, sizeof clean);
+    for (const char *at = clean; *at != '\0'; at++) {
+        switch (*at) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            putc((unsigned char)*at < 0x20 ? '?' : *at, out);
+            break;
+        }
+    }
+}
+
+static void put_failure(FILE *out, const struct trk_scenario_report *report)
+{
+    fputs("<failure message=\"", out);
+    put_text(out, report->verdict, strlen(report->verdict));
+    fputs(", expected ", out);
+    put_text(out, report->expected, strlen(report->expected));
+    fputs("\">", out);
+    if (report->thread[0] != '\0') {
+        fputs("thread ", out);
+        put_text(out, report->thread, strlen(report->thread));
+        fprintf(out, ", operation %u: ", report->operation);
+        put_text(out, report->operation_text, strlen(report->operation_text));
+        putc('\n', out);
+    }
+    put_text(out, report->text, strlen(report->text));
+    fputs("</failure>", out);
+}
+
+static void put_case(FILE *out, const struct trk_scenario_file *file)
+{
+    const char *slash = strrchr(file->path, '/');
+    const char *name = slash != NULL ? slash + 1 : file->path;
+    size_t folder = slash != NULL ? (size_t)(slash - file->path) : 0;
+    fputs("  <testcase classname=\"", out);
+    put_text(out, folder > 0 ? file->path : ".", folder > 0 ? folder : 1);
+    fputs("\" name=\"", out);
+    put_text(out, name, strlen(name));
+    fputs("\">", out);
+    switch (file->end) {
+    case TRK_SCENARIO_FAILED:
+        put_failure(out, &file->report);
+        break;
+    case TRK_SCENARIO_REFUSED:
+        fputs("<skipped message=\"", out);
+        put_text(out, file->needs, strlen(file->needs));
+        fputs("\"/>", out);
+        break;
+    case TRK_SCENARIO_BROKEN:
+        fputs("<error message=\"", out);
+        put_text(out, file->fault.where, strlen(file->fault.where));
+        fputs(": ", out);
+        put_text(out, file->fault.text, strlen(file->fault.text));
+        fputs("\"/>", out);
+        break;
+    default:
+        break;
+    }
+    fputs("</testcase>\n", out);
+}
+
+static void put_suite(FILE *out, const struct trk_scenario_files *files)
+{
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<testsuite name=\"trk sim\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
+            "skipped=\"%zu\">\n",
+            files->count, files->ends[TRK_SCENARIO_FAILED], files->ends[TRK_SCENARIO_BROKEN],
+            files->ends[TRK_SCENARIO_REFUSED]);
+    for (size_t i = 0; i < files->count; i++) {
+        put_case(out, &files->files[i]);
+    }
+    fputs("</testsuite>\n", out);
+}
+
+static enum trk_status failed(struct trk_error *error, const char *path, int reason)
+{
+    enum trk_status status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
+    (void)trk_error_set(error, status, "%.80s: %s", path, strerror(reason));
+    error->os_errno = reason;
+    return status;
+}
+
+enum trk_status trk_junit_write(const struct trk_scenario_files *files, const char *path,
+                                struct trk_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
+        return failed(error, path, errno);
+    }
+    put_suite(out, files);
+    bool bad = ferror(out) != 0;
+    if (fclose(out) != 0 || bad) {
+        int reason = errno != 0 ? errno : EIO;
+        unlink(path);
+        return failed(error, path, reason);
+    }
+    return TRK_OK;
+}

@@ -1,0 +1,199 @@
+#include "scenario_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+
+/* Folders below folders; deeper ones are a loop or no test suite. */
+#define DEPTH_MOST 32
+
+static bool ends_in_json(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+bool trk_scenario_files_named(const char *path)
+{
+    struct stat stat_of;
+    if (strcmp(path, "-") == 0 || stat(path, &stat_of) != 0) {
+        return false;
+    }
+    return S_ISDIR(stat_of.st_mode) || ends_in_json(path);
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+static enum trk_status system_error(struct trk_error *error, const char *path)
+{
+    int reason = errno;
+    (void)trk_error_set(error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
+    error->os_errno = reason;
+    return TRK_E_SYSTEM;
+}
+
+static enum trk_status add(struct trk_scenario_files *files, const char *path,
+                           struct trk_error *error)
+{
+    if (files->count == TRK_SCENARIO_FILES_MOST) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "more than %u scenario files",
+                             TRK_SCENARIO_FILES_MOST);
+    }
+    if (files->count == files->capacity) {
+        size_t capacity = files->capacity == 0 ? 64 : files->capacity * 2;
+        struct trk_scenario_file *larger = realloc(files->files, capacity * sizeof *larger);
+        if (larger == NULL) {
+            return trk_error_set(error, TRK_E_MEMORY, "no memory for the list of files");
+        }
+        files->files = larger;
+        files->capacity = capacity;
+    }
+    struct trk_scenario_file *file = &files->files[files->count];
+    memset(file, 0, sizeof *file);
+    file->path = strdup(path);
+    if (file->path == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the list of files");
+    }
+    files->count++;
+    return TRK_OK;
+}
+
+static enum trk_status list(struct trk_scenario_files *files, const char *folder, unsigned depth,
+                            struct trk_error *error);
+
+static enum trk_status list_one(struct trk_scenario_files *files, const char *path, unsigned depth,
+                                struct trk_error *error)
+{
+    struct stat stat_of;
+    if (lstat(path, &stat_of) != 0) {
+        return system_error(error, path);
+    }
+    if (S_ISDIR(stat_of.st_mode)) {
+        return depth < DEPTH_MOST
+                   ? list(files, path, depth + 1, error)
+                   : trk_error_set(error, TRK_E_ARGUMENT, "%.80s: folders deeper than %d", path,
+                                   DEPTH_MOST);
+    }
+    return ends_in_json(path) ? add(files, path, error) : TRK_OK;
+}
+
+static enum trk_status list(struct trk_scenario_files *files, const char *folder, unsigned depth,
+                            struct trk_error *error)
+{
+    DIR *stream = opendir(folder);
+    if (stream == NULL) {
+        return system_error(error, folder);
+    }
+    enum trk_status status = TRK_OK;
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+    for (struct dirent *entry = readdir(stream); entry != NULL && status == TRK_OK;
+         entry = readdir(stream)) {
+        char path[PATH_MAX];
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        int size = snprintf(path, sizeof path, "%s%s%s", folder, slash, entry->d_name);
+        if (size < 0 || (size_t)size >= sizeof path) {
+            status = trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
+        } else {
+            status = list_one(files, path, depth, error);
+        }
+    }
+    closedir(stream);
+    return status;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct trk_scenario_file *one = a, *other = b;
+    return strcmp(one->path, other->path);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static enum trk_status run_one(struct trk_scenario_file *file, struct trk_error *error)
+{
+    struct trk_scenario *scenario = NULL;
+    enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
+    if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
+        file->end = TRK_SCENARIO_BROKEN;
+        return TRK_OK;
+    }
+    if (status != TRK_OK) {
+        return trk_error_set(error, status, "%.80s: no memory", file->path);
+    }
+    snprintf(file->name, sizeof file->name, "%s", trk_scenario_name(scenario));
+    const char *needs = trk_scenario_needs(scenario);
+    if (needs != NULL) {
+        file->end = TRK_SCENARIO_REFUSED;
+        snprintf(file->needs, sizeof file->needs, "%s", needs);
+    } else {
+        status = trk_scenario_run(scenario, &file->report);
+        file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
+    }
+    trk_scenario_destroy(scenario);
+    return status == TRK_OK
+               ? TRK_OK
+               : trk_error_set(error, status, "%.80s: %s", file->path, trk_status_name(status));
+}
+
+enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
+                                       struct trk_error *error)
+{
+    struct stat stat_of;
+    memset(out, 0, sizeof *out);
+    if (stat(path, &stat_of) != 0) {
+        return system_error(error, path);
+    }
+    out->folder = S_ISDIR(stat_of.st_mode);
+    enum trk_status status = out->folder ? list(out, path, 0, error) : add(out, path, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (out->count == 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
+    }
+    qsort(out->files, out->count, sizeof *out->files, by_path);
+    for (size_t i = 0; i < out->count && status == TRK_OK; i++) {
+        status = run_one(&out->files[i], error);
+        out->ends[out->files[i].end]++;
+    }
+    return status;
+}
+
+void trk_scenario_files_destroy(struct trk_scenario_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->files[i].path);
+    }
+    free(files->files);
+}
+
+const char *trk_scenario_end_name(enum trk_scenario_end end)
+{
+    static const char *const names[TRK_SCENARIO_END_COUNT] = {
+        [TRK_SCENARIO_HELD] = "held",
+        [TRK_SCENARIO_FAILED] = "failed",
+        [TRK_SCENARIO_REFUSED] = "refused",
+        [TRK_SCENARIO_BROKEN] = "broken",
+    };
+    return names[end];
+}
+
+int trk_scenario_files_exit_code(const struct trk_scenario_files *files)
+{
+    if (files->ends[TRK_SCENARIO_FAILED] > 0) {
+        return TRK_EXIT_BROKEN;
+    }
+    if (files->ends[TRK_SCENARIO_BROKEN] > 0) {
+        return TRK_EXIT_USAGE;
+    }
+    return files->ends[TRK_SCENARIO_REFUSED] > 0 ? TRK_EXIT_ENVIRONMENT : TRK_EXIT_OK;
+}

@@ -1,0 +1,68 @@
+/*
+ * Running scenario files: one, or all below a folder.
+ *
+ * Files of a folder are taken in the order of their paths, byte by byte, so that a report is the
+ * same on every machine.
+ */
+#ifndef CLI_SCENARIO_FILES_H
+#define CLI_SCENARIO_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "simulator/scenario.h"
+
+/* The most files that one run takes. */
+#define TRK_SCENARIO_FILES_MOST 100000u
+
+enum trk_scenario_end {
+    TRK_SCENARIO_HELD = 0, /* the expectation is met */
+    TRK_SCENARIO_FAILED,   /* it is not */
+    TRK_SCENARIO_REFUSED,  /* it needs what this program cannot do yet */
+    TRK_SCENARIO_BROKEN,   /* it is no scenario */
+    TRK_SCENARIO_END_COUNT,
+};
+
+struct trk_scenario_file {
+    char *path;
+    enum trk_scenario_end end;
+    char name[64];
+    char needs[128]; /* refused */
+    struct trk_scenario_fault fault;
+    struct trk_scenario_report report; /* held, failed */
+};
+
+struct trk_scenario_files {
+    struct trk_scenario_file *files;
+    size_t count, capacity;
+    size_t ends[TRK_SCENARIO_END_COUNT];
+    bool folder; /* given as a folder, though it may hold one file only */
+};
+
+/* Whether a path names a folder or, by its ending, a scenario file. */
+bool trk_scenario_files_named(const char *path);
+
+/**
+ * List a file, or every *.json below a folder, and run them all.
+ *
+ * @return TRK_OK; TRK_E_ARGUMENT when there is none; TRK_E_SYSTEM; TRK_E_MEMORY. files may be
+ *         destroyed in any case.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_files_run(struct trk_scenario_files *out,
+                                                    const char *path, struct trk_error *error);
+
+void trk_scenario_files_destroy(struct trk_scenario_files *files);
+
+/* "held", "failed", "refused", "broken". */
+const char *trk_scenario_end_name(enum trk_scenario_end end);
+
+/* Print all of it on standard output, for people or as one JSON object. */
+void trk_scenario_files_print(const struct trk_scenario_files *files, const char *path);
+void trk_scenario_files_print_json(const struct trk_scenario_files *files, const char *path);
+
+/* What the files come to, as an exit code. */
+int trk_scenario_files_exit_code(const struct trk_scenario_files *files);
+
+#endif

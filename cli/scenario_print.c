@@ -1,0 +1,169 @@
+/* Scenario runs for people and for programs. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json_out.h"
+#include "scenario_files.h"
+#include "terminal.h"
+
+#define SCHEMA_FILE   "trk-sim-scenario/1"
+#define SCHEMA_FOLDER "trk-sim-scenarios/1"
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void print_place(const struct trk_scenario_report *report)
+{
+    if (report->thread[0] == '\0') {
+        return;
+    }
+    fputs("  at: thread ", stdout);
+    trk_terminal_text(stdout, report->thread);
+    printf(", operation %" PRIu32, report->operation);
+    if (report->column > 1) {
+        printf(", column %" PRIu32, report->column);
+    }
+    if (report->label[0] != '\0') {
+        fputs(", label ", stdout);
+        trk_terminal_text(stdout, report->label);
+    }
+    fputs(": ", stdout);
+    trk_terminal_text(stdout, report->operation_text);
+    putchar('\n');
+}
+
+static void print_verdict(const struct trk_scenario_report *report)
+{
+    printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
+    print_place(report);
+    if (report->text[0] != '\0') {
+        fputs("  ", stdout);
+        trk_terminal_text(stdout, report->text);
+        putchar('\n');
+    }
+}
+
+static void print_fault(const struct trk_scenario_fault *fault)
+{
+    fputs("  ", stdout);
+    if (fault->where[0] != '\0') {
+        trk_terminal_text(stdout, fault->where);
+        if (fault->column > 0) {
+            printf(", column %" PRIu32, fault->column);
+        }
+        fputs(": ", stdout);
+    }
+    trk_terminal_text(stdout, fault->text);
+    putchar('\n');
+}
+
+static void print_file(const struct trk_scenario_file *file)
+{
+    trk_terminal_word(file->end == TRK_SCENARIO_HELD     ? TRK_TONE_GOOD
+                      : file->end == TRK_SCENARIO_FAILED ? TRK_TONE_BAD
+                                                         : TRK_TONE_DOUBT,
+                      trk_scenario_end_name(file->end));
+    fputs(": ", stdout);
+    trk_terminal_text(stdout, file->path);
+    switch (file->end) {
+    case TRK_SCENARIO_REFUSED:
+        printf(": %s\n", file->needs);
+        break;
+    case TRK_SCENARIO_BROKEN:
+        putchar('\n');
+        print_fault(&file->fault);
+        break;
+    default:
+        putchar('\n');
+        print_verdict(&file->report);
+        break;
+    }
+}
+
+void trk_scenario_files_print(const struct trk_scenario_files *files, const char *path)
+{
+    (void)path;
+    for (size_t i = 0; i < files->count; i++) {
+        if (!files->folder || files->files[i].end != TRK_SCENARIO_HELD) {
+            print_file(&files->files[i]);
+        }
+    }
+    if (!files->folder) {
+        return;
+    }
+    printf("%zu files:", files->count);
+    for (int end = 0; end < TRK_SCENARIO_END_COUNT; end++) {
+        printf("%s %zu %s", end > 0 ? "," : "", files->ends[end],
+               trk_scenario_end_name((enum trk_scenario_end)end));
+    }
+    putchar('\n');
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
+{
+    const struct trk_scenario_report *report = &file->report;
+    bool ran = file->end == TRK_SCENARIO_HELD || file->end == TRK_SCENARIO_FAILED;
+    bool placed = ran && report->thread[0] != '\0';
+    trk_json_out_text(object, "verdict", ran ? report->verdict : NULL);
+    trk_json_out_text(object, "expected", ran ? report->expected : NULL);
+    trk_json_out_text(object, "text", ran && report->text[0] != '\0' ? report->text : NULL);
+    trk_json_out_text(object, "thread", placed ? report->thread : NULL);
+    trk_json_out_number(object, "operation", placed ? report->operation : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "column", placed ? report->column : TRK_NOT_KNOWN);
+    trk_json_out_text(object, "label", placed && report->label[0] != '\0' ? report->label : NULL);
+    trk_json_out_text(object, "operation_text", placed ? report->operation_text : NULL);
+    trk_json_out_address(object, "guest_addr", ran ? report->guest_addr : TRK_NOT_KNOWN);
+    const struct {
+        const char *key;
+        uint64_t number;
+    } counts[] = {
+        {"schedules", report->schedules},
+        {"operations", report->operations},
+        {"faults", report->faults},
+        {"host_calls", report->host_calls},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        trk_json_out_number(object, counts[i].key, ran ? counts[i].number : TRK_NOT_KNOWN);
+    }
+}
+
+static void add_file(cJSON *object, const struct trk_scenario_file *file)
+{
+    trk_json_out_text(object, "path", file->path);
+    trk_json_out_text(object, "name", file->end != TRK_SCENARIO_BROKEN ? file->name : NULL);
+    trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
+    trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
+    add_verdict(object, file);
+    if (file->end != TRK_SCENARIO_BROKEN) {
+        cJSON_AddNullToObject(object, "error");
+        return;
+    }
+    cJSON *error = cJSON_AddObjectToObject(object, "error");
+    trk_json_out_text(error, "where", file->fault.where);
+    trk_json_out_number(error, "column",
+                        file->fault.column > 0 ? file->fault.column : TRK_NOT_KNOWN);
+    trk_json_out_text(error, "text", file->fault.text);
+}
+
+void trk_scenario_files_print_json(const struct trk_scenario_files *files, const char *path)
+{
+    cJSON *object = trk_json_out_object(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE);
+    if (!files->folder) {
+        add_file(object, &files->files[0]);
+        trk_json_out_print(object);
+        return;
+    }
+    trk_json_out_text(object, "path", path);
+    for (int end = 0; end < TRK_SCENARIO_END_COUNT; end++) {
+        trk_json_out_number(object, trk_scenario_end_name((enum trk_scenario_end)end),
+                            files->ends[end]);
+    }
+    cJSON *list = cJSON_AddArrayToObject(object, "files");
+    for (size_t i = 0; i < files->count; i++) {
+        cJSON *file = cJSON_CreateObject();
+        add_file(file, &files->files[i]);
+        cJSON_AddItemToArray(list, file);
+    }
+    trk_json_out_print(object);
+}

@@ -1,0 +1,99 @@
+/*
+ * Scenario files: small programs for the simulator that say themselves what must come out.
+ *
+ * A scenario is loaded whole and checked whole: an unknown key, verb, name or value is an error
+ * with its place, and nothing is run. Running it drives the same tracker core as a live emulator
+ * under a simulated host, follows every byte through guest memory and the GPU's copy, and ends in
+ * one verdict, which is held against the file's expectation.
+ *
+ * Deterministic: the same file gives the same report, byte for byte.
+ *
+ * Rules: scenario-format 1.
+ */
+#ifndef SIMULATOR_SCENARIO_H
+#define SIMULATOR_SCENARIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+/* Named maxima of what is read from a file. */
+#define TRK_SCENARIO_FILE_BYTES (UINT64_C(16) << 20)
+#define TRK_SCENARIO_THREADS    64u                 /* init and finally not counted */
+#define TRK_SCENARIO_PAGES      (UINT64_C(1) << 20) /* of 4 KiB, in all memory entries */
+#define TRK_SCENARIO_NESTING    16u
+#define TRK_SCENARIO_REPEATS    UINT64_C(1000000)
+
+struct trk_scenario;
+
+/* Why a file is no scenario. */
+struct trk_scenario_fault {
+    char where[128]; /* "threads.main, operation 3", "memory.A.size", "line 4"; "" the whole file */
+    uint32_t column; /* 1-based, in the operation's or expression's text; 0: none */
+    char text[256];  /* what is wrong there, and what was expected */
+};
+
+struct trk_scenario_report {
+    bool held;          /* the expectation is met */
+    char verdict[32];   /* a word of the format */
+    char expected[128]; /* the expectation, in words */
+    char text[512];     /* one line: what broke; "" for ok */
+    /* The operation of the verdict; thread is "" where there is none. */
+    char thread[64];
+    uint32_t operation; /* 1-based, in the thread's list */
+    uint32_t column;    /* where it starts in that text, 1-based: nested ones are further right */
+    char label[64];
+    char operation_text[160];
+    uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
+    /* What was done. */
+    uint64_t schedules, operations, faults, host_calls;
+};
+
+/**
+ * Read a scenario out of memory and check all of it.
+ *
+ * @param json  size_bytes of UTF-8; need not end in a NUL.
+ * @return TRK_OK; TRK_E_ARGUMENT with fault filled when it is no scenario; TRK_E_MEMORY.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_parse(struct trk_scenario **out, const char *json,
+                                                size_t size_bytes,
+                                                struct trk_scenario_fault *fault);
+
+/**
+ * Read a scenario out of a file: trk_scenario_parse of what it holds.
+ *
+ * @return Also TRK_E_SYSTEM when it cannot be read; fault says why.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_load(struct trk_scenario **out, const char *path,
+                                               struct trk_scenario_fault *fault);
+
+/* NULL is accepted. */
+void trk_scenario_destroy(struct trk_scenario *scenario);
+
+/* The file's name and sentence ("" if it has none); live as long as the scenario. */
+const char *trk_scenario_name(const struct trk_scenario *scenario);
+const char *trk_scenario_about(const struct trk_scenario *scenario);
+
+/* What the scenario needs that this build cannot do yet, in words; NULL: nothing. */
+const char *trk_scenario_needs(const struct trk_scenario *scenario);
+
+/**
+ * Run a scenario and hold its verdict against its expectation.
+ *
+ * @return TRK_OK: report says what came out (a broken rule is no error). TRK_E_UNSUPPORTED:
+ *         trk_scenario_needs() is not NULL. TRK_E_MEMORY, TRK_E_SYSTEM.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one call at a time in a process.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
+                                              struct trk_scenario_report *report);
+
+TRK_EXTERN_C_END
+
+#endif

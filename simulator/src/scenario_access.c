@@ -1,0 +1,294 @@
+/*
+ * Verbs of guest, kernel and emulator accesses to memory.
+ *
+ * Rules: scenario-format, Guest and host memory, Injected faults and fine print 8, 12, 14, 16.
+ */
+#include "scenario_run.h"
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static void found_value(struct found *found, uint8_t value)
+{
+    found->mixed |= found->has_value && found->value != value;
+    found->has_value = true;
+    found->value = value;
+}
+
+static void stop_stale(struct doing *doing, enum side side, uint64_t guest_addr,
+                       struct oracle_finding finding)
+{
+    const struct oracle *oracle = &doing_run(doing)->oracle;
+    const struct scenario_op *newer = oracle->writes[finding.newer].op;
+    const struct scenario_op *seen = oracle->writes[finding.seen].op;
+    run_stop(doing, side == SIDE_GPU ? "stale-gpu-read" : "stale-cpu-read", guest_addr,
+             "byte 0x%llx: sees '%s', but '%s' is newer and ordered before it",
+             (unsigned long long)guest_addr, seen != NULL ? seen->text : "the fill of the mapping",
+             newer != NULL ? newer->text : "a write");
+}
+
+void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side)
+{
+    struct scenario_run *run = doing_run(doing);
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    uint64_t taken = 0;
+    while (world_next_mapped(&walk)) {
+        struct oracle_finding finding =
+            oracle_read(&run->oracle, walk.part, side, doing->thread->index);
+        if (finding.found)
+            stop_stale(doing, side, walk.guest_addr - walk.part.first + finding.offset, finding);
+        for (uint32_t i = 0; i < walk.part.size; i++)
+            found_value(&doing->found, frame_byte(walk.page->frame, side, walk.part.first + i));
+        taken += walk.part.size;
+    }
+    if (taken < size_bytes)
+        found_value(&doing->found, 0); /* holes */
+}
+
+void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side)
+{
+    struct scenario_run *run = doing_run(doing);
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    uint32_t write = 0;
+    while (world_next_mapped(&walk)) {
+        if (write == 0)
+            write =
+                oracle_write_begin(&run->oracle, doing->thread->index, side == SIDE_GPU, doing->op);
+        oracle_write(&run->oracle, walk.part, side, write, (uint8_t)doing->op->value);
+    }
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* The first byte of a range whose page lacks a right at the host; false: all pages have it. */
+static bool first_closed(const struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes,
+                         unsigned right, uint64_t *out)
+{
+    uint64_t end = guest_addr + size_bytes;
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    for (uint64_t at = guest_addr; at < end; at = walk.at) {
+        if (!world_next(&walk) || walk.guest_addr != at || !(walk.page->host_rights & right)) {
+            *out = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether all bytes that a fault is taken to touch are mapped and the GPU's. */
+static bool fault_is_gpus(const struct scenario_run *run, uint64_t guest_addr)
+{
+    uint64_t width = run->scenario->policy.core.fault_width_bytes;
+    if (!run_tracked(run, guest_addr, 1))
+        return false;
+    if (!run_tracked(run, guest_addr, width))
+        width = 1;
+    if (!world_all(&run->world, guest_addr, width, PAGE_MAPPED))
+        return false;
+    struct world_walk walk = world_walk(&run->world, guest_addr, width);
+    while (world_next(&walk))
+        if (!walk.entry->text->gpu)
+            return false;
+    return true;
+}
+
+/* The fault handler: the host's own part of the decision, then the core's. */
+static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bool store)
+{
+    struct scenario_run *run = doing_run(doing);
+    unsigned right = store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ;
+    const struct world_page *page = world_page_at(&run->world, guest_addr);
+    if (page == NULL || page->state != PAGE_MAPPED || !(page->guest_rights & right))
+        return TRK_FAULT_UNHANDLED;
+    if (page->host_rights & right)
+        return TRK_FAULT_RETRY;
+    if (!fault_is_gpus(run, guest_addr))
+        return TRK_FAULT_UNHANDLED;
+    uint64_t page_bytes = run_page_bytes(run);
+    uint64_t first = guest_addr & ~(page_bytes - 1);
+    bool gpu = trk_pages_view(run->tracker, guest_addr).gpu_dirty;
+    enum trk_fault_outcome outcome =
+        trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
+    /* Livelock is this host's to see: it knows of changes anywhere, the core of one region's. */
+    doing->thread->core.fault_tracker = 0;
+    if (outcome == TRK_FAULT_SERVED && gpu) {
+        struct world_walk walk = world_walk(&run->world, first, page_bytes);
+        while (world_next_mapped(&walk))
+            oracle_order_gpu(&run->oracle, walk.part, doing->thread->index);
+    }
+    return outcome;
+}
+
+/* The same access again and again. */
+struct repeats {
+    uint64_t page, changes;
+    unsigned count;
+};
+
+static void count_repeats(struct doing *doing, struct repeats *repeats, uint64_t guest_addr)
+{
+    uint64_t changes = doing_run(doing)->changes;
+    uint64_t page = guest_addr / SCENARIO_PAGE_BYTES;
+    bool again = repeats->count > 0 && repeats->page == page && repeats->changes == changes;
+    repeats->count = again ? repeats->count + 1 : 1;
+    repeats->page = page;
+    repeats->changes = changes;
+    if (repeats->count == LIVELOCK_FAULTS)
+        run_stop(doing, "livelock", guest_addr,
+                 "the access faulted %u times in a row and nothing changed", LIVELOCK_FAULTS);
+}
+
+/* Let the host check one access, with faults and their service; false: it is not carried out. */
+static bool access_check(struct doing *doing, bool store)
+{
+    const struct scenario_op *op = doing->op;
+    struct scenario_run *run = doing_run(doing);
+    struct repeats repeats = {0};
+    uint64_t guest_addr;
+    while (first_closed(run, op->guest_addr, op->size_bytes,
+                        store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ, &guest_addr)) {
+        if (run_inject(doing->thread, INJECT_LOSE_FAULT))
+            return true;
+        doing->found.faults++;
+        run->report->faults++;
+        count_repeats(doing, &repeats, guest_addr);
+        uint64_t changes = run->changes;
+        enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
+        if (doing->found.failure != TRK_OK)
+            return false;
+        if (outcome == TRK_FAULT_UNHANDLED) {
+            doing->found.outcome = OUTCOME_UNHANDLED;
+            if (!scenario_expects(op, RESULT_UNHANDLED))
+                run_stop(doing, "unhandled-fault", guest_addr,
+                         "a %s at 0x%llx faulted and nobody owned it", store ? "store" : "load",
+                         (unsigned long long)guest_addr);
+            return false;
+        }
+        if (run->changes == changes)
+            run_stand_back(doing->thread);
+    }
+    return true;
+}
+
+void verb_store(struct doing *doing)
+{
+    if (access_check(doing, true))
+        access_write(doing, doing->op->guest_addr, doing->op->size_bytes, SIDE_GUEST);
+}
+
+void verb_load(struct doing *doing)
+{
+    if (access_check(doing, false))
+        access_read(doing, doing->op->guest_addr, doing->op->size_bytes, SIDE_GUEST);
+}
+
+/* ---- the emulator ---------------------------------------------------------------------------- */
+
+static bool guest_allows(const struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes)
+{
+    if (!world_all(&run->world, guest_addr, size_bytes, PAGE_MAPPED))
+        return false;
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    while (world_next(&walk))
+        if (!(walk.page->guest_rights & TRK_RIGHT_WRITE))
+            return false;
+    return true;
+}
+
+/* Each run of registered bytes once. */
+static void invalidate_runs(struct doing *doing)
+{
+    struct scenario_run *run = doing_run(doing);
+    struct world_walk walk = world_walk(&run->world, doing->op->guest_addr, doing->op->size_bytes);
+    uint64_t first = 0, end = 0;
+    bool more = true;
+    while (more && doing->found.failure == TRK_OK) {
+        more = world_next(&walk);
+        bool registered = more && walk.entry->text->gpu && run_tracked(run, walk.guest_addr, 1);
+        if (registered && end == walk.guest_addr) {
+            end = walk.at;
+            continue;
+        }
+        if (end > first)
+            run_status(doing, trk_tracker_invalidate(run->tracker, first, end - first,
+                                                     transfer_flush, run));
+        first = registered ? walk.guest_addr : 0;
+        end = registered ? walk.at : 0;
+    }
+}
+
+void verb_hle_write(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    if (!guest_allows(doing_run(doing), op->guest_addr, op->size_bytes)) {
+        doing->found.outcome = OUTCOME_DENIED;
+        return;
+    }
+    invalidate_runs(doing);
+    if (doing->found.failure == TRK_OK)
+        verb_store(doing);
+}
+
+void verb_raw_write(struct doing *doing)
+{
+    access_write(doing, doing->op->guest_addr, doing->op->size_bytes, SIDE_GUEST);
+}
+
+void verb_sparse_read(struct doing *doing)
+{
+    struct scenario_run *run = doing_run(doing);
+    const struct scenario_op *op = doing->op;
+    struct world_walk walk = world_walk(&run->world, op->guest_addr, op->size_bytes);
+    for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at) {
+        if (!world_next(&walk) || walk.guest_addr != at || walk.entry->text->is_private) {
+            doing->found.outcome = OUTCOME_REJECTED;
+            return;
+        }
+    }
+    access_read(doing, op->guest_addr, op->size_bytes, SIDE_GUEST);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+/* How many bytes the kernel gets at; less than asked ends in an error or a short count. */
+static uint64_t kernel_bytes(struct doing *doing, unsigned right, uint64_t *closed)
+{
+    const struct scenario_op *op = doing->op;
+    if (!first_closed(doing_run(doing), op->guest_addr, op->size_bytes, right, closed))
+        return op->size_bytes;
+    uint64_t taken = *closed - op->guest_addr;
+    doing->found.outcome = taken == 0 ? OUTCOME_EFAULT : OUTCOME_SHORT;
+    doing->found.number = taken;
+    return taken;
+}
+
+/* A page that only a watch closed was in the way, and the file does not say so. */
+static void kernel_refused(struct doing *doing, unsigned right, uint64_t closed)
+{
+    const struct world_page *page = world_page_at(&doing_run(doing)->world, closed);
+    if (page == NULL || page->state != PAGE_MAPPED || !(page->guest_rights & right) ||
+        scenario_expects(doing->op, RESULT_EFAULT) || scenario_expects(doing->op, RESULT_SHORT))
+        return;
+    run_stop(doing, "kernel-access", closed,
+             "the kernel was refused at 0x%llx by a page that only a watch closes",
+             (unsigned long long)closed);
+}
+
+void verb_sys_read(struct doing *doing)
+{
+    uint64_t closed;
+    uint64_t taken = kernel_bytes(doing, TRK_RIGHT_WRITE, &closed);
+    if (taken > 0)
+        access_write(doing, doing->op->guest_addr, taken, SIDE_GUEST);
+    if (taken < doing->op->size_bytes)
+        kernel_refused(doing, TRK_RIGHT_WRITE, closed);
+}
+
+void verb_sys_write(struct doing *doing)
+{
+    uint64_t closed;
+    uint64_t taken = kernel_bytes(doing, TRK_RIGHT_READ, &closed);
+    if (taken > 0)
+        access_read(doing, doing->op->guest_addr, taken, SIDE_GUEST);
+    if (taken < doing->op->size_bytes)
+        kernel_refused(doing, TRK_RIGHT_READ, closed);
+}

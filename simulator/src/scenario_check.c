@@ -1,0 +1,144 @@
+/*
+ * Rules that are looked at beside the operations' own results: protection-loose and watch-leak.
+ *
+ * Rules: scenario-format, Verdicts and fine print 6, 10.
+ */
+#include <stdio.h>
+
+#include "scenario_run.h"
+
+static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
+{
+    uint32_t index = trk_region_index(guest_addr);
+    for (size_t i = 0; i < run->region_count; i++)
+        if (run->regions[i].index == index)
+            return run->regions[i].owner != SCENARIO_NONE;
+    return false;
+}
+
+/* What a page's own watches and state leave of some rights. */
+static unsigned watches_leave(struct trk_page_view view, unsigned rights)
+{
+    if (view.read_watch || view.gpu_dirty)
+        return TRK_RIGHTS_NONE;
+    if (view.write_watches > 0 || !view.cpu_dirty)
+        return rights & ~TRK_RIGHT_WRITE;
+    return rights;
+}
+
+/* The other pages that show the frame of one page. */
+struct views {
+    const struct scenario_run *run;
+    const struct world_entry *entry;
+    uint64_t key; /* page of the memory object */
+    uint32_t next;
+};
+
+static struct views views_of(const struct scenario_run *run, uint64_t guest_addr)
+{
+    const struct world_entry *entry = world_entry_at(&run->world, guest_addr);
+    return (struct views){
+        .run = run,
+        .entry = entry,
+        .key = (guest_addr - entry->guest_addr) / SCENARIO_PAGE_BYTES + entry->offset_pages,
+    };
+}
+
+/* The next other mapped, registered view of the frame; 0: there is none. */
+static uint64_t views_next(struct views *views)
+{
+    const struct world *world = &views->run->world;
+    while (views->next < world->entry_count) {
+        const struct world_entry *entry = &world->entries[views->next++];
+        if (entry == views->entry || entry->root != views->entry->root || !entry->text->gpu ||
+            views->key < entry->offset_pages ||
+            views->key - entry->offset_pages >= entry->page_count)
+            continue;
+        uint64_t page = views->key - entry->offset_pages;
+        if (entry->pages[page].state == PAGE_MAPPED)
+            return entry->guest_addr + page * SCENARIO_PAGE_BYTES;
+    }
+    return 0;
+}
+
+/* Whether any view's region is locked right now: then it is looked at later. */
+static bool page_busy(const struct scenario_run *run, uint64_t guest_addr)
+{
+    if (region_locked(run, guest_addr))
+        return true;
+    struct views views = views_of(run, guest_addr);
+    for (uint64_t other = views_next(&views); other != 0; other = views_next(&views))
+        if (region_locked(run, other))
+            return true;
+    return false;
+}
+
+static unsigned rights_allowed(const struct scenario_run *run, const struct world_page *page,
+                               uint64_t guest_addr)
+{
+    unsigned rights = page->guest_rights;
+    if (!run_tracked(run, guest_addr, 1))
+        return rights;
+    rights = watches_leave(trk_pages_view(run->tracker, guest_addr), rights);
+    struct views views = views_of(run, guest_addr);
+    if (!views.entry->text->gpu)
+        return rights;
+    for (uint64_t other = views_next(&views); other != 0; other = views_next(&views))
+        rights = watches_leave(trk_pages_view(run->tracker, other), rights);
+    return rights;
+}
+
+static void loose(struct run_thread *thread, struct doing *doing, const struct world_page *page,
+                  uint64_t guest_addr, unsigned allowed)
+{
+    char text[128];
+    snprintf(text, sizeof text, "host protection of page 0x%llx is %s, may be at most %s",
+             (unsigned long long)guest_addr, scenario_rights_word(page->host_rights),
+             scenario_rights_word(allowed));
+    if (doing != NULL)
+        run_stop(doing, "protection-loose", guest_addr, "%s", text);
+    run_verdict(thread->run, NULL, "protection-loose", guest_addr, text);
+}
+
+void check_protection(struct run_thread *thread, struct doing *doing)
+{
+    struct scenario_run *run = thread->run;
+    struct span_list list = thread->touched;
+    if (list.count == 0)
+        return;
+    thread->touched = (struct span_list){0};
+    for (size_t i = 0; i < list.count && !run->stopped; i++) {
+        struct world_walk walk =
+            world_walk(&run->world, list.spans[i].guest_addr, list.spans[i].size_bytes);
+        while (world_next_mapped(&walk)) {
+            uint64_t guest_addr = walk.guest_addr & ~(SCENARIO_PAGE_BYTES - 1);
+            if (doing != NULL && page_busy(run, guest_addr)) {
+                run_span_add(run, &thread->touched, guest_addr, SCENARIO_PAGE_BYTES, 0);
+                continue;
+            }
+            unsigned allowed = rights_allowed(run, walk.page, guest_addr);
+            if (walk.page->host_rights & ~allowed)
+                loose(thread, doing, walk.page, guest_addr, allowed);
+        }
+    }
+}
+
+void check_watches(struct scenario_run *run)
+{
+    for (size_t i = 0; i < run->region_count && !run->stopped; i++) {
+        uint64_t base = trk_region_address(run->regions[i].index);
+        for (uint32_t page = 0; page < TRK_REGION_PAGES && !run->stopped; page++) {
+            uint64_t guest_addr = base + page * SCENARIO_PAGE_BYTES;
+            struct trk_page_view view = trk_pages_view(run->tracker, guest_addr);
+            unsigned writes = view.cpu_dirty ? 0 : 1, reads = view.gpu_dirty ? 1 : 0;
+            if (view.write_watches <= writes && (unsigned)view.read_watch <= reads)
+                continue;
+            char text[128];
+            snprintf(text, sizeof text,
+                     "page 0x%llx has %u write and %u read watches; its state explains %u and %u",
+                     (unsigned long long)guest_addr, (unsigned)view.write_watches,
+                     (unsigned)view.read_watch, writes, reads);
+            run_verdict(run, NULL, "watch-leak", guest_addr, text);
+        }
+    }
+}

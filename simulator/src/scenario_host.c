@@ -1,0 +1,205 @@
+/*
+ * The simulated host of a scenario: its protection calls with what goes wrong in them, and what the
+ * core tells of itself.
+ *
+ * Rules: scenario-format, Injected faults, fine print 8, 9, 13.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scenario_run.h"
+
+/* ---- protection calls ------------------------------------------------------------------------ */
+
+static void rights_set(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes,
+                       unsigned rights)
+{
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    while (world_next_mapped(&walk))
+        walk.page->host_rights = (uint8_t)rights;
+}
+
+static bool takes_rights(const struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes,
+                         unsigned rights)
+{
+    struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    while (world_next_mapped(&walk))
+        if (walk.page->host_rights & ~rights)
+            return true;
+    return false;
+}
+
+/* Whether one of the calls that are to fail is this one. */
+static bool fails(struct run_thread *thread)
+{
+    struct span_list *list = &thread->protect_fails;
+    bool now = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct scenario_span span = list->spans[i];
+        span.size_bytes--;
+        if (span.size_bytes == 0)
+            now = true;
+        else
+            list->spans[kept++] = span;
+    }
+    list->count = kept;
+    return now;
+}
+
+int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes, unsigned rights)
+{
+    struct run_thread *thread = run->current;
+    if (run->quiet || thread == NULL) {
+        rights_set(run, guest_addr, size_bytes, rights);
+        return 0;
+    }
+    uint64_t limit = run->scenario->policy.max_mappings;
+    if (fails(thread) ||
+        (limit != 0 && world_mappings(&run->world, guest_addr, size_bytes, rights) > limit))
+        return ENOMEM;
+    run->changes++;
+    run->report->host_calls++;
+    run_span_add(run, &thread->calls, guest_addr, size_bytes, rights);
+    run_span_add(run, &thread->touched, guest_addr, size_bytes, 0);
+    if (thread->injected[INJECT_SKIP_REARM] > 0 &&
+        takes_rights(run, guest_addr, size_bytes, rights)) {
+        (void)run_inject(thread, INJECT_SKIP_REARM);
+        return 0;
+    }
+    rights_set(run, guest_addr, size_bytes, rights);
+    return 0;
+}
+
+static int backend_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                           unsigned rights)
+{
+    return host_call((struct scenario_run *)backend, guest_addr, size_bytes, rights);
+}
+
+static void backend_destroy(struct trk_backend *backend)
+{
+    (void)backend;
+}
+
+void host_init(struct scenario_run *run)
+{
+    run->backend = (struct trk_backend){
+        .kind = TRK_BACKEND_SIMULATED,
+        .name = "simulated",
+        .protect = backend_protect,
+        .destroy = backend_destroy,
+    };
+}
+
+/* ---- what the core tells --------------------------------------------------------------------- */
+
+/* The part of the innermost operation's range that lies in a region has changed. */
+static void touch(struct scenario_run *run, uint32_t index)
+{
+    struct run_thread *thread = run->current;
+    if (thread == NULL)
+        return;
+    run->changes++;
+    if (thread->asked.count == 0)
+        return;
+    struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
+    uint64_t first = trk_region_address(index), end = first + TRK_REGION_BYTES;
+    if (asked.guest_addr > first)
+        first = asked.guest_addr;
+    if (asked.guest_addr + asked.size_bytes < end)
+        end = asked.guest_addr + asked.size_bytes;
+    if (first < end)
+        run_span_add(run, &thread->touched, first, end - first, 0);
+}
+
+/* Note an operation's range, rounded to tracker pages; masks stand for their region. */
+static void ask(struct scenario_run *run, const struct trk_event *event)
+{
+    struct run_thread *thread = run->current;
+    if (thread == NULL)
+        return;
+    uint64_t page = run_page_bytes(run);
+    uint64_t first = event->argument, size_bytes = 1;
+    if (event->type == TRK_EVENT_OP_BEGIN) {
+        bool mask = event->context == TRK_OP_WATCH_MASK || event->context == TRK_OP_UNWATCH_MASK;
+        size_bytes = mask ? TRK_REGION_BYTES : trk_event_size(event);
+    } else {
+        size_bytes = run->scenario->policy.core.fault_width_bytes;
+    }
+    uint64_t end;
+    if (__builtin_add_overflow(first, size_bytes, &end) || end > UINT64_MAX - page)
+        end = first;
+    first &= ~(page - 1);
+    end = (end + page - 1) & ~(page - 1);
+    run_span_add(run, &thread->asked, first, end - first, 0);
+}
+
+static void lock_owner(struct scenario_run *run, const struct trk_event *event, uint32_t owner)
+{
+    if (trk_domain_class(event->domain) != TRK_DOMAIN_REGION)
+        return;
+    struct run_region *region = run_region(run, trk_domain_region(event->domain));
+    if (region != NULL)
+        region->owner = owner;
+}
+
+void host_observe(void *context, const struct trk_event *event)
+{
+    struct scenario_run *run = context;
+    uint32_t region = trk_domain_region(event->domain);
+    switch (event->type) {
+    case TRK_EVENT_OP_BEGIN:
+    case TRK_EVENT_FAULT:
+        ask(run, event);
+        break;
+    case TRK_EVENT_OP_END:
+        if (run->current != NULL && run->current->asked.count > 0)
+            run->current->asked.count--;
+        break;
+    case TRK_EVENT_LOCK:
+        lock_owner(run, event, run->current != NULL ? run->current->index : SCENARIO_NONE);
+        break;
+    case TRK_EVENT_UNLOCK:
+        lock_owner(run, event, SCENARIO_NONE);
+        if (event->pages > 0 && trk_domain_class(event->domain) == TRK_DOMAIN_REGION)
+            touch(run, region);
+        break;
+    case TRK_EVENT_WATCH:
+    case TRK_EVENT_PROTECT:
+        if (trk_domain_class(event->domain) != TRK_DOMAIN_PAGES)
+            break;
+        (void)run_region(run, region);
+        if (event->type == TRK_EVENT_PROTECT || event->pages > 0)
+            touch(run, region);
+        break;
+    default:
+        break;
+    }
+}
+
+void host_wait(void *context, uint32_t domain)
+{
+    struct scenario_run *run = context;
+    if (run->current != NULL && trk_domain_class(domain) == TRK_DOMAIN_REGION)
+        run_wait(run->current, WAIT_LOCK, trk_domain_region(domain));
+}
+
+void host_failure(void *context, const struct trk_failure *failure)
+{
+    struct scenario_run *run = context;
+    if (run->current == NULL || run->stopped)
+        return;
+    struct doing *doing = run->current->doing;
+    if (doing->found.failure == TRK_OK)
+        doing->found.failure = failure->failure_class;
+    if (scenario_expects(doing->op, RESULT_FATAL))
+        return;
+    char verdict[32];
+    if (failure->failure_class == TRK_E_LIVELOCK)
+        strcpy(verdict, "livelock");
+    else
+        snprintf(verdict, sizeof verdict, "fatal:%s", trk_status_name(failure->failure_class));
+    run_stop(doing, verdict, failure->guest_addr, "%s", failure->text);
+}

@@ -1,0 +1,73 @@
+/* Memory that is given back as a whole: blocks of a fixed size, and large pieces of their own. */
+#include "scenario_pool.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES 65536u
+#define ALIGN_BYTES 16u
+
+struct scenario_pool_block {
+    struct scenario_pool_block *older;
+    size_t used, size;
+    _Alignas(ALIGN_BYTES) unsigned char bytes[];
+};
+
+static struct scenario_pool_block *block_add(struct scenario_pool *pool, size_t size_bytes)
+{
+    struct scenario_pool_block *block = calloc(1, sizeof *block + size_bytes);
+    if (block == NULL)
+        return NULL;
+    block->size = size_bytes;
+    block->older = pool->newest;
+    pool->newest = block;
+    return block;
+}
+
+void *scenario_pool_take(struct scenario_pool *pool, size_t size_bytes)
+{
+    if (size_bytes > SIZE_MAX / 2)
+        return NULL;
+    size_bytes = (size_bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    struct scenario_pool_block *block = pool->newest;
+    if (block == NULL || block->size - block->used < size_bytes)
+        block = block_add(pool, size_bytes > BLOCK_BYTES ? size_bytes : BLOCK_BYTES);
+    if (block == NULL)
+        return NULL;
+    void *taken = block->bytes + block->used;
+    block->used += size_bytes;
+    return taken;
+}
+
+char *scenario_pool_text(struct scenario_pool *pool, const char *text, size_t length)
+{
+    char *copy = scenario_pool_take(pool, length + 1);
+    if (copy != NULL)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+void *scenario_pool_grow(struct scenario_pool *pool, void *array, size_t count, size_t *capacity,
+                         size_t element_bytes)
+{
+    if (count < *capacity)
+        return array;
+    size_t more = *capacity == 0 ? 8 : *capacity * 2;
+    void *larger = scenario_pool_take(pool, more * element_bytes);
+    if (larger == NULL)
+        return NULL;
+    if (count > 0)
+        memcpy(larger, array, count * element_bytes);
+    *capacity = more;
+    return larger;
+}
+
+void scenario_pool_deinit(struct scenario_pool *pool)
+{
+    while (pool->newest != NULL) {
+        struct scenario_pool_block *older = pool->newest->older;
+        free(pool->newest);
+        pool->newest = older;
+    }
+}

@@ -1,0 +1,227 @@
+/*
+ * Inside a scenario's run: one schedule over one program, against a fresh tracker.
+ *
+ * Glossary
+ *   doing    an operation under way; they nest through callbacks, the innermost is the thread's
+ *   found    what an operation found, to be held against what stands behind its =>
+ *   point    a place where a schedule may let another thread run
+ *   change   of a page state, a watch count, a right or a mapping: what a thread that stands back
+ *            waits for
+ *   quiet    host calls that belong to a mapping being made; they are no calls of anybody's
+ *
+ * Each thread runs on a coroutine of its own. A rule that breaks ends the run where it stands: no
+ * coroutine is resumed again, so nothing that a run takes may hang on a stack.
+ */
+#ifndef SIMULATOR_SCENARIO_RUN_H
+#define SIMULATOR_SCENARIO_RUN_H
+
+#include "coroutine.h"
+#include "scenario_oracle.h"
+#include "scenario_program.h"
+#include "scenario_world.h"
+#include "track/pages.h"
+#include "track/thread.h"
+#include "track/tracker.h"
+
+#define LIVELOCK_FAULTS 8u
+
+/* A growing list of spans in the run's pool. */
+struct span_list {
+    struct scenario_span *spans;
+    size_t count, capacity;
+};
+
+enum outcome {
+    OUTCOME_OK,
+    OUTCOME_DENIED,
+    OUTCOME_FAIL,
+    OUTCOME_EFAULT,
+    OUTCOME_SHORT,
+    OUTCOME_REJECTED,
+    OUTCOME_UNHANDLED,
+};
+
+struct found {
+    enum outcome outcome;
+    bool has_value, mixed; /* bytes were read; not all alike */
+    uint8_t value;
+    bool has_number;
+    uint64_t number; /* an answer, a count, bytes of a short transfer, a generation */
+    uint64_t faults;
+    unsigned rights;
+    struct span_list spans;
+    enum trk_status failure; /* the first fail-fast; TRK_OK: none */
+};
+
+struct doing {
+    struct doing *outer;
+    const struct scenario_op *op;
+    struct run_thread *thread;
+    struct found found;
+    bool nested_done; /* a transfer's nested operations have run */
+    bool late;        /* it takes effect, and is judged, later */
+};
+
+enum wait_kind {
+    WAIT_NONE,
+    WAIT_EVENT,
+    WAIT_MUTEX,
+    WAIT_LOCK,
+    WAIT_CHANGE,
+};
+
+struct run_thread {
+    struct scenario_run *run;
+    uint32_t index;
+    const struct scenario_thread_text *text;
+    struct coroutine *coroutine;
+    struct trk_thread core;
+    enum wait_kind wait;
+    uint32_t wait_for; /* a name, or a lock domain */
+    uint64_t stood_at; /* changes when it stood back */
+    bool done;
+    struct doing *doing;
+    struct span_list calls;   /* since the last `calls` */
+    struct span_list asked;   /* ranges of the core's operations under way */
+    struct span_list touched; /* pages that changed, not yet looked at */
+    uint32_t injected[INJECT_COUNT];
+    struct span_list protect_fails;  /* size_bytes: calls to go */
+    const struct scenario_op **late; /* GPU operations that wait */
+    size_t late_count, late_capacity;
+};
+
+struct run_event {
+    bool set;
+    uint32_t *clock;
+};
+
+struct run_mutex {
+    uint32_t owner; /* thread, or SCENARIO_NONE */
+    uint32_t *clock;
+};
+
+/* A region that some operation has met. */
+struct run_region {
+    uint32_t index;
+    uint32_t owner;  /* thread that has its lock, or SCENARIO_NONE */
+    uint32_t *clock; /* of its lock by hand */
+};
+
+struct scenario_run {
+    struct trk_backend backend; /* first: the core knows this part */
+    const struct trk_scenario *scenario;
+    struct trk_scenario_report *report;
+    struct scenario_pool pool;
+    struct world world;
+    struct oracle oracle;
+    struct trk_tracker *tracker;
+    struct run_thread *threads;
+    uint32_t thread_count;
+    struct run_thread *current; /* NULL: between threads */
+    struct run_event *events;   /* by name */
+    struct run_mutex *mutexes;
+    struct run_region *regions;
+    size_t region_count, region_capacity;
+    uint64_t changes;
+    bool quiet;
+    bool no_memory;
+    bool stopped; /* a verdict stands */
+    bool at;      /* it stands at the operation that the file names */
+};
+
+/* ---- scenario_run.c -------------------------------------------------------------------------- */
+
+/* Note the verdict, with the operation that `doing` stands in (NULL: none). The first one stays. */
+void run_verdict(struct scenario_run *run, const struct doing *doing, const char *verdict,
+                 uint64_t guest_addr, const char *text);
+/* Note the verdict of the current thread and never come back. */
+_Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest_addr,
+                        const char *format, ...) TRK_PRINTF(4, 5);
+/* Let others run until the thing waited for is there. */
+void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
+/* Stand back after a fault that changed nothing. */
+void run_stand_back(struct run_thread *thread);
+
+/* Run one operation to its end, and judge it. */
+void run_op(struct run_thread *thread, const struct scenario_op *op);
+/* Run a list; in_range ones only, or all others. */
+void run_nested(struct doing *doing, bool in_range);
+
+void run_span_add(struct scenario_run *run, struct span_list *list, uint64_t guest_addr,
+                  uint64_t size_bytes, unsigned rights);
+/* The record of a region; NULL without memory. */
+struct run_region *run_region(struct scenario_run *run, uint32_t index);
+/* What a call of the core gave: fail-fast has been seen by host_failure, the rest ends the run. */
+void run_status(struct doing *doing, enum trk_status status);
+/* Use one pending injection up, if there is one. */
+bool run_inject(struct run_thread *thread, enum scenario_inject inject);
+
+/* ---- scenario_judge.c ------------------------------------------------------------------------ */
+
+/* Hold what an operation found against its =>; stops on a mismatch. */
+void judge_results(struct doing *doing);
+
+/* ---- scenario_check.c ------------------------------------------------------------------------ */
+
+/* protection-loose: look at the pages that this thread has changed. NULL doing: at the end. */
+void check_protection(struct run_thread *thread, struct doing *doing);
+/* watch-leak, when all is over. */
+void check_watches(struct scenario_run *run);
+
+/* ---- scenario_host.c ------------------------------------------------------------------------- */
+
+void host_init(struct scenario_run *run);
+/* One host call of the current thread; the backend's, or one made by hand. 0 or an errno value. */
+int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes, unsigned rights);
+void host_observe(void *context, const struct trk_event *event);
+void host_wait(void *context, uint32_t domain);
+void host_failure(void *context, const struct trk_failure *failure);
+
+/* ---- the verbs: scenario_access.c, _space.c, _tracker.c, _transfer.c, _sync.c -------- */
+
+typedef void verb_fn(struct doing *doing);
+
+verb_fn verb_store, verb_load, verb_hle_write, verb_raw_write, verb_sys_read, verb_sys_write,
+    verb_sparse_read;
+verb_fn verb_map, verb_unmap, verb_guest_protect, verb_commit, verb_reserve, verb_prot,
+    verb_gen_remap;
+verb_fn verb_query, verb_mark, verb_watch, verb_watch_mask, verb_calls, verb_lock, verb_unlock,
+    verb_host_protect;
+verb_fn verb_upload, verb_download, verb_drain, verb_invalidate, verb_copy;
+verb_fn verb_gpu, verb_signal, verb_await, verb_acquire, verb_release, verb_frame, verb_repeat,
+    verb_inject;
+verb_fn verb_gen_track, verb_gen, verb_gen_hle;
+
+/* Tell the tracker where the GPU reads, and what the guest may do; before any thread runs. */
+enum trk_status space_init(struct scenario_run *run);
+
+/* The usual flush, also the resource layer's; context is the run. */
+void transfer_flush(void *context, uint64_t guest_addr, uint64_t size_bytes);
+void transfer_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes);
+
+/* Read bytes of mapped pages from one copy into found; stops when they are not current. */
+void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side);
+/* Write bytes of mapped pages of one copy. */
+void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side);
+
+/* Let the GPU operations that wait take effect. */
+void gpu_settle(struct run_thread *thread);
+
+static inline struct scenario_run *doing_run(const struct doing *doing)
+{
+    return doing->thread->run;
+}
+
+/* Whether the tracker's bands hold the range. */
+static inline bool run_tracked(const struct scenario_run *run, uint64_t guest_addr,
+                               uint64_t size_bytes)
+{
+    return trk_range_valid(run->scenario->policy.core.arena, guest_addr, size_bytes);
+}
+
+static inline uint64_t run_page_bytes(const struct scenario_run *run)
+{
+    return run->scenario->policy.core.page_size_bytes;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Verbs that ask the tracker and its page manager.
+ *
+ * Rules: scenario-format, Tracker and fine print 9.
+ */
+#include "scenario_run.h"
+
+void verb_query(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    struct trk_tracker *tracker = doing_run(doing)->tracker;
+    bool answer = false;
+    enum trk_status status =
+        op->verb == VERB_IS_CPU
+            ? trk_tracker_is_cpu(tracker, op->guest_addr, op->size_bytes, &answer)
+            : trk_tracker_is_gpu(tracker, op->guest_addr, op->size_bytes, &answer);
+    doing->found.has_number = status == TRK_OK;
+    doing->found.number = answer;
+}
+
+/* Bytes that only the GPU's copy has are dropped with the pages' tracking. */
+static void untrack_loses(struct doing *doing)
+{
+    struct scenario_run *run = doing_run(doing);
+    const struct scenario_op *op = doing->op;
+    uint64_t page = run_page_bytes(run);
+    uint64_t first = op->guest_addr & ~(page - 1);
+    uint64_t last = (op->guest_addr + op->size_bytes - 1) | (page - 1);
+    struct world_walk walk = world_walk(&run->world, first, last - first + 1);
+    while (world_next_mapped(&walk)) {
+        struct oracle_finding finding = oracle_gpu_newer(&run->oracle, walk.part);
+        uint64_t guest_addr = walk.guest_addr - walk.part.first + finding.offset;
+        if (finding.found)
+            run_stop(doing, "lost-gpu-write", guest_addr,
+                     "the GPU's newer bytes at 0x%llx are not tracked any more",
+                     (unsigned long long)guest_addr);
+    }
+}
+
+void verb_mark(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    struct trk_tracker *tracker = doing_run(doing)->tracker;
+    switch (op->verb) {
+    case VERB_MARK_CPU:
+        run_status(doing, trk_tracker_mark_cpu(tracker, op->guest_addr, op->size_bytes));
+        break;
+    case VERB_MARK_GPU:
+        run_status(doing, trk_tracker_mark_gpu(tracker, op->guest_addr, op->size_bytes));
+        break;
+    case VERB_UNMARK_GPU:
+        run_status(doing, trk_tracker_unmark_gpu(tracker, op->guest_addr, op->size_bytes));
+        break;
+    default:
+        if (trk_tracker_untrack(tracker, op->guest_addr, op->size_bytes) == TRK_OK)
+            untrack_loses(doing);
+        break;
+    }
+}
+
+void verb_watch(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    struct trk_tracker *tracker = doing_run(doing)->tracker;
+    if (op->verb == VERB_WATCH)
+        run_status(doing, trk_pages_watch(tracker, op->guest_addr, op->size_bytes));
+    else
+        run_status(doing, trk_pages_unwatch(tracker, op->guest_addr, op->size_bytes));
+}
+
+void verb_watch_mask(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    struct trk_tracker *tracker = doing_run(doing)->tracker;
+    if (op->verb == VERB_WATCH_MASK)
+        run_status(doing, trk_pages_watch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
+    else
+        run_status(doing,
+                   trk_pages_unwatch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
+}
+
+void verb_calls(struct doing *doing)
+{
+    struct run_thread *thread = doing->thread;
+    doing->found.spans = thread->calls;
+    doing->found.has_number = true;
+    doing->found.number = thread->calls.count;
+    thread->calls = (struct span_list){0};
+}
+
+void verb_host_protect(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    uint64_t first = op->guest_addr & ~(SCENARIO_PAGE_BYTES - 1);
+    uint64_t last = (op->guest_addr + op->size_bytes - 1) | (SCENARIO_PAGE_BYTES - 1);
+    /* Whoever calls the host by hand looks at no result either. */
+    (void)host_call(doing_run(doing), first, last - first + 1, op->rights);
+}
+
+/* ---- generations ----------------------------------------------------------------------------- */
+
+void verb_gen_track(struct doing *doing)
+{
+    doing->found.has_number = true;
+}
+
+void verb_gen(struct doing *doing)
+{
+    doing->found.has_number = true;
+}
+
+void verb_gen_hle(struct doing *doing)
+{
+    (void)doing;
+}

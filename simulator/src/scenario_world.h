@@ -1,0 +1,98 @@
+/*
+ * The simulated host's memory: entries, their pages, the frames behind them.
+ *
+ * A page of an entry is a hole, reserved, or mapped: then it shows a frame, has the guest's own
+ * rights and those that the host was last told. A frame has guest memory's bytes and the GPU's
+ * copy, once, whatever the number of pages that show it.
+ *
+ * Rules: scenario-format, Keys (memory), fine print 4, 10, 13.
+ */
+#ifndef SIMULATOR_SCENARIO_WORLD_H
+#define SIMULATOR_SCENARIO_WORLD_H
+
+#include "scenario_oracle.h"
+#include "scenario_program.h"
+
+enum page_state {
+    PAGE_HOLE,
+    PAGE_RESERVED,
+    PAGE_MAPPED,
+};
+
+struct world_page {
+    struct frame *frame; /* mapped */
+    uint8_t state;       /* enum page_state */
+    uint8_t guest_rights, host_rights;
+};
+
+/* A frame that was seen at a place of a memory object, beyond the entry's own size. */
+struct world_object_page {
+    uint64_t key; /* page number in the object */
+    struct frame *frame;
+};
+
+struct world_entry {
+    const struct scenario_entry *text;
+    uint64_t guest_addr, end_addr;
+    uint32_t root; /* the entry whose memory object this one shows; its own number if no view */
+    uint32_t page_count;
+    struct world_page *pages;
+    /* The view in force: page i shows page i + offset of the object. */
+    uint64_t offset_pages;
+    unsigned view_rights;
+    /* The memory object, of roots only: its first page_count pages, and what lies behind them. */
+    struct frame **object;
+    struct world_object_page *far;
+    size_t far_count, far_capacity;
+};
+
+struct world {
+    struct scenario_pool *pool;
+    struct world_entry *entries; /* as in the file */
+    uint32_t *order;             /* ascending by address */
+    uint32_t entry_count;
+    bool no_memory;
+};
+
+/* All entries, with mapped pages where the file says so; nothing is told to any tracker. */
+bool world_init(struct world *world, struct scenario_pool *pool,
+                const struct trk_scenario *scenario);
+
+/* The entry, and the page, that an address lies in; NULL: none. */
+struct world_entry *world_entry_at(const struct world *world, uint64_t guest_addr);
+struct world_page *world_page_at(const struct world *world, uint64_t guest_addr);
+
+/* Pages of a range that lie in entries, ascending; with the part of each that lies in the range. */
+struct world_walk {
+    const struct world *world;
+    uint64_t at, end;
+    /* After world_next. */
+    struct world_entry *entry;
+    struct world_page *page;
+    uint64_t guest_addr; /* of the part */
+    struct oracle_part part;
+};
+
+struct world_walk world_walk(const struct world *world, uint64_t guest_addr, uint64_t size_bytes);
+/* The next page; false: there is none. */
+bool world_next(struct world_walk *walk);
+/* The next mapped page. */
+bool world_next_mapped(struct world_walk *walk);
+
+/* Whether all pages that the range touches lie in entries and are in the state. */
+bool world_all(const struct world *world, uint64_t guest_addr, uint64_t size_bytes,
+               enum page_state state);
+
+/*
+ * Show a frame in a page: the one that another view of the same memory shows; else, to come back to
+ * old bytes, the one that was there before; else a fresh one.
+ */
+void world_show(struct world *world, struct world_entry *entry, struct world_page *page, bool old);
+/* Take the page's frame away. */
+void world_hide(struct world_page *page, enum page_state state);
+
+/* How many host mappings there would be with these rights on the range's mapped pages. */
+uint64_t world_mappings(const struct world *world, uint64_t guest_addr, uint64_t size_bytes,
+                        unsigned rights);
+
+#endif
