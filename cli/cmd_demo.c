@@ -1,6 +1,8 @@
 /* trk demo: the built-in guest that stands in for an emulator. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "demo/demo.h"
@@ -48,6 +50,11 @@ static const struct trk_option demo_options[] = {
     {.name = "check",
      .about = "Check every byte of the GPU's copy in each frame, not a sample, and "
               "end with 1 if one was wrong or an operation was refused."},
+    {.name = "backend",
+     .kind = TRK_OPTION_TEXT,
+     .value = "NAME",
+     .about = "How guest memory is protected: mprotect, userfaultfd, or best, which tries both. "
+              "Default $TRK_BACKEND, else mprotect."},
     {.name = "bug",
      .kind = TRK_OPTION_TEXT,
      .value = "NAME",
@@ -127,6 +134,25 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
     }
 }
 
+static bool read_backend(const char *name, enum trk_demo_backend *out)
+{
+    static const char *const names[] = {"mprotect", "userfaultfd", "best"};
+    if (name == NULL) {
+        name = getenv("TRK_BACKEND");
+    }
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum trk_demo_backend)i;
+            return true;
+        }
+    }
+    if (name != NULL) {
+        trk_terminal_say("demo", "no backend '%.60s'; there are: mprotect, userfaultfd, best",
+                         name);
+    }
+    return name == NULL;
+}
+
 /* Read the options into the demo's own. An exit code. */
 static int read_options(const struct trk_options *options, struct trk_demo_options *demo)
 {
@@ -139,6 +165,9 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->check = trk_options_flag(options, "check");
     if (demo->megabytes % 2 != 0) {
         trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
+        return TRK_EXIT_USAGE;
+    }
+    if (!read_backend(trk_options_text(options, "backend"), &demo->backend)) {
         return TRK_EXIT_USAGE;
     }
     const char *name = trk_options_text(options, "bug");

@@ -60,7 +60,7 @@ static const char *const agent_words[] = {"cpu", "gpu"};
 static const char *const request_words[] = {"done", "ignored", "failed"};
 static const char *const rights_words[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
 static const char *const class_words[] = {NULL, "region", "generations", "pages", "address-space"};
-static const char *const backend_words[] = {"simulated", "mprotect"};
+static const char *const backend_words[] = {"simulated", "mprotect", "userfaultfd"};
 
 static void add_rights(struct fields *fields, uint64_t rights)
 {

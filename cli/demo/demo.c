@@ -121,6 +121,24 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
                             : trk_error_set(error, status, "the demo's memory cannot be tracked");
 }
 
+static enum trk_status demo_protect(struct demo *demo, struct trk_error *error)
+{
+    const int64_t bias = demo->memory.bias;
+    enum trk_status status;
+    switch (demo->options.backend) {
+    case TRK_DEMO_BACKEND_USERFAULTFD:
+        status = trk_backend_userfaultfd_create(&demo->backend, bias, TRK_GUARDS_AUTO, error);
+        break;
+    case TRK_DEMO_BACKEND_BEST:
+        status = trk_backend_create_best(&demo->backend, bias, NULL, 0, error);
+        break;
+    default:
+        status = trk_backend_mprotect_create(&demo->backend, bias, error);
+        break;
+    }
+    return status == TRK_OK ? demo_memory_attach(&demo->memory, demo->backend, error) : status;
+}
+
 static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
 {
     enum trk_status status = demo_memory_map(&demo->memory, demo->options.megabytes, error);
@@ -129,7 +147,7 @@ static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
             demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
     }
     if (status == TRK_OK) {
-        status = trk_backend_mprotect_create(&demo->backend, demo->memory.bias, error);
+        status = demo_protect(demo, error);
     }
     if (status == TRK_OK) {
         status = demo_track(demo, error);
@@ -163,6 +181,7 @@ static void demo_close(struct demo *demo)
         (void)!trk_fault_uninstall(NULL);
     }
     trk_tracker_destroy(demo->tracker);
+    demo_memory_detach(&demo->memory, demo->backend);
     trk_backend_destroy(demo->backend);
     demo_gpu_close(&demo->gpu);
     demo_memory_unmap(&demo->memory);

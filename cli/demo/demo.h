@@ -45,18 +45,26 @@ extern const struct trk_demo_bug trk_demo_bugs[];
 /* The bug of that name, or NULL. */
 const struct trk_demo_bug *trk_demo_bug_find(const char *name);
 
+/* How guest memory is protected: trk_backend_create_best's choice, or one by name. */
+enum trk_demo_backend {
+    TRK_DEMO_BACKEND_MPROTECT = 0,
+    TRK_DEMO_BACKEND_USERFAULTFD,
+    TRK_DEMO_BACKEND_BEST,
+};
+
 struct trk_demo_options {
-    size_t size;              /* sizeof(struct trk_demo_options) */
-    uint32_t frames;          /* at least 1 */
-    uint32_t threads;         /* guest threads, 1 .. TRK_DEMO_THREADS_MAX */
-    uint32_t megabytes;       /* guest memory, even, MEGABYTES_MIN .. MEGABYTES_MAX */
-    uint32_t device;          /* number of the Vulkan device */
-    uint64_t seed;            /* the same seed gives the same stores */
-    bool check;               /* check every byte of the GPU's copy each frame, not a sample */
+    size_t size;        /* sizeof(struct trk_demo_options) */
+    uint32_t frames;    /* at least 1 */
+    uint32_t threads;   /* guest threads, 1 .. TRK_DEMO_THREADS_MAX */
+    uint32_t megabytes; /* guest memory, even, MEGABYTES_MIN .. MEGABYTES_MAX */
+    uint32_t device;    /* number of the Vulkan device */
+    uint64_t seed;      /* the same seed gives the same stores */
+    bool check;         /* check every byte of the GPU's copy each frame, not a sample */
+    enum trk_demo_backend backend;
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed; needs 2 frames */
 };
 
-/* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, no bug. */
+/* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, mprotect, no bug. */
 struct trk_demo_options trk_demo_options_default(void);
 
 struct trk_demo_result {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "recorder/capture.h"
-#include "track/backend.h"
 
 #define HLE_PAGES    24u
 #define PING_PAGES   16u
@@ -153,6 +152,25 @@ void demo_memory_unmap(struct demo_memory *memory)
     }
     free(memory->expected);
     memory->expected = NULL;
+}
+
+enum trk_status demo_memory_attach(const struct demo_memory *memory, struct trk_backend *backend,
+                                   struct trk_error *error)
+{
+    enum trk_status status =
+        trk_backend_attach(backend, DEMO_LOW_WINDOW, memory->half_bytes, error);
+    if (status == TRK_OK) {
+        status = trk_backend_attach(backend, DEMO_ARENA_WINDOW, memory->half_bytes, error);
+    }
+    return status;
+}
+
+void demo_memory_detach(const struct demo_memory *memory, struct trk_backend *backend)
+{
+    if (backend != NULL) {
+        trk_backend_detach(backend, DEMO_LOW_WINDOW, memory->half_bytes);
+        trk_backend_detach(backend, DEMO_ARENA_WINDOW, memory->half_bytes);
+    }
 }
 
 void demo_memory_announce(const struct demo_memory *memory)

@@ -13,6 +13,7 @@
 
 #include "demo_pattern.h"
 #include "track/address.h"
+#include "track/backend.h"
 #include "track/status.h"
 
 #define DEMO_LOW_WINDOW   UINT64_C(0x200000000)
@@ -50,6 +51,11 @@ void demo_memory_unmap(struct demo_memory *memory);
 
 /* Say to the recorder what is mapped where. */
 void demo_memory_announce(const struct demo_memory *memory);
+
+/* Tell a backend of the windows, before they are used and before they are unmapped. */
+enum trk_status demo_memory_attach(const struct demo_memory *memory, struct trk_backend *backend,
+                                   struct trk_error *error);
+void demo_memory_detach(const struct demo_memory *memory, struct trk_backend *backend);
 
 uint64_t demo_memory_guest(const struct demo_memory *memory, uint32_t page);
 uint32_t demo_memory_page(const struct demo_memory *memory, uint64_t guest_addr);

@@ -28,6 +28,12 @@ int64_t trk_host_bias_default(void)
 #endif
 }
 
+const char *trk_backend_kind_name(enum trk_backend_kind kind)
+{
+    static const char *const names[] = {"simulated", "mprotect", "userfaultfd"};
+    return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
+}
+
 enum trk_status trk_backend_attach(struct trk_backend *backend, uint64_t guest_addr,
                                    uint64_t size_bytes, struct trk_error *error)
 {

@@ -146,7 +146,7 @@ static void add_trackers(cJSON *root, const struct trk_session_control *control)
         cJSON_AddNumberToObject(tracker, "id", id);
         uint32_t backend = atomic_load_explicit(&slot->backend, memory_order_relaxed);
         cJSON_AddStringToObject(tracker, "backend",
-                                backend == TRK_BACKEND_MPROTECT ? "mprotect" : "simulated");
+                                trk_backend_kind_name((enum trk_backend_kind)backend));
         add_policy(tracker, atomic_load_explicit(&slot->policy, memory_order_relaxed));
         cJSON_AddItemToArray(trackers, tracker);
     }

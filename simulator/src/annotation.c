@@ -49,10 +49,17 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
     trk_tracker_destroy(machine->tracker);
     run->closing = false;
     *machine = (struct machine){
-        .backend = {.kind = TRK_BACKEND_SIMULATED, .name = "recorded", .protect = observer_protect},
+        .backend = {.kind = TRK_BACKEND_SIMULATED,
+                    .name = "recorded",
+                    .protect = observer_protect,
+                    .separate_runs = event->context == TRK_BACKEND_USERFAULTFD},
+        .mappings = {.budget = INT64_MAX},
         .run = run,
         .last_watch = TRK_NOT_KNOWN,
     };
+    /* The core then knows another way where the host refused to open a page. */
+    if (event->context == TRK_BACKEND_MPROTECT)
+        machine->backend.mappings = &machine->mappings;
     if (trk_policy_unpack(event->argument, &machine->policy) != TRK_OK) {
         verdict_unknown(stream, "a tracker with a policy that this version does not know");
         stream_stop(stream);

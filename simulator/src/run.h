@@ -32,7 +32,8 @@
 
 /* A tracker of the trace and its host, which obeys the recorded outcome of each protection call. */
 struct machine {
-    struct trk_backend backend; /* first: the core knows this part */
+    struct trk_backend backend;   /* first: the core knows this part */
+    struct trk_mappings mappings; /* no limit but what the log says was refused */
     struct run *run;
     struct trk_tracker *tracker; /* NULL: not declared */
     struct trk_policy policy;

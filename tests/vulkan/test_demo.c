@@ -171,3 +171,24 @@ Test(demo, handler_taken)
     cr_assert_eq(trk_fault_uninstall(NULL), TRK_OK);
     (void)run_or_skip(&options);
 }
+
+Test(demo, on_each_backend)
+{
+    static const enum trk_demo_backend backends[] = {
+        TRK_DEMO_BACKEND_MPROTECT, TRK_DEMO_BACKEND_USERFAULTFD, TRK_DEMO_BACKEND_BEST};
+    struct trk_backend *userfaultfd = NULL;
+    bool lacking =
+        trk_backend_userfaultfd_create(&userfaultfd, 0, TRK_GUARDS_AUTO, NULL) == TRK_E_UNSUPPORTED;
+    trk_backend_destroy(userfaultfd);
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        struct trk_demo_options options = small_options();
+        options.backend = backends[i];
+        if (lacking && options.backend == TRK_DEMO_BACKEND_USERFAULTFD) {
+            continue;
+        }
+        struct trk_demo_result result = run_or_skip(&options);
+        cr_expect_gt(result.faults, 0, "backend %zu", i);
+        cr_expect_eq(result.mismatches, 0, "backend %zu", i);
+        cr_expect_eq(result.failures, 0, "backend %zu", i);
+    }
+}

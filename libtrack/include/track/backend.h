@@ -22,6 +22,9 @@ enum trk_backend_kind {
     TRK_BACKEND_USERFAULTFD = 2,
 };
 
+/* As it stands in traces: "simulated", "mprotect", "userfaultfd"; "?" if unknown. */
+const char *trk_backend_kind_name(enum trk_backend_kind kind);
+
 struct trk_backend {
     enum trk_backend_kind kind;
     const char *name; /* "simulated", "mprotect", "userfaultfd" */
