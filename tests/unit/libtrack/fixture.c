@@ -59,7 +59,8 @@ static void on_failure(void *context, const struct trk_failure *failure)
         snprintf(fixture->broken, sizeof fixture->broken, "a failure without a proper line");
 }
 
-void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint32_t id)
+static void open_with(struct fixture *fixture, const struct trk_policy *policy, uint32_t id,
+                      bool observed)
 {
     memset(fixture, 0, sizeof *fixture);
     memset(fixture->host, TRK_RIGHTS_RW, sizeof fixture->host);
@@ -76,7 +77,7 @@ void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint
     struct trk_tracker_options options = trk_tracker_options_default();
     options.policy = *policy;
     options.backend = &fixture->backend;
-    fixture->observed = getenv("TRK_TEST_UNOBSERVED") == NULL;
+    fixture->observed = observed && getenv("TRK_TEST_UNOBSERVED") == NULL;
     if (fixture->observed)
         options.observer = (struct trk_observer){.emit = on_event, .context = fixture};
     options.failure = on_failure;
@@ -87,6 +88,16 @@ void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint
         fprintf(stderr, "no tracker: %s\n", error.text);
         abort();
     }
+}
+
+void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint32_t id)
+{
+    open_with(fixture, policy, id, true);
+}
+
+void fixture_open_unobserved(struct fixture *fixture, const struct trk_policy *policy, uint32_t id)
+{
+    open_with(fixture, policy, id, false);
 }
 
 void fixture_close(struct fixture *fixture)

@@ -41,6 +41,8 @@ struct fixture {
 };
 
 void fixture_open(struct fixture *fixture, const struct trk_policy *policy, uint32_t id);
+/* The same, with nobody listening: the stream stays empty. */
+void fixture_open_unobserved(struct fixture *fixture, const struct trk_policy *policy, uint32_t id);
 /* Also checks that the stream is closed. Destroys whatever watches are left. */
 void fixture_close(struct fixture *fixture);
 

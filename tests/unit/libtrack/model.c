@@ -1,5 +1,7 @@
 /*
  * The plain second tracker: its operations.
+ *
+ * Rules: [M-7] to [M-24].
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +15,34 @@ void model_log_add(struct model_log *log, uint64_t value)
         log->values[log->count++] = value;
 }
 
+void model_bad_range(unsigned bad, uint64_t *guest_addr, uint64_t *size_bytes)
+{
+    static const struct {
+        uint64_t guest_addr, size_bytes;
+    } ranges[MODEL_BAD_RANGES] = {
+        {FIXTURE_BASE, 0},
+        {0, 1},
+        {1, 1},
+        {4095, 2},
+        {TRK_LOW_END - 4096, 4097},
+        {TRK_LOW_END, 1},
+        {FIXTURE_BASE, UINT64_MAX},
+        {UINT64_MAX - 10, 20},
+        {TRK_ARENA_FIRST - 1, 2},
+        {TRK_ARENA_END - 1, 2},
+        {TRK_ARENA_END, 1},
+    };
+    *guest_addr = ranges[bad - 1].guest_addr;
+    *size_bytes = ranges[bad - 1].size_bytes;
+}
+
 void model_init(struct model *model, const struct trk_policy *policy)
 {
     uint8_t *registered = model->registered;
+    struct model_hooks hooks = model->hooks;
     memset(model, 0, sizeof *model);
     model->registered = registered;
+    model->hooks = hooks;
     model->policy = *policy;
     for (uint32_t page = 0; page < FIXTURE_PAGES; page++) {
         model->cpu[page] = true;
@@ -26,15 +51,14 @@ void model_init(struct model *model, const struct trk_policy *policy)
     }
 }
 
-static void make_live(struct model *model, struct pages pages)
+static void callback(struct model *model)
 {
-    FOR_REGIONS(region, pages)
-    model->live[region] = true;
+    if (model->hooks.callback != NULL)
+        model->hooks.callback(model->hooks.context);
 }
 
-static uint64_t log_runs(struct model *model, const bool *set, struct pages pages)
+static void log_runs(struct model *model, const bool *set, struct pages pages)
 {
-    uint64_t runs = 0;
     FOR_PAGES(page, pages)
     {
         if (!set[page] || (page > pages.first && set[page - 1]))
@@ -45,134 +69,101 @@ static uint64_t log_runs(struct model *model, const bool *set, struct pages page
         model_log_add(&model->log, MODEL_LOG_RANGE);
         model_log_add(&model->log, page);
         model_log_add(&model->log, end - page);
-        runs++;
+        callback(model);
     }
-    return runs;
 }
 
-static enum trk_status upload(struct model *model, struct pages pages, bool written)
+static void hold(struct model *model, struct pages pages, bool held)
 {
-    static bool taken[FIXTURE_PAGES];
-    if (written)
-        make_live(model, pages);
+    FOR_REGIONS(region, pages)
+    model->held[region] = held && model->live[region];
+}
+
+static enum trk_status upload_locked(struct model *model, struct pages pages, bool written)
+{
+    bool taken[TRK_REGION_PAGES * 3]; /* a nested upload of another tracker has its own */
+    _Static_assert(FIXTURE_REGIONS == 3, "room for all pages");
     FOR_REGIONS(region, pages)
     {
         struct pages part = pages_in_region(pages, region);
         model->live[region] = true;
+        model->held[region] = true;
         FOR_PAGES(page, part)
         taken[page] = model->cpu[page];
         enum trk_status status =
             model_change(model, part, &(struct wanted){.change = CPU_TO_CLEAN});
+        if (status == TRK_OK)
+            log_runs(model, taken, part); /* [M-20] */
+        model->held[region] = written;
         if (status != TRK_OK)
             return status;
-        log_runs(model, taken, part);
     }
     model_log_add(&model->log, MODEL_LOG_DONE);
+    callback(model);
     if (!written)
         return TRK_OK;
     return model_change_all(model, pages, &(struct wanted){.change = CLEAN_TO_GPU}, false);
 }
 
+static enum trk_status upload(struct model *model, struct pages pages, bool written)
+{
+    if (written)
+        model_make_live(model, pages);
+    model->uploading++; /* [M-25] */
+    enum trk_status status = upload_locked(model, pages, written);
+    model->uploading--;
+    hold(model, pages, false);
+    return status;
+}
+
+static enum trk_status download_all(struct model *model, struct pages pages,
+                                    const struct wanted *wanted, bool clear)
+{
+    bool held[FIXTURE_REGIONS];
+    enum trk_status status = TRK_OK;
+    hold(model, pages, true);
+    memcpy(held, model->held, sizeof held);
+    FOR_REGIONS(region, pages)
+    {
+        if (held[region])
+            log_runs(model, model->gpu, pages_in_region(pages, region));
+    }
+    FOR_REGIONS(region, pages)
+    {
+        if (clear && held[region] && status == TRK_OK)
+            status = model_change(model, pages_in_region(pages, region), wanted);
+    }
+    hold(model, pages, false);
+    return status;
+}
+
+/* [M-21] [M-22] */
 static enum trk_status download(struct model *model, struct pages pages, enum model_verb verb)
 {
     struct wanted wanted = {.change = verb == MODEL_DRAIN ? GPU_TO_CPU : GPU_TO_CLEAN};
-    bool all_first = model->policy.download == TRK_DOWNLOAD_ALL_REGIONS;
+    bool clear = verb != MODEL_DOWNLOAD;
+    if (model->policy.download == TRK_DOWNLOAD_ALL_REGIONS)
+        return download_all(model, pages, &wanted, clear);
     FOR_REGIONS(region, pages)
     {
         struct pages part = pages_in_region(pages, region);
+        if (!model->live[region])
+            continue;
+        model->held[region] = true;
         log_runs(model, model->gpu, part);
-        if (all_first || verb == MODEL_DOWNLOAD)
-            continue;
-        enum trk_status status = model_change(model, part, &wanted);
-        if (status != TRK_OK)
-            return status;
-    }
-    if (all_first && verb != MODEL_DOWNLOAD)
-        return model_change_all(model, pages, &wanted, true);
-    return TRK_OK;
-}
-
-static void call_flush(struct model *model, struct pages pages)
-{
-    model_log_add(&model->log, MODEL_LOG_FLUSH);
-    model_log_add(&model->log, pages.first);
-    model_log_add(&model->log, pages.end - pages.first);
-    if (model->flush != NULL)
-        model->flush(model->flush_context, (uint64_t)pages.first * MODEL_PAGE,
-                     (uint64_t)(pages.end - pages.first) * MODEL_PAGE);
-}
-
-static enum trk_status invalidate_whole(struct model *model, struct pages pages)
-{
-    struct wanted to_cpu = {.change = CLEAN_TO_CPU};
-    for (unsigned round = 0;; round++) {
-        /* (A) */
-        if (!pages_any(model->gpu, pages))
-            return model_change_all(model, pages, &to_cpu, true);
-        if (round == 8)
-            return TRK_E_LIVELOCK;
-        FOR_PAGES(page, pages)
-        model->stayed[page] = model->gpu[page];
-        call_flush(model, pages);
-        /* (B) */
-        bool stayed = pages_any(model->stayed, pages);
-        FOR_PAGES(page, pages)
-        model->stayed[page] = false;
-        if (stayed)
-            return TRK_E_RETAINED;
-        if (model->policy.invalidate == TRK_INVALIDATE_STRICT && pages_any(model->gpu, pages))
-            return TRK_E_RETAINED;
-    }
-}
-
-static enum trk_status invalidate(struct model *model, struct pages pages)
-{
-    if (model->policy.invalidate != TRK_INVALIDATE_PER_REGION)
-        return invalidate_whole(model, pages);
-    FOR_REGIONS(region, pages)
-    {
-        struct pages part = pages_in_region(pages, region);
-        if (pages_any(model->gpu, part)) {
-            call_flush(model, pages);
-            continue;
-        }
-        enum trk_status status =
-            model_change(model, part, &(struct wanted){.change = CLEAN_TO_CPU});
+        enum trk_status status = clear ? model_change(model, part, &wanted) : TRK_OK;
+        model->held[region] = false;
         if (status != TRK_OK)
             return status;
     }
     return TRK_OK;
-}
-
-static bool registered(const struct model *model, uint64_t first, uint64_t size)
-{
-    return memchr(&model->registered[first], 0, size) == NULL;
-}
-
-static enum trk_fault_outcome fault(struct model *model, const struct model_step *step)
-{
-    static const unsigned needed[] = {TRK_RIGHT_READ, TRK_RIGHT_WRITE, TRK_RIGHT_EXEC};
-    uint32_t page = (uint32_t)(step->first / MODEL_PAGE);
-    uint32_t width = model->policy.fault_width_bytes;
-    if (!model->live[page / TRK_REGION_PAGES] || !(model->guest[page] & needed[step->access]))
-        return TRK_FAULT_UNHANDLED;
-    if (model_effective(model, page) & needed[step->access])
-        return TRK_FAULT_RETRY;
-    if (!registered(model, step->first, width))
-        return TRK_FAULT_UNHANDLED;
-    struct pages pages = pages_rounded(step->first, width, model->policy.page_size_bytes);
-    if (step->access == TRK_ACCESS_WRITE)
-        return invalidate(model, pages) == TRK_OK ? TRK_FAULT_SERVED : TRK_FAULT_UNHANDLED;
-    if (pages_any(model->gpu, pages))
-        call_flush(model, pages);
-    return TRK_FAULT_SERVED;
 }
 
 static enum trk_status mark(struct model *model, struct pages pages, enum model_verb verb)
 {
     bool to_gpu = verb == MODEL_MARK_GPU;
     if (verb != MODEL_UNTRACK)
-        make_live(model, pages);
+        model_make_live(model, pages);
     if (pages_any(to_gpu ? model->cpu : model->gpu, pages))
         return verb == MODEL_UNTRACK ? TRK_E_UNTRACK : TRK_E_CONFLICT;
     return model_change_all(model, pages,
@@ -188,7 +179,7 @@ static enum trk_status watch(struct model *model, struct pages pages, enum model
         if (!model_in_bounds(model, wanted.change, page))
             return TRK_E_WATCH;
     }
-    make_live(model, pages);
+    model_make_live(model, pages);
     return model_change_all(model, pages, &wanted, false);
 }
 
@@ -210,7 +201,7 @@ static enum trk_status watch_mask(struct model *model, const struct model_step *
     struct pages pages = {base, base + TRK_REGION_PAGES};
     enum trk_status status = model_change(model, pages, &wanted);
     if (more || status == TRK_OK)
-        make_live(model, pages);
+        model_make_live(model, pages);
     return status;
 }
 
@@ -225,21 +216,67 @@ static bool is_cpu(struct model *model, struct pages pages)
     return false;
 }
 
-static enum trk_status run(struct model *model, const struct model_step *step)
+/* [M-24]: a region at a time, with the pages of which a first byte comes or a last one goes. */
+static enum trk_status registration(struct model *model, const struct model_step *step)
 {
-    if (step->size == 0 && step->verb != MODEL_FAULT && step->verb != MODEL_WATCH_MASK &&
-        step->verb != MODEL_UNWATCH_MASK)
-        return TRK_E_RANGE;
+    static bool moved[FIXTURE_PAGES];
+    bool add = step->verb == MODEL_REGISTER;
+    uint64_t end = step->first + step->size;
+    struct pages pages = pages_rounded(step->first, step->size, MODEL_PAGE);
+    FOR_REGIONS(region, pages)
+    {
+        struct pages part = pages_in_region(pages, region);
+        uint64_t from = (uint64_t)part.first * MODEL_PAGE, to = (uint64_t)part.end * MODEL_PAGE;
+        from = from > step->first ? from : step->first;
+        to = to < end ? to : end;
+        if (!add && !model->live[region])
+            continue;
+        model->live[region] = true;
+        FOR_PAGES(page, part)
+        {
+            uint64_t base = (uint64_t)page * MODEL_PAGE;
+            uint64_t low = base < from ? from - base : 0;
+            uint64_t high = base + MODEL_PAGE > to ? base + MODEL_PAGE - to : 0;
+            bool rest = memchr(&model->registered[base], 1, low) != NULL ||
+                        memchr(&model->registered[base + MODEL_PAGE - high], 1, high) != NULL;
+            moved[page] = model->seen[page] != (add || rest);
+        }
+        enum trk_status status =
+            model_change(model, part, &(struct wanted){.change = add ? SEE : UNSEE, .only = moved});
+        if (status != TRK_OK)
+            return status;
+        memset(&model->registered[from], add, to - from);
+        FOR_PAGES(page, part)
+        model->whole[page] = model_registered(model, (uint64_t)page * MODEL_PAGE, MODEL_PAGE);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status lock(struct model *model, const struct model_step *step)
+{
+    uint32_t region = (uint32_t)(step->first / TRK_REGION_BYTES);
+    if (step->verb == MODEL_UNLOCK && !model->held[region])
+        return TRK_E_LOCK;
+    model->live[region] = true;
+    model->held[region] = step->verb == MODEL_LOCK;
+    return TRK_OK;
+}
+
+static enum trk_status query(struct model *model, struct pages pages, enum model_verb verb)
+{
+    bool value = verb == MODEL_IS_CPU ? is_cpu(model, pages) : pages_any(model->gpu, pages);
+    model_log_add(&model->log, MODEL_LOG_RESULT);
+    model_log_add(&model->log, value);
+    return TRK_OK;
+}
+
+static enum trk_status run_checked(struct model *model, const struct model_step *step)
+{
     struct pages pages = pages_rounded(step->first, step->size, model->policy.page_size_bytes);
-    struct pages small = pages_rounded(step->first, step->size, MODEL_PAGE);
-    enum trk_fault_outcome outcome;
     switch (step->verb) {
     case MODEL_IS_CPU:
     case MODEL_IS_GPU:
-        model_log_add(&model->log, MODEL_LOG_RESULT);
-        model_log_add(&model->log, step->verb == MODEL_IS_CPU ? is_cpu(model, pages)
-                                                              : pages_any(model->gpu, pages));
-        return TRK_OK;
+        return query(model, pages, step->verb);
     case MODEL_MARK_CPU:
     case MODEL_MARK_GPU:
     case MODEL_UNTRACK:
@@ -254,32 +291,58 @@ static enum trk_status run(struct model *model, const struct model_step *step)
     case MODEL_DRAIN:
         return download(model, pages, step->verb);
     case MODEL_INVALIDATE:
-        return invalidate(model, pages);
+        return model_invalidate(model, pages);
     case MODEL_REGISTER:
     case MODEL_UNREGISTER:
-        memset(&model->registered[step->first], step->verb == MODEL_REGISTER, step->size);
-        if (step->verb == MODEL_REGISTER)
-            make_live(model, small);
-        return TRK_OK;
+        return registration(model, step);
     case MODEL_GUEST:
-        make_live(model, small);
-        return model_change_all(model, small,
-                                &(struct wanted){.change = RIGHTS, .rights = step->rights}, false);
+        return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE), step->rights);
     case MODEL_WATCH:
     case MODEL_UNWATCH:
         return watch(model, pages, step->verb);
     case MODEL_WATCH_MASK:
     case MODEL_UNWATCH_MASK:
         return watch_mask(model, step);
+    case MODEL_LOCK:
+    case MODEL_UNLOCK:
+        return lock(model, step);
+    default:
+        abort();
+    }
+}
+
+/* [M-13] */
+static enum trk_status run(struct model *model, const struct model_step *step)
+{
+    uint64_t size = step->bad != 0 ? 0 : step->size;
+    bool one = step->verb == MODEL_LOCK || step->verb == MODEL_UNLOCK ||
+               step->verb == MODEL_WATCH_MASK || step->verb == MODEL_UNWATCH_MASK;
+    switch (step->verb) {
+    case MODEL_JOIN:
+        return model_join(model, step);
+    case MODEL_LEAVE:
+        return model_leave(model, step);
+    case MODEL_TRACK:
+    case MODEL_QUERY:
+    case MODEL_NOTIFY:
+    case MODEL_MAP:
+        return model_generations_step(model, step);
     case MODEL_FAULT:
-        outcome = fault(model, step);
-        model_log_add(&model->log, MODEL_LOG_RESULT);
-        model_log_add(&model->log, (uint64_t)outcome);
+        model_fault(model, step);
         return TRK_OK;
-    case MODEL_VERB_COUNT:
+    default:
         break;
     }
-    abort();
+    enum trk_status status =
+        model_check(model, step->first, one ? 1 : size, model->policy.page_size_bytes);
+    if (step->verb == MODEL_UNLOCK && status == TRK_E_LOCK)
+        status = TRK_OK;
+    if (status != TRK_OK)
+        return model_fail(model, status);
+    if (step->verb == MODEL_HLE_WRITE)
+        return model_hle_write(model, step);
+    status = run_checked(model, step);
+    return status == TRK_OK ? status : model_fail(model, status);
 }
 
 void model_step(struct model *model, const struct model_step *step)
@@ -287,6 +350,8 @@ void model_step(struct model *model, const struct model_step *step)
     enum trk_status status = run(model, step);
     model_log_add(&model->log, MODEL_LOG_STATUS);
     model_log_add(&model->log, status);
+    model_log_add(&model->log, model->failures);
+    model_log_add(&model->log, model->last_failure);
 }
 
 struct trk_page_view model_view(const struct model *model, uint32_t page)
@@ -296,7 +361,8 @@ struct trk_page_view model_view(const struct model *model, uint32_t page)
         .gpu_dirty = model->gpu[page],
         .writable = model->cpu[page],
         .readable = !model->gpu[page],
-        .registered = registered(model, (uint64_t)page * MODEL_PAGE, MODEL_PAGE),
+        .registered = model->whole[page],
+        .armed = model->armed[page],
         .write_watches = (uint8_t)(model->foreign_writes[page] + !model->cpu[page]),
         .read_watch = model->foreign_read[page] || model->gpu[page],
         .guest_rights = model->guest[page],

@@ -1,5 +1,7 @@
 /*
  * Pages of the plain second tracker: their changes, and the host that follows.
+ *
+ * Rules: [M-8] [M-9] [M-37] to [M-44].
  */
 #include "model_pages.h"
 
@@ -29,11 +31,18 @@ bool pages_any(const bool *set, struct pages pages)
     return false;
 }
 
+void model_make_live(struct model *model, struct pages pages)
+{
+    FOR_REGIONS(region, pages)
+    model->live[region] = true;
+}
+
 unsigned model_effective(const struct model *model, uint32_t page)
 {
-    if (model->gpu[page] || model->foreign_read[page])
+    if (model->gpu[page] || model->foreign_read[page] || model->others_read[page])
         return TRK_RIGHTS_NONE;
-    if (!model->cpu[page] || model->foreign_writes[page] > 0)
+    if (!model->cpu[page] || model->foreign_writes[page] > 0 || model->armed[page] ||
+        model->others_watch[page])
         return model->guest[page] & ~TRK_RIGHT_WRITE;
     return model->guest[page];
 }
@@ -53,11 +62,8 @@ static bool host_call(struct model *model, struct pages pages, unsigned rights)
     return true;
 }
 
-/*
- * Bring the host of some pages of one region in line: tracker-spec 6. Scanning ascending, a run
- * ends where the next page to be changed has another protection, or where a page between has.
- */
-static bool host_follow(struct model *model, struct pages pages)
+/* [M-42]: a run ends where the next page to be changed has another protection, or one between. */
+bool model_host_follow(struct model *model, struct pages pages)
 {
     struct pages run = {0, 0};
     unsigned run_rights = 0;
@@ -93,6 +99,12 @@ static bool applies(const struct model *model, const struct wanted *wanted, uint
     case GPU_TO_CLEAN:
     case GPU_TO_CPU:
         return model->gpu[page];
+    case RIGHTS:
+        return model->guest[page] != wanted->rights;
+    case ARM:
+        return !model->armed[page] && (model->guest[page] & TRK_RIGHT_WRITE);
+    case DISARM:
+        return model->armed[page];
     default:
         return true;
     }
@@ -118,83 +130,134 @@ bool model_in_bounds(const struct model *model, enum change change, uint32_t pag
     }
 }
 
-static void apply(struct model *model, const struct wanted *wanted, uint32_t page)
+/* Everything of a page that a refused host call puts back. */
+struct saved {
+    bool cpu, gpu, stayed, foreign_read, armed, seen;
+    uint8_t foreign_writes, guest, host;
+};
+
+static struct saved save(const struct model *model, uint32_t page)
 {
-    switch (wanted->change) {
+    return (struct saved){
+        .cpu = model->cpu[page],
+        .gpu = model->gpu[page],
+        .stayed = model->stayed[page],
+        .foreign_read = model->foreign_read[page],
+        .armed = model->armed[page],
+        .seen = model->seen[page],
+        .foreign_writes = model->foreign_writes[page],
+        .guest = model->guest[page],
+        .host = model->host[page],
+    };
+}
+
+static void restore(struct model *model, const struct saved *saved, uint32_t page)
+{
+    model->cpu[page] = saved->cpu;
+    model->gpu[page] = saved->gpu;
+    model->stayed[page] = saved->stayed;
+    model->foreign_read[page] = saved->foreign_read;
+    model->armed[page] = saved->armed;
+    model->seen[page] = saved->seen;
+    model->foreign_writes[page] = saved->foreign_writes;
+    model->guest[page] = saved->guest;
+    model->host[page] = saved->host;
+}
+
+static void apply_state(struct saved *now, enum change change)
+{
+    switch (change) {
     case CLEAN_TO_CPU:
-        model->cpu[page] = true;
+        now->cpu = true;
         break;
     case CPU_TO_CLEAN:
-        model->cpu[page] = false;
+        now->cpu = false;
         break;
     case CLEAN_TO_GPU:
-        model->gpu[page] = true;
+        now->gpu = true;
         break;
     case GPU_TO_CPU:
-        model->cpu[page] = true;
-        model->gpu[page] = false;
-        model->stayed[page] = false;
-        break;
     case GPU_TO_CLEAN:
-        model->gpu[page] = false;
-        model->stayed[page] = false;
+        now->cpu = change == GPU_TO_CPU;
+        now->gpu = false;
+        now->stayed = false;
         break;
-    case WATCH_MORE:
-        model->foreign_writes[page]++;
-        break;
-    case WATCH_LESS:
-        model->foreign_writes[page]--;
-        break;
-    case READ_MORE:
-        model->foreign_read[page] = true;
-        break;
-    case READ_LESS:
-        model->foreign_read[page] = false;
-        break;
-    case RIGHTS:
-        model->guest[page] = (uint8_t)wanted->rights;
+    default:
         break;
     }
 }
 
-/* Everything of a page that a refused host call puts back. */
-struct saved {
-    bool cpu, gpu, stayed, foreign_read;
-    uint8_t foreign_writes, guest, host;
-};
+static void apply(struct saved *now, const struct wanted *wanted)
+{
+    switch (wanted->change) {
+    case WATCH_MORE:
+        now->foreign_writes++;
+        break;
+    case WATCH_LESS:
+        now->foreign_writes--;
+        break;
+    case READ_MORE:
+    case READ_LESS:
+        now->foreign_read = wanted->change == READ_MORE;
+        break;
+    case RIGHTS:
+        now->guest = (uint8_t)wanted->rights;
+        break;
+    case ARM:
+    case DISARM:
+        now->armed = wanted->change == ARM;
+        break;
+    case SEE:
+    case UNSEE:
+        now->seen = wanted->change == SEE;
+        break;
+    default:
+        apply_state(now, wanted->change);
+    }
+}
+
+/* What follows for the host; false: all of it has been taken back. */
+static bool follow(struct model *model, struct pages pages, const bool *marked)
+{
+    static struct others others;
+    model_others(model, pages, marked, &others);
+    FOR_PAGES(page, pages)
+    {
+        if (marked[page])
+            model_views_update(model, page);
+    }
+    return model_host_follow(model, pages) && model_others_follow(model, &others);
+}
 
 enum trk_status model_change(struct model *model, struct pages pages, const struct wanted *wanted)
 {
     static struct saved saved[FIXTURE_PAGES];
+    static bool marked[FIXTURE_PAGES];
+    static struct others others;
+    bool any = false;
     FOR_PAGES(page, pages)
     {
-        if (applies(model, wanted, page) && !model_in_bounds(model, wanted->change, page))
+        marked[page] = applies(model, wanted, page);
+        if (marked[page] && !model_in_bounds(model, wanted->change, page))
             return TRK_E_WATCH;
-        saved[page] = (struct saved){model->cpu[page],
-                                     model->gpu[page],
-                                     model->stayed[page],
-                                     model->foreign_read[page],
-                                     model->foreign_writes[page],
-                                     model->guest[page],
-                                     model->host[page]};
+        any |= marked[page];
     }
+    if (!any)
+        return TRK_OK;
+    model->changes[pages.first / TRK_REGION_PAGES]++;
     FOR_PAGES(page, pages)
     {
-        if (applies(model, wanted, page))
-            apply(model, wanted, page);
+        struct saved now = saved[page] = save(model, page);
+        if (marked[page])
+            apply(&now, wanted);
+        restore(model, &now, page);
     }
-    if (host_follow(model, pages))
+    if (follow(model, pages, marked))
         return TRK_OK;
     FOR_PAGES(page, pages)
-    {
-        model->cpu[page] = saved[page].cpu;
-        model->gpu[page] = saved[page].gpu;
-        model->stayed[page] = saved[page].stayed;
-        model->foreign_read[page] = saved[page].foreign_read;
-        model->foreign_writes[page] = saved[page].foreign_writes;
-        model->guest[page] = saved[page].guest;
-        model->host[page] = saved[page].host;
-    }
+    restore(model, &saved[page], page);
+    model_others(model, pages, marked, &others);
+    model_views_back(model, pages, &others);
     return TRK_E_PROTECT;
 }
 

@@ -1,10 +1,10 @@
 /*
- * The core's side of the random test, and what flushes do on both sides.
+ * The core's side of the random test.
  */
 #include "model_run.h"
 
-#include <stdlib.h>
-
+#include "track/generations.h"
+#include "track/hle.h"
 #include "track/thread.h"
 
 uint64_t random_next(uint64_t *state)
@@ -26,167 +26,204 @@ bool random_chance(uint64_t *state, uint32_t one_in)
     return random_below(state, one_in) == 0;
 }
 
-static void log_place(struct run *run, uint64_t code, uint64_t guest_addr, uint64_t size_bytes)
-{
-    model_log_add(&run->log, code);
-    model_log_add(&run->log, (guest_addr - FIXTURE_BASE) / MODEL_PAGE);
-    model_log_add(&run->log, size_bytes / MODEL_PAGE);
-}
-
 static void on_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
-    log_place(context, MODEL_LOG_RANGE, guest_addr, size_bytes);
+    struct side *side = context;
+    model_log_add(&side->log, MODEL_LOG_RANGE);
+    model_log_add(&side->log, (guest_addr - FIXTURE_BASE) / MODEL_PAGE);
+    model_log_add(&side->log, size_bytes / MODEL_PAGE);
+    run_core_callback(side);
 }
 
 static void on_completion(void *context)
 {
-    struct run *run = context;
-    model_log_add(&run->log, MODEL_LOG_DONE);
+    struct side *side = context;
+    model_log_add(&side->log, MODEL_LOG_DONE);
+    run_core_callback(side);
 }
 
-/* A part of a flushed range, by one of the operations that flushes are made of. */
-static struct model_step flush_step(uint64_t *random, uint64_t first, uint64_t size)
+static void on_write(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
-    static const enum model_verb verbs[] = {
-        MODEL_DRAIN,    MODEL_DRAIN,          MODEL_DRAIN,    MODEL_DOWNLOAD_CLEAR,
-        MODEL_DRAIN,    MODEL_UPLOAD_WRITTEN, MODEL_MARK_GPU, MODEL_UNMARK_GPU,
-        MODEL_MARK_CPU, MODEL_UPLOAD,         MODEL_UNTRACK,  MODEL_DOWNLOAD_CLEAR,
-    };
-    struct model_step step = {
-        .verb = verbs[random_below(random, 12)], .first = first, .size = size};
-    if (random_chance(random, 3)) {
-        uint32_t pages = (uint32_t)(size / MODEL_PAGE);
-        uint32_t skipped = random_below(random, pages);
-        step.first += (uint64_t)skipped * MODEL_PAGE;
-        step.size = (uint64_t)(1 + random_below(random, pages - skipped)) * MODEL_PAGE;
-    }
-    return step;
+    struct side *side = context;
+    model_log_add(&side->log, MODEL_LOG_WRITE);
+    model_log_add(&side->log, guest_addr - FIXTURE_BASE);
+    model_log_add(&side->log, size_bytes);
 }
 
-/* What the nth flush of an operation does follows from the plan, for core and model alike. */
-static unsigned flush_steps(const struct run *run, unsigned nth, uint64_t *random)
+/* Where a step is, for the core. */
+static void place(const struct model_step *step, uint64_t *guest_addr, uint64_t *size_bytes)
 {
-    *random = run->plan + nth;
-    return random_below(random, 4);
+    *guest_addr = FIXTURE_BASE + step->first;
+    *size_bytes = step->size;
+    if (step->bad != 0)
+        model_bad_range(step->bad, guest_addr, size_bytes);
 }
 
-void run_core_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+static enum trk_status core_transfer(struct side *side, const struct model_step *step)
 {
-    struct run *run = context;
-    uint64_t random;
-    unsigned count = flush_steps(run, run->core_flushes++, &random);
-    log_place(run, MODEL_LOG_FLUSH, guest_addr, size_bytes);
-    for (unsigned i = 0; i < count; i++) {
-        struct model_step step = flush_step(&random, guest_addr - FIXTURE_BASE, size_bytes);
-        run_core_step(run, &step);
-    }
-}
-
-void run_model_flush(void *context, uint64_t first, uint64_t size)
-{
-    struct run *run = context;
-    uint64_t random;
-    unsigned count = flush_steps(run, run->model_flushes++, &random);
-    for (unsigned i = 0; i < count; i++) {
-        struct model_step step = flush_step(&random, first, size);
-        model_step(&run->model, &step);
-    }
-}
-
-static enum trk_status core_transfer(struct run *run, const struct model_step *step)
-{
+    struct trk_tracker *tracker = side->fixture.tracker;
     struct trk_transfer transfer = {.size = sizeof transfer,
-                                    .guest_addr = FIXTURE_BASE + step->first,
-                                    .size_bytes = step->size,
                                     .written = step->verb == MODEL_UPLOAD_WRITTEN,
                                     .clear = step->verb == MODEL_DOWNLOAD_CLEAR,
                                     .range = on_range,
                                     .completion = on_completion,
-                                    .context = run};
+                                    .context = side};
+    place(step, &transfer.guest_addr, &transfer.size_bytes);
     if (step->verb == MODEL_UPLOAD || step->verb == MODEL_UPLOAD_WRITTEN)
-        return trk_tracker_upload(run->fixture.tracker, &transfer);
+        return trk_tracker_upload(tracker, &transfer);
     if (step->verb == MODEL_DRAIN)
-        return trk_tracker_drain(run->fixture.tracker, &transfer);
-    return trk_tracker_download(run->fixture.tracker, &transfer);
+        return trk_tracker_drain(tracker, &transfer);
+    return trk_tracker_download(tracker, &transfer);
 }
 
-static enum trk_status core_query(struct run *run, const struct model_step *step)
+static void log_result(struct side *side, uint64_t code, uint64_t value)
+{
+    model_log_add(&side->log, code);
+    model_log_add(&side->log, value);
+}
+
+static enum trk_status core_query(struct side *side, const struct model_step *step, uint64_t at,
+                                  uint64_t size)
 {
     bool value = false;
-    uint64_t guest_addr = FIXTURE_BASE + step->first;
-    enum trk_status status =
-        step->verb == MODEL_IS_CPU
-            ? trk_tracker_is_cpu(run->fixture.tracker, guest_addr, step->size, &value)
-            : trk_tracker_is_gpu(run->fixture.tracker, guest_addr, step->size, &value);
-    if (status == TRK_OK) {
-        model_log_add(&run->log, MODEL_LOG_RESULT);
-        model_log_add(&run->log, value);
-    }
+    struct trk_tracker *tracker = side->fixture.tracker;
+    enum trk_status status = step->verb == MODEL_IS_CPU
+                                 ? trk_tracker_is_cpu(tracker, at, size, &value)
+                                 : trk_tracker_is_gpu(tracker, at, size, &value);
+    if (status == TRK_OK)
+        log_result(side, MODEL_LOG_RESULT, value);
     return status;
 }
 
-static enum trk_status core_fault(struct run *run, const struct model_step *step)
+/* As a thread that has not faulted before: what faults remember of each other ends here. */
+static void core_fault(struct side *side, const struct model_step *step)
 {
-    /* The rule against livelock has tests of its own; here each fault is the first. */
-    struct trk_thread fresh = {.id = trk_thread_current()->id};
-    (void)trk_thread_swap(&fresh);
-    enum trk_fault_outcome outcome =
-        trk_tracker_fault(run->fixture.tracker, FIXTURE_BASE + step->first, step->access);
-    (void)trk_thread_swap(NULL);
-    model_log_add(&run->log, MODEL_LOG_RESULT);
-    model_log_add(&run->log, (uint64_t)outcome);
-    return TRK_OK;
+    struct trk_thread fresh = *trk_thread_current();
+    fresh.fault_tracker = 0;
+    struct trk_thread *former = trk_thread_swap(&fresh);
+    for (uint32_t i = 0; i == 0 || i < step->repeats; i++) {
+        enum trk_fault_outcome outcome =
+            trk_tracker_fault(side->fixture.tracker, FIXTURE_BASE + step->first, step->access);
+        log_result(side, MODEL_LOG_RESULT, (uint64_t)outcome);
+    }
+    (void)trk_thread_swap(former);
 }
 
-static enum trk_status core_run(struct run *run, const struct model_step *step)
+static enum trk_status core_generations(struct side *side, const struct model_step *step,
+                                        uint64_t at, uint64_t size)
 {
-    struct trk_tracker *tracker = run->fixture.tracker;
-    uint64_t at = FIXTURE_BASE + step->first;
+    struct trk_tracker *tracker = side->fixture.tracker;
+    uint64_t sum = 0;
+    if (step->verb == MODEL_NOTIFY)
+        return trk_generations_notify(tracker, at, size);
+    enum trk_status status = step->verb == MODEL_TRACK
+                                 ? trk_generations_track(tracker, at, size, &sum)
+                                 : trk_generations_query(tracker, at, size, &sum);
+    if (status != TRK_E_REENTRY)
+        log_result(side, MODEL_LOG_SUM, sum);
+    return status;
+}
+
+static enum trk_status core_map(struct side *side, const struct model_step *step)
+{
+    struct trk_generations_view view = {.guest_addr = FIXTURE_BASE + step->first,
+                                        .size_bytes = step->size,
+                                        .physical_offset = step->other,
+                                        .rights = step->rights};
+    bool kept = false;
+    enum trk_status status = trk_generations_map(side->fixture.tracker, &view, &kept);
+    if (status == TRK_OK)
+        log_result(side, MODEL_LOG_RESULT, kept);
+    return status;
+}
+
+static enum trk_status core_hle_write(struct side *side, uint64_t at, uint64_t size)
+{
+    struct trk_hle_write write = {.size = sizeof write,
+                                  .guest_addr = at,
+                                  .size_bytes = size,
+                                  .write = on_write,
+                                  .context = side};
+    bool written = false;
+    enum trk_status status = trk_tracker_hle_write(side->fixture.tracker, &write, &written);
+    if (status == TRK_OK)
+        log_result(side, MODEL_LOG_RESULT, written);
+    return status;
+}
+
+/* Operations that go to the page states or tell the core something. */
+static enum trk_status core_states(struct side *side, const struct model_step *step, uint64_t at,
+                                   uint64_t size)
+{
+    struct trk_tracker *tracker = side->fixture.tracker;
     switch (step->verb) {
     case MODEL_IS_CPU:
     case MODEL_IS_GPU:
-        return core_query(run, step);
+        return core_query(side, step, at, size);
     case MODEL_MARK_CPU:
-        return trk_tracker_mark_cpu(tracker, at, step->size);
+        return trk_tracker_mark_cpu(tracker, at, size);
     case MODEL_MARK_GPU:
-        return trk_tracker_mark_gpu(tracker, at, step->size);
+        return trk_tracker_mark_gpu(tracker, at, size);
     case MODEL_UNMARK_GPU:
-        return trk_tracker_unmark_gpu(tracker, at, step->size);
+        return trk_tracker_unmark_gpu(tracker, at, size);
     case MODEL_UNTRACK:
-        return trk_tracker_untrack(tracker, at, step->size);
-    case MODEL_UPLOAD:
-    case MODEL_UPLOAD_WRITTEN:
-    case MODEL_DOWNLOAD:
-    case MODEL_DOWNLOAD_CLEAR:
-    case MODEL_DRAIN:
-        return core_transfer(run, step);
+        return trk_tracker_untrack(tracker, at, size);
     case MODEL_INVALIDATE:
-        return trk_tracker_invalidate(tracker, at, step->size, run_core_flush, run);
+        return trk_tracker_invalidate(tracker, at, size, run_core_flush, side);
     case MODEL_REGISTER:
-        return trk_tracker_register(tracker, at, step->size);
+        return trk_tracker_register(tracker, at, size);
     case MODEL_UNREGISTER:
-        return trk_tracker_unregister(tracker, at, step->size);
+        return trk_tracker_unregister(tracker, at, size);
     case MODEL_GUEST:
-        return trk_tracker_set_guest_protection(tracker, at, step->size, step->rights);
+        return trk_tracker_set_guest_protection(tracker, at, size, step->rights);
+    case MODEL_LOCK:
+        return trk_tracker_lock(tracker, at);
+    case MODEL_UNLOCK:
+        return trk_tracker_unlock(tracker, at);
+    default:
+        return core_transfer(side, step);
+    }
+}
+
+static enum trk_status core_run(struct side *side, const struct model_step *step)
+{
+    struct trk_tracker *tracker = side->fixture.tracker;
+    uint64_t at, size;
+    place(step, &at, &size);
+    switch (step->verb) {
     case MODEL_WATCH:
-        return trk_pages_watch(tracker, at, step->size);
+        return trk_pages_watch(tracker, at, size);
     case MODEL_UNWATCH:
-        return trk_pages_unwatch(tracker, at, step->size);
+        return trk_pages_unwatch(tracker, at, size);
     case MODEL_WATCH_MASK:
         return trk_pages_watch_mask(tracker, at, step->mask, step->read);
     case MODEL_UNWATCH_MASK:
         return trk_pages_unwatch_mask(tracker, at, step->mask, step->read);
     case MODEL_FAULT:
-        return core_fault(run, step);
-    case MODEL_VERB_COUNT:
-        break;
+        core_fault(side, step);
+        return TRK_OK;
+    case MODEL_JOIN:
+        return trk_tracker_join_views(tracker, at, FIXTURE_BASE + step->other, size);
+    case MODEL_LEAVE:
+        return trk_tracker_leave_view(tracker, at, size);
+    case MODEL_TRACK:
+    case MODEL_QUERY:
+    case MODEL_NOTIFY:
+        return core_generations(side, step, at, size);
+    case MODEL_MAP:
+        return core_map(side, step);
+    case MODEL_HLE_WRITE:
+        return core_hle_write(side, at, size);
+    default:
+        return core_states(side, step, at, size);
     }
-    abort();
 }
 
-void run_core_step(struct run *run, const struct model_step *step)
+void run_core_step(struct side *side, const struct model_step *step)
 {
-    enum trk_status status = core_run(run, step);
-    model_log_add(&run->log, MODEL_LOG_STATUS);
-    model_log_add(&run->log, status);
+    enum trk_status status = core_run(side, step);
+    model_log_add(&side->log, MODEL_LOG_STATUS);
+    model_log_add(&side->log, status);
+    model_log_add(&side->log, side->fixture.failures);
+    model_log_add(&side->log, side->fixture.failure.failure_class);
 }
