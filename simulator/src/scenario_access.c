@@ -4,6 +4,7 @@
  * Rules: scenario-format, Guest and host memory, Injected faults and fine print 8, 12, 14, 16.
  */
 #include "scenario_run.h"
+#include "track/hle.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -91,6 +92,31 @@ static bool fault_is_gpus(const struct scenario_run *run, uint64_t guest_addr)
     return true;
 }
 
+/* What the tracker knows of a page, through a registered view of all registered ones. */
+struct fault_views {
+    bool gpu, armed;
+};
+
+static struct fault_views look_at_views(const struct scenario_run *run, uint64_t guest_addr)
+{
+    struct fault_views found = {0};
+    if (!run_tracked(run, guest_addr, 1))
+        return found;
+    struct trk_page_view view = trk_pages_view(run->tracker, guest_addr);
+    found = (struct fault_views){view.gpu_dirty, view.armed};
+    struct world_views views = world_views(&run->world, guest_addr);
+    if (!views.entry->text->gpu)
+        return found;
+    for (uint64_t other = world_views_next(&views); other != 0; other = world_views_next(&views)) {
+        if (!run_tracked(run, other, 1))
+            continue;
+        view = trk_pages_view(run->tracker, other);
+        found.gpu |= view.gpu_dirty;
+        found.armed |= view.armed;
+    }
+    return found;
+}
+
 /* The fault handler: the host's own part of the decision, then the core's. */
 static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bool store)
 {
@@ -101,16 +127,16 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
         return TRK_FAULT_UNHANDLED;
     if (page->host_rights & right)
         return TRK_FAULT_RETRY;
-    if (!fault_is_gpus(run, guest_addr))
+    struct fault_views views = look_at_views(run, guest_addr);
+    if (!(store && views.armed) && !fault_is_gpus(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
     uint64_t page_bytes = run_page_bytes(run);
     uint64_t first = guest_addr & ~(page_bytes - 1);
-    bool gpu = trk_pages_view(run->tracker, guest_addr).gpu_dirty;
     enum trk_fault_outcome outcome =
         trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
     /* Livelock is this host's to see: it knows of changes anywhere, the core of one region's. */
     doing->thread->core.fault_tracker = 0;
-    if (outcome == TRK_FAULT_SERVED && gpu) {
+    if (outcome == TRK_FAULT_SERVED && views.gpu) {
         struct world_walk walk = world_walk(&run->world, first, page_bytes);
         while (world_next_mapped(&walk))
             oracle_order_gpu(&run->oracle, walk.part, doing->thread->index);
@@ -194,38 +220,38 @@ static bool guest_allows(const struct scenario_run *run, uint64_t guest_addr, ui
     return true;
 }
 
-/* Each run of registered bytes once. */
-static void invalidate_runs(struct doing *doing)
+/* The emulator's own bytes, written like a native store. */
+static void hle_bytes(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
-    struct scenario_run *run = doing_run(doing);
-    struct world_walk walk = world_walk(&run->world, doing->op->guest_addr, doing->op->size_bytes);
-    uint64_t first = 0, end = 0;
-    bool more = true;
-    while (more && doing->found.failure == TRK_OK) {
-        more = world_next(&walk);
-        bool registered = more && walk.entry->text->gpu && run_tracked(run, walk.guest_addr, 1);
-        if (registered && end == walk.guest_addr) {
-            end = walk.at;
-            continue;
-        }
-        if (end > first)
-            run_status(doing, trk_tracker_invalidate(run->tracker, first, end - first,
-                                                     transfer_flush, run));
-        first = registered ? walk.guest_addr : 0;
-        end = registered ? walk.at : 0;
-    }
+    (void)guest_addr;
+    (void)size_bytes;
+    verb_store(context);
 }
 
 void verb_hle_write(struct doing *doing)
 {
+    struct scenario_run *run = doing_run(doing);
     const struct scenario_op *op = doing->op;
-    if (!guest_allows(doing_run(doing), op->guest_addr, op->size_bytes)) {
-        doing->found.outcome = OUTCOME_DENIED;
-        return;
-    }
-    invalidate_runs(doing);
-    if (doing->found.failure == TRK_OK)
+    /* The tracker knows the guest's rights where it was told; elsewhere nothing is mapped. */
+    bool owned = true;
+    struct world_walk walk = world_walk(&run->world, op->guest_addr, op->size_bytes);
+    for (uint64_t at = op->guest_addr; owned && at < walk.end; at = walk.at)
+        owned = world_next(&walk) && walk.guest_addr == at;
+    bool written = owned && guest_allows(run, op->guest_addr, op->size_bytes);
+    if (owned && run_tracked(run, op->guest_addr, op->size_bytes)) {
+        struct trk_hle_write write = {
+            .size = sizeof write,
+            .guest_addr = op->guest_addr,
+            .size_bytes = op->size_bytes,
+            .write = hle_bytes,
+            .context = doing,
+        };
+        run_status(doing, trk_tracker_hle_write(run->tracker, &write, &written));
+    } else if (written) {
         verb_store(doing);
+    }
+    if (!written && doing->found.failure == TRK_OK)
+        doing->found.outcome = OUTCOME_DENIED;
 }
 
 void verb_raw_write(struct doing *doing)

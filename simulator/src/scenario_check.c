@@ -26,48 +26,13 @@ static unsigned watches_leave(struct trk_page_view view, unsigned rights)
     return rights;
 }
 
-/* The other pages that show the frame of one page. */
-struct views {
-    const struct scenario_run *run;
-    const struct world_entry *entry;
-    uint64_t key; /* page of the memory object */
-    uint32_t next;
-};
-
-static struct views views_of(const struct scenario_run *run, uint64_t guest_addr)
-{
-    const struct world_entry *entry = world_entry_at(&run->world, guest_addr);
-    return (struct views){
-        .run = run,
-        .entry = entry,
-        .key = (guest_addr - entry->guest_addr) / SCENARIO_PAGE_BYTES + entry->offset_pages,
-    };
-}
-
-/* The next other mapped, registered view of the frame; 0: there is none. */
-static uint64_t views_next(struct views *views)
-{
-    const struct world *world = &views->run->world;
-    while (views->next < world->entry_count) {
-        const struct world_entry *entry = &world->entries[views->next++];
-        if (entry == views->entry || entry->root != views->entry->root || !entry->text->gpu ||
-            views->key < entry->offset_pages ||
-            views->key - entry->offset_pages >= entry->page_count)
-            continue;
-        uint64_t page = views->key - entry->offset_pages;
-        if (entry->pages[page].state == PAGE_MAPPED)
-            return entry->guest_addr + page * SCENARIO_PAGE_BYTES;
-    }
-    return 0;
-}
-
 /* Whether any view's region is locked right now: then it is looked at later. */
 static bool page_busy(const struct scenario_run *run, uint64_t guest_addr)
 {
     if (region_locked(run, guest_addr))
         return true;
-    struct views views = views_of(run, guest_addr);
-    for (uint64_t other = views_next(&views); other != 0; other = views_next(&views))
+    struct world_views views = world_views(&run->world, guest_addr);
+    for (uint64_t other = world_views_next(&views); other != 0; other = world_views_next(&views))
         if (region_locked(run, other))
             return true;
     return false;
@@ -80,11 +45,12 @@ static unsigned rights_allowed(const struct scenario_run *run, const struct worl
     if (!run_tracked(run, guest_addr, 1))
         return rights;
     rights = watches_leave(trk_pages_view(run->tracker, guest_addr), rights);
-    struct views views = views_of(run, guest_addr);
+    struct world_views views = world_views(&run->world, guest_addr);
     if (!views.entry->text->gpu)
         return rights;
-    for (uint64_t other = views_next(&views); other != 0; other = views_next(&views))
-        rights = watches_leave(trk_pages_view(run->tracker, other), rights);
+    for (uint64_t other = world_views_next(&views); other != 0; other = world_views_next(&views))
+        if (run_tracked(run, other, 1))
+            rights = watches_leave(trk_pages_view(run->tracker, other), rights);
     return rights;
 }
 

@@ -95,6 +95,21 @@ void host_init(struct scenario_run *run)
 
 /* ---- what the core tells --------------------------------------------------------------------- */
 
+/* All regions of views share a domain: what changed is somewhere in the operation's range. */
+static void touch_shared(struct scenario_run *run)
+{
+    struct run_thread *thread = run->current;
+    if (thread == NULL || thread->asked.count == 0)
+        return;
+    run->changes++;
+    struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
+    run_span_add(run, &thread->touched, asked.guest_addr, asked.size_bytes, 0);
+    struct world_walk walk = world_walk(&run->world, asked.guest_addr, asked.size_bytes);
+    while (world_next(&walk))
+        if (run_tracked(run, walk.guest_addr, 1))
+            (void)run_region(run, trk_region_index(walk.guest_addr));
+}
+
 /* The part of the innermost operation's range that lies in a region has changed. */
 static void touch(struct scenario_run *run, uint32_t index)
 {
@@ -165,11 +180,17 @@ void host_observe(void *context, const struct trk_event *event)
         lock_owner(run, event, SCENARIO_NONE);
         if (event->pages > 0 && trk_domain_class(event->domain) == TRK_DOMAIN_REGION)
             touch(run, region);
+        else if (event->pages > 0)
+            run->changes++; /* generations */
         break;
     case TRK_EVENT_WATCH:
     case TRK_EVENT_PROTECT:
         if (trk_domain_class(event->domain) != TRK_DOMAIN_PAGES)
             break;
+        if (region == TRK_DOMAIN_SHARED) {
+            touch_shared(run);
+            break;
+        }
         (void)run_region(run, region);
         if (event->type == TRK_EVENT_PROTECT || event->pages > 0)
             touch(run, region);

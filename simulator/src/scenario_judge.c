@@ -32,8 +32,9 @@ static bool number_met(const struct found *found, uint64_t number)
     return found->has_number && found->number == number;
 }
 
-static bool result_met(const struct scenario_result *result, const struct found *found)
+static bool result_met(struct doing *doing, const struct scenario_result *result)
 {
+    const struct found *found = &doing->found;
     enum outcome outcome = found->outcome;
     switch (result->kind) {
     case RESULT_NUMBER:
@@ -66,6 +67,10 @@ static bool result_met(const struct scenario_result *result, const struct found 
         return spans_equal(result, &found->spans, true);
     case RESULT_FLUSH:
         return found->number == result->number;
+    case RESULT_NEW:
+    case RESULT_SAME:
+    case RESULT_NOT:
+        return generation_met(doing, result);
     default:
         return false;
     }
@@ -191,7 +196,7 @@ void judge_results(struct doing *doing)
             fatal = true;
             met &= found->failure == (enum trk_status)result->number;
         } else {
-            met &= result_met(result, found);
+            met &= result_met(doing, result);
         }
     }
     if (met && (fatal || found->failure == TRK_OK))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "scenario_json.h"
+#include "track/pages.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -131,7 +132,7 @@ static bool policy_key(struct scenario_json *json, const cJSON *item, const char
     } else if (strcmp(key, "line_size") == 0) {
         done = number_of(json, item, where, lines, &policy->line_bytes);
     } else if (strcmp(key, "generations") == 0) {
-        done = scenario_json_bool(json, item, where, &policy->generations);
+        done = scenario_json_bool(json, item, where, &policy->core.generations);
     } else if (strcmp(key, "max_mappings") == 0) {
         done = scenario_json_number(json, item, where, UINT32_MAX, &policy->max_mappings);
     }
@@ -180,11 +181,13 @@ static void needs(struct trk_scenario *scenario)
         text = "needs given schedules";
     else if (running > 1 && scenario->schedule.kind != SCHEDULE_IN_ORDER)
         text = "needs random schedules";
-    else if (scenario->policy.generations)
-        text = "needs generations";
-    for (uint32_t i = 0; *text == '\0' && i < scenario->entry_count; i++)
-        if (scenario->entries[i].alias_of != SCENARIO_NONE)
-            text = "needs views of one frame";
+    for (uint32_t i = 0; *text == '\0' && i < scenario->entry_count; i++) {
+        uint32_t views = 1;
+        for (uint32_t j = 0; j < scenario->entry_count; j++)
+            views += scenario->entries[j].alias_of == i;
+        if (views > TRK_VIEWS_MAX)
+            text = "needs more views of one frame than a tracker knows";
+    }
     snprintf(scenario->needs, sizeof scenario->needs, "%s", text);
 }
 

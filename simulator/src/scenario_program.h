@@ -162,7 +162,6 @@ struct scenario_entry {
 
 struct scenario_policy {
     struct trk_policy core;
-    bool generations;
     uint64_t max_mappings; /* 0: no limit */
     uint32_t line_bytes;
 };

@@ -88,7 +88,7 @@ struct run_region *run_region(struct scenario_run *run, uint32_t index)
 void run_status(struct doing *doing, enum trk_status status)
 {
     if (status != TRK_OK && doing->found.failure == TRK_OK && status >= TRK_E_ARGUMENT)
-        doing_run(doing)->no_memory = true;
+        doing_run(doing)->broken = status;
 }
 
 bool run_inject(struct run_thread *thread, enum scenario_inject inject)
@@ -308,6 +308,8 @@ static enum trk_status phase(struct scenario_run *run, uint32_t first, uint32_t 
         resume(run, thread);
         if (run->no_memory || run->oracle.no_memory || run->world.no_memory)
             return TRK_E_MEMORY;
+        if (run->broken != TRK_OK)
+            return run->broken;
         if (thread->done)
             left--;
     }
@@ -350,8 +352,9 @@ static enum trk_status run_init(struct scenario_run *run)
     run->threads = scenario_pool_take(&run->pool, run->thread_count * sizeof *run->threads);
     run->events = scenario_pool_take(&run->pool, names * sizeof *run->events);
     run->mutexes = scenario_pool_take(&run->pool, names * sizeof *run->mutexes);
+    run->generations = scenario_pool_take(&run->pool, names * sizeof *run->generations);
     if (run->threads == NULL || run->events == NULL || run->mutexes == NULL ||
-        !world_init(&run->world, &run->pool, scenario) ||
+        run->generations == NULL || !world_init(&run->world, &run->pool, scenario) ||
         !oracle_init(&run->oracle, &run->pool, run->thread_count, scenario->policy.line_bytes))
         return TRK_E_MEMORY;
     for (uint32_t i = 0; i < scenario->name_count; i++)

@@ -95,6 +95,12 @@ struct run_event {
     uint32_t *clock;
 };
 
+/* A sum remembered under a name. */
+struct run_generation {
+    bool known;
+    uint64_t sum;
+};
+
 struct run_mutex {
     uint32_t owner; /* thread, or SCENARIO_NONE */
     uint32_t *clock;
@@ -120,13 +126,15 @@ struct scenario_run {
     struct run_thread *current; /* NULL: between threads */
     struct run_event *events;   /* by name */
     struct run_mutex *mutexes;
+    struct run_generation *generations;
     struct run_region *regions;
     size_t region_count, region_capacity;
     uint64_t changes;
     bool quiet;
     bool no_memory;
-    bool stopped; /* a verdict stands */
-    bool at;      /* it stands at the operation that the file names */
+    enum trk_status broken; /* the core could not do what it was asked, and it is no verdict */
+    bool stopped;           /* a verdict stands */
+    bool at;                /* it stands at the operation that the file names */
 };
 
 /* ---- scenario_run.c -------------------------------------------------------------------------- */
@@ -203,6 +211,9 @@ void transfer_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
 void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side);
 /* Write bytes of mapped pages of one copy. */
 void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side);
+
+/* Whether a sum is new, the same or another; new ones are remembered. */
+bool generation_met(struct doing *doing, const struct scenario_result *result);
 
 /* Let the GPU operations that wait take effect. */
 void gpu_settle(struct run_thread *thread);

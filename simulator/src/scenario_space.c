@@ -7,6 +7,7 @@
  * Rules: scenario-format, Guest and host memory and fine print 4, 9, 10, 14.
  */
 #include "scenario_run.h"
+#include "track/generations.h"
 
 struct pages {
     uint64_t guest_addr, size_bytes;
@@ -23,6 +24,20 @@ static struct pages pages_of(const struct scenario_op *op)
 static struct pages pages_of_entry(const struct world_entry *entry)
 {
     return (struct pages){entry->guest_addr, entry->end_addr - entry->guest_addr};
+}
+
+static bool is_whole(const struct world_entry *entry, struct pages pages)
+{
+    return pages.guest_addr == entry->guest_addr &&
+           pages.size_bytes == entry->end_addr - entry->guest_addr;
+}
+
+/* The part of the range from an address on that lies in one entry. */
+static struct pages pages_in_entry(const struct scenario_run *run, struct pages pages, uint64_t at)
+{
+    const struct world_entry *entry = world_entry_at(&run->world, at);
+    uint64_t end = pages.guest_addr + pages.size_bytes;
+    return (struct pages){at, (entry->end_addr < end ? entry->end_addr : end) - at};
 }
 
 /* Tell the tracker rights, entry by entry since ranges may not leave a band. */
@@ -46,12 +61,89 @@ static void take_effective(struct scenario_run *run, struct pages pages)
     }
 }
 
+/* ---- views of one frame ---------------------------------------------------------------------- */
+
+static bool has_views(const struct world *world, const struct world_entry *entry)
+{
+    for (uint32_t i = 0; i < world->entry_count; i++)
+        if (&world->entries[i] != entry && world->entries[i].root == entry->root)
+            return true;
+    return false;
+}
+
+/* Join mapped pages [first, last) of one entry with another entry's pages of the same frames. */
+static enum trk_status join_with(struct scenario_run *run, const struct world_entry *entry,
+                                 const struct world_entry *other, struct pages pages)
+{
+    enum trk_status status = TRK_OK;
+    uint64_t page = (pages.guest_addr - entry->guest_addr) / SCENARIO_PAGE_BYTES;
+    uint64_t last = page + pages.size_bytes / SCENARIO_PAGE_BYTES;
+    uint64_t shift = entry->offset_pages - other->offset_pages; /* wraps, and back again */
+    while (status == TRK_OK && page < last) {
+        uint64_t end = page;
+        while (end < last && end + shift < other->page_count &&
+               entry->pages[end].state == PAGE_MAPPED &&
+               other->pages[end + shift].state == PAGE_MAPPED)
+            end++;
+        if (end > page)
+            status =
+                trk_tracker_join_views(run->tracker, entry->guest_addr + page * SCENARIO_PAGE_BYTES,
+                                       other->guest_addr + (page + shift) * SCENARIO_PAGE_BYTES,
+                                       (end - page) * SCENARIO_PAGE_BYTES);
+        page = end > page ? end : page + 1;
+    }
+    return status;
+}
+
+/* Tell the tracker which of an entry's pages show the frames of others. Quiet. */
+static enum trk_status join_views(struct scenario_run *run, struct pages pages)
+{
+    const struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
+    enum trk_status status = TRK_OK;
+    if (!run_tracked(run, pages.guest_addr, pages.size_bytes))
+        return TRK_OK;
+    for (uint32_t i = 0; status == TRK_OK && i < run->world.entry_count; i++) {
+        const struct world_entry *other = &run->world.entries[i];
+        struct pages its = pages_of_entry(other);
+        if (other != entry && other->root == entry->root &&
+            run_tracked(run, its.guest_addr, its.size_bytes))
+            status = join_with(run, entry, other, pages);
+    }
+    return status;
+}
+
+/* Pages are no views any more. Quiet. */
+static enum trk_status leave_views(struct scenario_run *run, struct pages pages)
+{
+    const struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
+    if (entry == NULL || !has_views(&run->world, entry) ||
+        !run_tracked(run, pages.guest_addr, pages.size_bytes))
+        return TRK_OK;
+    return trk_tracker_leave_view(run->tracker, pages.guest_addr, pages.size_bytes);
+}
+
 /* Pages of the range have changed; the thread's next look includes them. */
 static void changed(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
     run->changes++;
     run_span_add(run, &doing->thread->touched, pages.guest_addr, pages.size_bytes, 0);
+}
+
+/* Tell the tracker of a mapping: rights, and with generations the view. Quiet. */
+static enum trk_status tell_mapping(struct scenario_run *run, const struct world_entry *entry,
+                                    struct pages pages, unsigned rights)
+{
+    if (!run->scenario->policy.core.generations || !is_whole(entry, pages) ||
+        !run_tracked(run, pages.guest_addr, pages.size_bytes))
+        return tell_rights(run, pages, rights);
+    struct trk_generations_view view = {
+        .guest_addr = pages.guest_addr,
+        .size_bytes = pages.size_bytes,
+        .physical_offset = entry->offset_pages * SCENARIO_PAGE_BYTES,
+        .rights = rights,
+    };
+    return trk_generations_map(run->tracker, &view, NULL);
 }
 
 /* ---- init ------------------------------------------------------------------------------------ */
@@ -66,9 +158,11 @@ static enum trk_status entry_tell(struct scenario_run *run, const struct world_e
     enum trk_status status = TRK_OK;
     if (text->gpu)
         status = trk_tracker_register(run->tracker, pages.guest_addr, pages.size_bytes);
-    unsigned rights = mapped ? text->rights : TRK_RIGHTS_NONE;
-    if (status == TRK_OK && rights != TRK_RIGHTS_RW)
-        status = tell_rights(run, pages, rights);
+    if (status == TRK_OK && !mapped)
+        status = tell_rights(run, pages, TRK_RIGHTS_NONE);
+    else if (status == TRK_OK &&
+             (text->rights != TRK_RIGHTS_RW || run->scenario->policy.core.generations))
+        status = tell_mapping(run, entry, pages, text->rights);
     return status;
 }
 
@@ -81,6 +175,9 @@ enum trk_status space_init(struct scenario_run *run)
     run->quiet = true;
     for (uint32_t i = 0; status == TRK_OK && i < run->world.entry_count; i++)
         status = entry_tell(run, &run->world.entries[i]);
+    for (uint32_t i = 0; status == TRK_OK && i < run->world.entry_count; i++)
+        if (run->world.entries[i].root != i)
+            status = join_views(run, pages_of_entry(&run->world.entries[i]));
     struct trk_resource_layer layer = {transfer_flush, transfer_read_back, run};
     if (status == TRK_OK)
         status = trk_tracker_set_resource_layer(run->tracker, &layer);
@@ -97,25 +194,26 @@ void verb_prot(struct doing *doing)
     doing->found.rights = page != NULL ? page->host_rights : TRK_RIGHTS_NONE;
 }
 
-/* Make pages that are in a state mapped, each with its entry's rights. */
-static void map_pages(struct doing *doing, struct pages pages, enum page_state from,
-                      unsigned rights)
+/* Make pages of one entry mapped, with rights. */
+static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
 {
     struct scenario_run *run = doing_run(doing);
+    struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
     run->quiet = true;
-    enum trk_status status = tell_rights(run, pages, rights);
-    run->quiet = false;
-    if (status != TRK_OK)
-        return;
-    struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
-    while (world_next(&walk)) {
-        if (walk.page->state != from)
-            continue;
-        world_show(&run->world, walk.entry, walk.page, false);
-        walk.page->guest_rights = (uint8_t)rights;
+    enum trk_status status = tell_mapping(run, entry, pages, rights);
+    run_status(doing, status);
+    if (status == TRK_OK) {
+        struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
+        while (world_next(&walk)) {
+            world_show(&run->world, walk.entry, walk.page, false);
+            walk.page->guest_rights = (uint8_t)rights;
+        }
+        if (has_views(&run->world, entry))
+            run_status(doing, join_views(run, pages));
+        take_effective(run, pages);
+        changed(doing, pages);
     }
-    take_effective(run, pages);
-    changed(doing, pages);
+    run->quiet = false;
 }
 
 void verb_map(struct doing *doing)
@@ -128,7 +226,8 @@ void verb_map(struct doing *doing)
     }
     entry->offset_pages = 0;
     entry->view_rights = entry->text->rights;
-    map_pages(doing, pages, PAGE_HOLE, entry->text->rights);
+    entry->mixed = false;
+    map_pages(doing, pages, entry->text->rights);
 }
 
 void verb_commit(struct doing *doing)
@@ -139,13 +238,13 @@ void verb_commit(struct doing *doing)
         doing->found.outcome = OUTCOME_FAIL;
         return;
     }
-    /* Entries differ in their rights. */
     uint64_t end = pages.guest_addr + pages.size_bytes;
     for (uint64_t at = pages.guest_addr; at < end && doing->found.failure == TRK_OK;) {
-        const struct world_entry *entry = world_entry_at(&run->world, at);
-        uint64_t stop = entry->end_addr < end ? entry->end_addr : end;
-        map_pages(doing, (struct pages){at, stop - at}, PAGE_RESERVED, entry->text->rights);
-        at = stop;
+        struct pages part = pages_in_entry(run, pages, at);
+        struct world_entry *entry = world_entry_at(&run->world, at);
+        entry->mixed |= !is_whole(entry, part);
+        map_pages(doing, part, entry->text->rights);
+        at += part.size_bytes;
     }
 }
 
@@ -186,6 +285,24 @@ static void unmap_loses(struct doing *doing, struct pages pages)
     }
 }
 
+static void unmap_pages(struct doing *doing, struct pages pages)
+{
+    struct scenario_run *run = doing_run(doing);
+    run->quiet = true;
+    enum trk_status status = leave_views(run, pages);
+    if (status == TRK_OK)
+        status = tell_rights(run, pages, TRK_RIGHTS_NONE);
+    run->quiet = false;
+    run_status(doing, status);
+    if (status != TRK_OK)
+        return;
+    struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
+    while (world_next(&walk))
+        world_hide(walk.page, PAGE_HOLE);
+    world_entry_at(&run->world, pages.guest_addr)->mixed = true;
+    run->changes++;
+}
+
 void verb_unmap(struct doing *doing)
 {
     struct scenario_run *run = doing_run(doing);
@@ -195,35 +312,54 @@ void verb_unmap(struct doing *doing)
         return;
     }
     unmap_loses(doing, pages);
-    run->quiet = true;
-    enum trk_status status = tell_rights(run, pages, TRK_RIGHTS_NONE);
-    run->quiet = false;
-    if (status != TRK_OK)
-        return;
-    struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
-    while (world_next(&walk))
-        world_hide(walk.page, PAGE_HOLE);
-    run->changes++;
+    uint64_t end = pages.guest_addr + pages.size_bytes;
+    for (uint64_t at = pages.guest_addr; at < end && doing->found.failure == TRK_OK;) {
+        struct pages part = pages_in_entry(run, pages, at);
+        unmap_pages(doing, part);
+        at += part.size_bytes;
+    }
 }
 
 void verb_guest_protect(struct doing *doing)
 {
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
+    unsigned rights = doing->op->rights;
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_MAPPED)) {
         doing->found.outcome = OUTCOME_FAIL;
         return;
     }
     if (run_tracked(run, pages.guest_addr, pages.size_bytes)) {
-        if (tell_rights(run, pages, doing->op->rights) != TRK_OK)
+        enum trk_status status = tell_rights(run, pages, rights);
+        run_status(doing, status);
+        if (status != TRK_OK)
             return;
-    } else if (host_call(run, pages.guest_addr, pages.size_bytes, doing->op->rights) != 0) {
+    } else if (host_call(run, pages.guest_addr, pages.size_bytes, rights) != 0) {
         return;
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
-    while (world_next(&walk))
-        walk.page->guest_rights = (uint8_t)doing->op->rights;
+    while (world_next(&walk)) {
+        walk.page->guest_rights = (uint8_t)rights;
+        /* A change over the whole view changes the view; over a part, there is no such view. */
+        if (is_whole(walk.entry, pages))
+            walk.entry->view_rights = rights;
+        else
+            walk.entry->mixed = true;
+    }
     changed(doing, pages);
+}
+
+/* ---- generations ----------------------------------------------------------------------------- */
+
+/* The same mapping again: the tracker is asked too, and must see it so. */
+static void remap_same(struct doing *doing, struct world_entry *entry)
+{
+    struct scenario_run *run = doing_run(doing);
+    struct pages pages = pages_of_entry(entry);
+    run->quiet = true;
+    if (!entry->mixed)
+        run_status(doing, tell_mapping(run, entry, pages, entry->view_rights));
+    run->quiet = false;
 }
 
 void verb_gen_remap(struct doing *doing)
@@ -234,21 +370,31 @@ void verb_gen_remap(struct doing *doing)
     struct pages pages = pages_of_entry(entry);
     uint64_t offset = op->has_offset ? op->value / SCENARIO_PAGE_BYTES : entry->offset_pages;
     unsigned rights = op->has_rights ? op->rights : entry->view_rights;
-    if (offset == entry->offset_pages && rights == entry->view_rights)
+    if (offset == entry->offset_pages && rights == entry->view_rights) {
+        remap_same(doing, entry);
         return;
-    run->quiet = true;
-    enum trk_status status = tell_rights(run, pages, rights);
-    run->quiet = false;
-    if (status != TRK_OK)
-        return;
-    for (uint32_t i = 0; i < entry->page_count; i++)
-        world_hide(&entry->pages[i], PAGE_HOLE);
-    entry->offset_pages = offset;
-    entry->view_rights = rights;
-    for (uint32_t i = 0; i < entry->page_count; i++) {
-        world_show(&run->world, entry, &entry->pages[i], true);
-        entry->pages[i].guest_rights = (uint8_t)rights;
     }
-    take_effective(run, pages);
-    changed(doing, pages);
+    run->quiet = true;
+    enum trk_status status = leave_views(run, pages);
+    uint64_t before = entry->offset_pages;
+    entry->offset_pages = offset;
+    if (status == TRK_OK)
+        status = tell_mapping(run, entry, pages, rights);
+    run_status(doing, status);
+    if (status != TRK_OK) {
+        entry->offset_pages = before;
+    } else {
+        entry->view_rights = rights;
+        entry->mixed = false;
+        for (uint32_t i = 0; i < entry->page_count; i++) {
+            world_hide(&entry->pages[i], PAGE_HOLE);
+            world_show(&run->world, entry, &entry->pages[i], true);
+            entry->pages[i].guest_rights = (uint8_t)rights;
+        }
+        if (has_views(&run->world, entry))
+            run_status(doing, join_views(run, pages));
+        take_effective(run, pages);
+        changed(doing, pages);
+    }
+    run->quiet = false;
 }

@@ -96,20 +96,3 @@ void verb_host_protect(struct doing *doing)
     /* Whoever calls the host by hand looks at no result either. */
     (void)host_call(doing_run(doing), first, last - first + 1, op->rights);
 }
-
-/* ---- generations ----------------------------------------------------------------------------- */
-
-void verb_gen_track(struct doing *doing)
-{
-    doing->found.has_number = true;
-}
-
-void verb_gen(struct doing *doing)
-{
-    doing->found.has_number = true;
-}
-
-void verb_gen_hle(struct doing *doing)
-{
-    (void)doing;
-}

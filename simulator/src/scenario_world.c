@@ -195,6 +195,34 @@ void world_hide(struct world_page *page, enum page_state state)
     page->guest_rights = page->host_rights = 0;
 }
 
+/* ---- views ----------------------------------------------------------------------------------- */
+
+struct world_views world_views(const struct world *world, uint64_t guest_addr)
+{
+    const struct world_entry *entry = world_entry_at(world, guest_addr);
+    return (struct world_views){
+        .world = world,
+        .entry = entry,
+        .key = (guest_addr - entry->guest_addr) / SCENARIO_PAGE_BYTES + entry->offset_pages,
+    };
+}
+
+uint64_t world_views_next(struct world_views *views)
+{
+    const struct world *world = views->world;
+    while (views->next < world->entry_count) {
+        const struct world_entry *entry = &world->entries[views->next++];
+        if (entry == views->entry || entry->root != views->entry->root || !entry->text->gpu ||
+            views->key < entry->offset_pages ||
+            views->key - entry->offset_pages >= entry->page_count)
+            continue;
+        uint64_t page = views->key - entry->offset_pages;
+        if (entry->pages[page].state == PAGE_MAPPED)
+            return entry->guest_addr + page * SCENARIO_PAGE_BYTES;
+    }
+    return 0;
+}
+
 /* ---- mappings -------------------------------------------------------------------------------- */
 
 uint64_t world_mappings(const struct world *world, uint64_t guest_addr, uint64_t size_bytes,

@@ -40,6 +40,7 @@ struct world_entry {
     /* The view in force: page i shows page i + offset of the object. */
     uint64_t offset_pages;
     unsigned view_rights;
+    bool mixed; /* a part of the view has got other rights, or was unmapped */
     /* The memory object, of roots only: its first page_count pages, and what lies behind them. */
     struct frame **object;
     struct world_object_page *far;
@@ -90,6 +91,19 @@ bool world_all(const struct world *world, uint64_t guest_addr, uint64_t size_byt
 void world_show(struct world *world, struct world_entry *entry, struct world_page *page, bool old);
 /* Take the page's frame away. */
 void world_hide(struct world_page *page, enum page_state state);
+
+/* The other pages that are mapped, known to the GPU, and show the frame of one page. */
+struct world_views {
+    const struct world *world;
+    const struct world_entry *entry;
+    uint64_t key; /* page of the memory object */
+    uint32_t next;
+};
+
+/* guest_addr lies in an entry. */
+struct world_views world_views(const struct world *world, uint64_t guest_addr);
+/* The next one's first address, in the order of the file; 0: there is none. */
+uint64_t world_views_next(struct world_views *views);
 
 /* How many host mappings there would be with these rights on the range's mapped pages. */
 uint64_t world_mappings(const struct world *world, uint64_t guest_addr, uint64_t size_bytes,

@@ -1,0 +1,58 @@
+/*
+ * Verbs of generations: gen_track, gen, gen_hle.
+ *
+ * Rules: scenario-format, Generations and fine print 14.
+ */
+#include "scenario_run.h"
+#include "track/generations.h"
+
+void verb_gen_track(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    uint64_t sum = 0;
+    enum trk_status status =
+        trk_generations_track(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
+    if (status == TRK_E_ARGUMENT)
+        doing->found.outcome = OUTCOME_FAIL;
+    else
+        run_status(doing, status);
+    doing->found.has_number = status == TRK_OK;
+    doing->found.number = sum;
+}
+
+void verb_gen(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    uint64_t sum = 0;
+    enum trk_status status =
+        trk_generations_query(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
+    run_status(doing, status);
+    doing->found.has_number = status == TRK_OK;
+    doing->found.number = sum;
+}
+
+void verb_gen_hle(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    run_status(doing,
+               trk_generations_notify(doing_run(doing)->tracker, op->guest_addr, op->size_bytes));
+}
+
+bool generation_met(struct doing *doing, const struct scenario_result *result)
+{
+    const struct found *found = &doing->found;
+    struct run_generation *known = &doing_run(doing)->generations[result->number];
+    bool known_before = known->known;
+    if (!found->has_number || found->outcome != OUTCOME_OK)
+        return false;
+    switch (result->kind) {
+    case RESULT_NEW:
+        known->known = true;
+        known->sum = found->number;
+        return found->number != 0;
+    case RESULT_SAME:
+        return known_before && found->number == known->sum;
+    default: /* not: 0 is not it either */
+        return known_before && found->number != known->sum;
+    }
+}
