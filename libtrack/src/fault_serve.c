@@ -4,11 +4,11 @@
  * In this order: the guest's own rights forbid it: not ours; the live host page permits it now:
  * another thread was faster, run it again; generations had armed the page against this store: they
  * serve it; every byte of the fault's width is registered: the tracker serves it too; else, when
- * nobody has served it, the page is looked at once more, for another thread may have been faster
+ * nobody has served it, the page is looked at once more, for other threads may have been faster
  * since the first look; else not ours. For the tracker a store invalidates, a load or an
  * instruction fetch reads back.
  *
- * Rules: tracker-spec 7, branch 2; tracker-spec 9.
+ * Rules: tracker-spec 7, branch 2; [M-66].
  */
 #include <stddef.h>
 
@@ -154,8 +154,30 @@ static enum trk_status serve(struct operation *operation, enum trk_access access
     return status;
 }
 
-/* Whether the host page lets the access through by now. */
-static bool permitted_now(const struct operation *operation, enum trk_access access)
+static bool armed(const struct trk_tracker *tracker, uint64_t page_addr)
+{
+    const struct region *region = region_slot(tracker, trk_region_index(page_addr));
+    return region->extra != NULL && page_bit(region->extra->armed, page_number(page_addr));
+}
+
+/* Whether generations wait for a store to the page, in any registered view of it. */
+static bool armed_now(const struct hold *hold, uint64_t page_addr)
+{
+    const struct trk_tracker *tracker = hold->operation->tracker;
+    const struct view_group *group = NULL;
+    if (hold->number == TRK_DOMAIN_SHARED && view_seen(tracker, page_addr))
+        group = *view_slot(tracker, page_addr);
+    bool found = armed(tracker, page_addr);
+    for (uint32_t i = 0; group != NULL && !found && i < group->count; i++)
+        found = view_seen(tracker, group->page_addr[i]) && armed(tracker, group->page_addr[i]);
+    return found;
+}
+
+/*
+ * The second look, when nobody took the fault: since the first, another thread may have opened the
+ * page, and yet another armed it again. Then the access is tried again.
+ */
+static bool changed_since(const struct operation *operation, enum trk_access access)
 {
     static const unsigned needed[] = {
         [TRK_ACCESS_READ] = TRK_RIGHT_READ,
@@ -166,8 +188,11 @@ static bool permitted_now(const struct operation *operation, enum trk_access acc
     struct hold hold;
     hold_begin(&hold, operation, trk_region_index(operation->guest_addr));
     unsigned host = rights_of_page(rights_host(hold.region, page / 64), page);
+    bool changed = (host & needed[access]) != 0;
+    if (!changed && access == TRK_ACCESS_WRITE)
+        changed = armed_now(&hold, operation->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1));
     hold_end(&hold, 0);
-    return (host & needed[access]) != 0;
+    return changed;
 }
 
 /* A store that generations wait for: they are served first. */
@@ -210,7 +235,7 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
         return end_again(&operation, access, look.changes, TRK_FAULT_SERVED);
     if (status != TRK_E_END)
         return end(&operation, status, TRK_FAULT_UNHANDLED);
-    if (permitted_now(&operation, access))
+    if (changed_since(&operation, access))
         return end_again(&operation, access, look.changes, TRK_FAULT_RETRY);
     return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
 }

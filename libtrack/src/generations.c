@@ -5,7 +5,7 @@
  * pages. Unlike the tracker's own operations these take any range: a range that is empty or leaves
  * the bands has the sum 0, and cannot be tracked, which is no failure of the model.
  *
- * Rules: tracker-spec 9.
+ * Rules: [M-64] to [M-68], [M-71].
  */
 #include <stddef.h>
 

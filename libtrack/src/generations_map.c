@@ -5,7 +5,7 @@
  * place of all that it lies over. A change of rights that covers a view changes what the view is;
  * one that covers a part leaves something that no mapping can be the same as, and is forgotten.
  *
- * Rules: tracker-spec 9.
+ * Rules: [M-69], [M-70].
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * The table of generations: its lock, and what happens to the guest pages of a window in a hold.
  *
- * Rules: tracker-spec 9.
+ * Rules: [M-64] to [M-69].
  */
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * The emulator's own checked write: the guest's rights, invalidate, generations, the write.
  *
- * Rules: tracker-spec 9, 10; scenario-format, fine print 14.
+ * Rules: [M-72].
  */
 #include "track/hle.h"
 

@@ -79,6 +79,15 @@ static void on_failure(void *context, const struct trk_failure *failure)
 
 void race_open(struct race *race, enum trk_invalidate_policy invalidate)
 {
+    struct trk_policy policy;
+    if (trk_policy_preset("default", &policy) != TRK_OK)
+        race_fail("no default policy");
+    policy.invalidate = invalidate;
+    race_open_policy(race, &policy);
+}
+
+void race_open_policy(struct race *race, const struct trk_policy *policy)
+{
     memset(race, 0, sizeof *race);
     memset(race->host, TRK_RIGHTS_RW, sizeof race->host);
     race->backend = (struct trk_backend){.kind = TRK_BACKEND_SIMULATED,
@@ -86,7 +95,7 @@ void race_open(struct race *race, enum trk_invalidate_policy invalidate)
                                          .protect = host_protect,
                                          .destroy = host_destroy};
     struct trk_tracker_options options = trk_tracker_options_default();
-    options.policy.invalidate = invalidate;
+    options.policy = *policy;
     options.backend = &race->backend;
     options.observer = (struct trk_observer){.emit = on_event, .wait = on_wait};
     options.failure = on_failure;
@@ -178,6 +187,8 @@ void race_check_pages(struct race *race)
         unsigned asked = view.gpu_dirty    ? TRK_RIGHTS_NONE
                          : !view.cpu_dirty ? view.guest_rights & ~TRK_RIGHT_WRITE
                                            : view.guest_rights;
+        if (view.armed)
+            asked &= ~TRK_RIGHT_WRITE;
         bool legal = !(view.cpu_dirty && view.gpu_dirty) && view.writable == view.cpu_dirty &&
                      view.readable == !view.gpu_dirty && view.write_watches == !view.cpu_dirty &&
                      view.read_watch == view.gpu_dirty;

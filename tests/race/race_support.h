@@ -47,6 +47,7 @@ struct race {
 /* A tracker with the default policy and the given invalidate; its failures are returned, not told.
  */
 void race_open(struct race *race, enum trk_invalidate_policy invalidate);
+void race_open_policy(struct race *race, const struct trk_policy *policy);
 /* Gives everything back to the CPU; no watch may be left. */
 void race_close(struct race *race);
 

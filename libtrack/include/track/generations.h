@@ -18,7 +18,7 @@
  * Not here: comparing bytes, keeping copies, page states. Stores through mappings that the tracker
  * does not know, and of the kernel, are the owner's to notify.
  *
- * Rules: tracker-spec 9.
+ * Rules: [M-64] to [M-71].
  */
 #ifndef TRACK_GENERATIONS_H
 #define TRACK_GENERATIONS_H

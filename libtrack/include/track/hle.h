@@ -5,7 +5,7 @@
  * buffers. The guest's protection is obeyed, the tracker's is not in the way, and both trackers
  * hear of it before a byte changes: a write that bypasses them is found by nobody.
  *
- * Rules: tracker-spec 9, 10; scenario-format, fine print 14.
+ * Rules: [M-72].
  */
 #ifndef TRACK_HLE_H
 #define TRACK_HLE_H

@@ -35,7 +35,8 @@ static struct runner {
     struct name names[NAMES_MAX];
     unsigned name_count;
     void (*emit)(void *context, const struct trk_event *event); /* the fixture's */
-    bool late; /* the next FAULT lets the other thread store first */
+    /* What another thread does behind the next FAULT's look. */
+    enum { ON_TIME, STORES_FIRST, FORGETS_FIRST, ARMS_ANEW } late;
     uint64_t late_addr;
     uint64_t flushes[FLUSHES_MAX][2];
     unsigned flush_count;
@@ -185,13 +186,13 @@ static void touch(uint64_t guest_addr, enum trk_access access)
     say(faults > 0 ? "handled" : "silent");
 }
 
-static void fault(bool late)
+static void fault(const char *verb)
 {
     static const char *const outcomes[] = {"unhandled", "served", "retry"};
     uint64_t guest_addr = amount();
     enum trk_access access = access_of(word());
-    runner.late = late;
-    runner.late_addr = guest_addr;
+    runner.late = *verb == 'l' ? STORES_FIRST : *verb == 'r' ? FORGETS_FIRST : ON_TIME;
+    runner.late_addr = *verb == 'r' ? amount() : guest_addr;
     say("%s", outcomes[trk_tracker_fault(runner.fixture.tracker, guest_addr, access)]);
 }
 
@@ -275,6 +276,10 @@ static void act_on_tracker(const char *verb)
 {
     struct trk_tracker *tracker = runner.fixture.tracker;
     uint64_t guest_addr = amount();
+    if (strcmp(verb, "armed") == 0) {
+        say(trk_pages_view(tracker, guest_addr).armed ? "1" : "0");
+        return;
+    }
     if (strcmp(verb, "prot") == 0) {
         say("%s", rights_text(trk_pages_view(tracker, guest_addr).host_rights));
         return;
@@ -311,8 +316,9 @@ static void act(const char *verb)
         touch(amount(), TRK_ACCESS_WRITE);
     } else if (strcmp(verb, "load") == 0) {
         touch(amount(), TRK_ACCESS_READ);
-    } else if (strcmp(verb, "fault") == 0 || strcmp(verb, "late") == 0) {
-        fault(*verb == 'l');
+    } else if (strcmp(verb, "fault") == 0 || strcmp(verb, "late") == 0 ||
+               strcmp(verb, "rearmed") == 0) {
+        fault(verb);
     } else if (strcmp(verb, "hle_write") == 0) {
         hle_write();
     } else if (strcmp(verb, "gen_map") == 0) {
@@ -330,19 +336,41 @@ static void act(const char *verb)
     }
 }
 
-/* The observer of the fixture, with another thread's store behind the look of a fault. */
+static void others_turn(int turn)
+{
+    struct trk_tracker *tracker = runner.fixture.tracker;
+    uint64_t sum;
+    enum trk_status status = TRK_OK;
+    if (turn == STORES_FIRST)
+        touch(runner.late_addr, TRK_ACCESS_WRITE);
+    else if (turn == FORGETS_FIRST)
+        status = trk_tracker_set_guest_protection(tracker, runner.late_addr, 1, TRK_RIGHTS_RW);
+    else
+        status = trk_generations_track(tracker, runner.late_addr, 1, &sum);
+    if (status != TRK_OK)
+        abort();
+}
+
+/*
+ * The observer of the fixture, with another thread's turns: behind the look of a fault, and, when
+ * it arms anew, behind the fault's look at generations.
+ */
 static void on_event(void *context, const struct trk_event *event)
 {
     runner.emit(context, event);
-    if (event->type != TRK_EVENT_FAULT || !runner.late)
+    bool looked = event->type == TRK_EVENT_FAULT && runner.late != ARMS_ANEW;
+    bool asked = event->type == TRK_EVENT_UNLOCK && runner.late == ARMS_ANEW &&
+                 trk_domain_class(event->domain) == TRK_DOMAIN_GENERATIONS;
+    if (runner.late == ON_TIME || (!looked && !asked))
         return;
-    runner.late = false;
+    int turn = (int)runner.late;
+    runner.late = ON_TIME;
     (void)trk_thread_swap(&runner.threads[1]);
     struct stream own = runner.fixture.stream;
     char before[TEXT_BYTES];
     memcpy(before, runner.result, sizeof before);
     stream_init(&runner.fixture.stream, false);
-    touch(runner.late_addr, TRK_ACCESS_WRITE);
+    others_turn(turn);
     stream_finish(&runner.fixture.stream);
     if (runner.fixture.stream.broken[0] != '\0')
         snprintf(runner.fixture.broken, sizeof runner.fixture.broken, "%s",
@@ -350,6 +378,7 @@ static void on_event(void *context, const struct trk_event *event)
     memcpy(runner.result, before, sizeof before);
     own.single = false; /* from here on numbers of holds are missing */
     runner.fixture.stream = own;
+    runner.late = turn == FORGETS_FIRST ? ARMS_ANEW : ON_TIME;
     (void)trk_thread_swap(&runner.threads[0]);
 }
 

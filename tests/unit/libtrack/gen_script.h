@@ -9,12 +9,15 @@
  *   gen_track, gen ADDR SIZE     => 0, new NAME, same NAME, not NAME, CLASS; argument is `fail`
  *   gen_hle ADDR SIZE            => ok, CLASS
  *   gen_map ADDR SIZE OFFSET RIGHTS   => kept, replaced, CLASS
- *   store, load ADDR             => handled, silent, unhandled: faults are served until it goes
- * through fault ADDR r|w|x             => served, retry, unhandled: one fault, whatever the page
- * allows late ADDR r|w|x              the same, but another thread stores there between look and
- * service hle_write ADDR SIZE          => ok, denied, CLASS; the write is a store to the first byte
+ *   store, load ADDR             => handled, silent, unhandled; served until it goes through
+ *   fault ADDR r|w|x             => served, retry, unhandled: one fault, whatever the page allows
+ *   late ADDR r|w|x              the same, but another thread stores between look and service
+ *   rearmed ADDR r|w|x OTHER     likewise, and the other thread sets the guest's rights at OTHER,
+ *                                and arms OTHER anew once the fault has found nothing armed
+ *   hle_write ADDR SIZE          => ok, denied, CLASS; the write is a store to the first byte
  *   guest ADDR SIZE RIGHTS       => ok
  *   prot ADDR                    => none r rw rx rwx
+ *   armed ADDR                   => 0, 1
  *   upload, mark_gpu, untrack, register, unregister ADDR SIZE   => ok, CLASS
  *   is_cpu ADDR SIZE             => 0, 1
  *   join ADDR OTHER SIZE         => ok

@@ -109,6 +109,8 @@ static const struct gen_case both_cases[] = {
      "register A 1G; upload A 1P; mark_gpu A 1P; gen_track A 1G => new g; "
      "load A => handled; gen A 1G => same g; prot A => r; store A => handled; "
      "gen A 1G => not g"},
+    {"opened and armed anew since the look",
+     "gen_track A 1G => new g; rearmed A w A => retry; gen A 1G => not g; prot A => r"},
     {"a watch on memory that the GPU does not know",
      "upload A 1P; gen_track A 1G => new g; fault A w => served; prot A => r; fault A w => "
      "unhandled; gen A 1G => not g; prot A+P => rw; untrack A 1P => ok"},
@@ -150,7 +152,8 @@ static const struct gen_case call_cases[] = {
     {"execute is kept",
      "guest A 1G rwx; gen_track A 1G => new g; prot A => rx; store A => handled; "
      "prot A => rwx; gen A 1G => not g"},
-    {"only what the guest may write", "guest A+P 1P r; calls; gen_track A 1G; "
+    {"only what the guest may write", "guest A+P 1P r; calls; gen_track A 1G; armed A+P => 0; "
+                                      "armed A => 1; armed A+G => 0; "
                                       "calls => [0+4:r]; store A+P => unhandled; "
                                       "store A => handled; calls => [0+1:rw 2+2:rw]"},
     {"rights change in one call",
@@ -201,6 +204,8 @@ static const struct gen_case map_cases[] = {
      "gen_map Z+7P 1P 7 rw; gen_map Z+5P 1P 5 rw => kept; gen_map Z+1P 1P 1 rw => kept; "
      "gen_map Z+9P 1P 9 rw => kept; gen_map Z+2P 6P 0 rw => replaced; gen_map Z+1P 1P 1 rw => "
      "kept; gen_map Z+9P 1P 9 rw => kept; gen_map Z+7P 1P 7 rw => replaced"},
+    {"what is unmapped is no view", "gen_map A 1G 0 rw; guest A 1G none; gen_map A 1G 0 none => "
+                                    "replaced; gen_map A 1G 0 none => replaced; prot A => none"},
     {"refused", "gen_map A+1 1G 0 rw => fail; gen_map A 5 0 rw => fail; gen_map A 0 0 rw => range; "
                 "gen_map 0 1P 0 rw => range; fail 1; gen_map A 1G 0 r => protect; "
                 "gen_map A 1G 0 r => replaced; prot A => r"},
@@ -233,6 +238,17 @@ static const struct gen_case view_cases[] = {
     {"hle_write, views ascending",
      "register A 1G; register B 1G; join A B 1G; upload A 1P; upload B 1P; mark_gpu A 1P; "
      "upload A+P 1P; upload B+P 1P; mark_gpu B 1P; hle_write B 8 => ok; flushes => [0+1 1024+1]"},
+};
+
+/* A fault of 8 bytes of which the last lie behind what is registered: generations' alone. */
+static const struct gen_case wide_cases[] = {
+    {"served by generations", "register A 1G; upload A 1G; gen_track A 1G => new g; "
+                              "fault A+G-4 w => served; gen A 1G => not g; is_cpu A+3P 1P => 0; "
+                              "untrack A 1G"},
+    {"another view is armed anew since the look",
+     "register A 1G; register B 1G; join A B 1G; gen_track B 1G => new g; "
+     "rearmed A+G-4 w B+3P => retry; gen B 1G => not g; prot A+3P => r; "
+     "fault A+G-4 w => served; prot B => rw"},
 };
 
 static const struct gen_case hle_cases[] = {
@@ -293,6 +309,8 @@ Test(generations, views)
 {
     struct trk_policy policy = policy_with(4096, true);
     run_table(&policy, view_cases, COUNT(view_cases));
+    policy.fault_width_bytes = 8;
+    run_table(&policy, wide_cases, COUNT(wide_cases));
 }
 
 Test(generations, off)

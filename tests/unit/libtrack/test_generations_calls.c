@@ -191,13 +191,38 @@ Test(generations_calls, under_a_regions_lock)
     close_all();
 }
 
+/* The first generation that a tracker gives is 1 for any page. */
+Test(generations_calls, sums_are_of_pages_and_generations)
+{
+    static const uint64_t places[] = {BASE, BASE, BASE + TRK_GUEST_PAGE_BYTES};
+    uint64_t sums[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        open_simulated(true);
+        cr_assert_eq(trk_generations_track(tracker, places[i], 1, &sums[i]), TRK_OK);
+        close_all();
+    }
+    cr_expect_eq(sums[0], sums[1]);
+    cr_expect_neq(sums[0], sums[2]);
+}
+
+static int lowest(void *context, uint64_t guest_addr, uint64_t size_bytes, unsigned rights)
+{
+    (void)size_bytes;
+    (void)rights;
+    uint64_t *seen = context;
+    *seen = guest_addr < *seen ? guest_addr : *seen;
+    return 0;
+}
+
 Test(generations_calls, page_zero_is_never_armed)
 {
     open_simulated(true);
-    uint64_t sum = 0;
+    uint64_t sum = 0, seen = UINT64_MAX;
+    trk_backend_simulated_decide(backend, lowest, &seen);
     cr_assert_eq(trk_generations_track(tracker, PAGE, PAGE, &sum), TRK_OK);
     cr_expect_neq(sum, 0);
     cr_expect_eq(trk_pages_view(tracker, PAGE).host_rights, TRK_RIGHT_READ);
+    cr_expect_eq(seen, PAGE);
     cr_assert_eq(trk_generations_track(tracker, TRK_ARENA_FIRST, PAGE, &sum), TRK_OK);
     cr_assert_eq(trk_generations_track(tracker, TRK_ARENA_END - 1, 1, &sum), TRK_OK);
     cr_assert_eq(trk_generations_track(tracker, TRK_LOW_END - 1, 1, &sum), TRK_OK);
