@@ -48,7 +48,7 @@ static bool one_round(struct probe *probe)
         ((volatile unsigned char *)probe->memory)[page * TRK_HOST_PAGE_BYTES] = 1;
     }
     round_ns = now_ns() - begun;
-    return probe_faults() == TRIAL_PAGES;
+    return trk_probe_faults() == TRIAL_PAGES;
 }
 
 /* The middle one; sorts. */
@@ -76,7 +76,7 @@ static bool try_both(struct probe probes[2], int64_t median_ns[2])
     int rounds = 0;
     do {
         for (int i = 0; i < 2 && worked; i++) {
-            worked = probe_run(&probes[i], one_round);
+            worked = trk_probe_run(&probes[i], one_round);
             rounds_ns[i][rounds] = round_ns;
         }
     } while (worked && ++rounds < TRIAL_ROUNDS && now_ns() - begun < TRIAL_NS_MAX);
@@ -90,15 +90,15 @@ static bool try_both(struct probe probes[2], int64_t median_ns[2])
 static bool trial(struct trk_backend *first, struct trk_backend *second, int64_t median_ns[2])
 {
     struct probe probes[2];
-    if (probe_begin(&probes[0], first, TRIAL_PAGES, NULL) != TRK_OK)
+    if (trk_probe_begin(&probes[0], first, TRIAL_PAGES, NULL) != TRK_OK)
         return false;
-    if (probe_begin(&probes[1], second, TRIAL_PAGES, NULL) != TRK_OK) {
-        probe_end(&probes[0]);
+    if (trk_probe_begin(&probes[1], second, TRIAL_PAGES, NULL) != TRK_OK) {
+        trk_probe_end(&probes[0]);
         return false;
     }
     bool worked = try_both(probes, median_ns);
-    probe_end(&probes[1]);
-    probe_end(&probes[0]);
+    trk_probe_end(&probes[1]);
+    trk_probe_end(&probes[0]);
     return worked;
 }
 

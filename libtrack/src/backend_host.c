@@ -17,7 +17,7 @@
 /* A call that other changes of the address space disturb says so; it is tried again this often. */
 #define DISTURBED_MAX 1000
 
-int host_mprotect(struct host_range range, unsigned rights)
+int trk_host_mprotect(struct host_range range, unsigned rights)
 {
     int host = ((rights & TRK_RIGHT_READ) ? PROT_READ : 0) |
                ((rights & TRK_RIGHT_WRITE) ? PROT_WRITE : 0) |
@@ -25,7 +25,7 @@ int host_mprotect(struct host_range range, unsigned rights)
     return mprotect((void *)range.first, range.size_bytes, host) == 0 ? 0 : errno;
 }
 
-int host_uffd_open(uint64_t features)
+int trk_host_uffd_open(uint64_t features)
 {
     int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (uffd < 0)
@@ -39,7 +39,7 @@ int host_uffd_open(uint64_t features)
     return -1;
 }
 
-int host_uffd_register(int uffd, struct host_range range)
+int trk_host_uffd_register(int uffd, struct host_range range)
 {
     struct uffdio_register request = {
         .range = {.start = range.first, .len = range.size_bytes},
@@ -50,13 +50,13 @@ int host_uffd_register(int uffd, struct host_range range)
     return request.ioctls & (UINT64_C(1) << _UFFDIO_WRITEPROTECT) ? 0 : EOPNOTSUPP;
 }
 
-int host_uffd_unregister(int uffd, struct host_range range)
+int trk_host_uffd_unregister(int uffd, struct host_range range)
 {
     struct uffdio_range request = {.start = range.first, .len = range.size_bytes};
     return ioctl(uffd, UFFDIO_UNREGISTER, &request) == 0 ? 0 : errno;
 }
 
-int host_uffd_protect(int uffd, struct host_range range, bool armed)
+int trk_host_uffd_protect(int uffd, struct host_range range, bool armed)
 {
     /* Nobody waits for a page: the faults arrive as signals. */
     struct uffdio_writeprotect request = {
@@ -69,7 +69,7 @@ int host_uffd_protect(int uffd, struct host_range range, bool armed)
     return result;
 }
 
-int host_guard(struct host_range range, bool install)
+int trk_host_guard(struct host_range range, bool install)
 {
     int advice = install ? KERNEL_MADV_GUARD_INSTALL : KERNEL_MADV_GUARD_REMOVE;
     int result = EINTR;
@@ -78,7 +78,7 @@ int host_guard(struct host_range range, bool install)
     return result;
 }
 
-bool host_is_shared(struct host_range range)
+bool trk_host_is_shared(struct host_range range)
 {
     int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (maps < 0)

@@ -30,22 +30,22 @@ static inline struct host_range host_range(const struct trk_backend *backend, ui
 }
 
 /* mprotect(2) with TRK_RIGHT_* bits. */
-int host_mprotect(struct host_range range, unsigned rights);
+int trk_host_mprotect(struct host_range range, unsigned rights);
 
 /*
  * A userfaultfd with the wanted features, for faults of user mode only: any user may have that.
  * -1 and errno if there is none.
  */
-int host_uffd_open(uint64_t features);
-int host_uffd_register(int uffd, struct host_range range);
-int host_uffd_unregister(int uffd, struct host_range range);
+int trk_host_uffd_open(uint64_t features);
+int trk_host_uffd_register(int uffd, struct host_range range);
+int trk_host_uffd_unregister(int uffd, struct host_range range);
 /* Arm or un-protect; the range is registered. */
-int host_uffd_protect(int uffd, struct host_range range, bool armed);
+int trk_host_uffd_protect(int uffd, struct host_range range, bool armed);
 
 /* Install or remove guard pages. Never over armed pages: Linux 6.18 does not return from that. */
-int host_guard(struct host_range range, bool install);
+int trk_host_guard(struct host_range range, bool install);
 
 /* Whether all of the range is mapped, shared; false where the kernel cannot say. */
-bool host_is_shared(struct host_range range);
+bool trk_host_is_shared(struct host_range range);
 
 #endif

@@ -70,7 +70,7 @@ static int mprotect_protect(struct trk_backend *backend, uint64_t guest_addr, ui
                             unsigned rights)
 {
     int former_errno = errno;
-    int result = host_mprotect(host_range(backend, guest_addr, size_bytes), rights);
+    int result = trk_host_mprotect(host_range(backend, guest_addr, size_bytes), rights);
     errno = former_errno;
     return result;
 }
@@ -97,7 +97,7 @@ enum trk_status trk_backend_mprotect_create(struct trk_backend **out, int64_t ho
                     .mappings = &self->mappings},
         .mappings = {.budget = default_budget()},
     };
-    if (!probe_works(&self->backend, error)) {
+    if (!trk_probe_works(&self->backend, error)) {
         mprotect_destroy(&self->backend);
         return TRK_E_UNSUPPORTED;
     }

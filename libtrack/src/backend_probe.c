@@ -37,7 +37,7 @@ static void handle(int signal_number, siginfo_t *info, void *context)
         siglongjmp(trial.give_up, 1);
 }
 
-unsigned probe_faults(void)
+unsigned trk_probe_faults(void)
 {
     unsigned faults = trial.faults;
     trial.faults = 0;
@@ -52,7 +52,7 @@ static bool run_body(struct probe *probe, bool (*body)(struct probe *probe))
     return body(probe);
 }
 
-bool probe_run(struct probe *probe, bool (*body)(struct probe *probe))
+bool trk_probe_run(struct probe *probe, bool (*body)(struct probe *probe))
 {
     struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction formers[SIGNAL_COUNT];
@@ -67,7 +67,7 @@ bool probe_run(struct probe *probe, bool (*body)(struct probe *probe))
     bool worked = false;
     if (installed == SIGNAL_COUNT) {
         trial.probe = probe;
-        (void)probe_faults();
+        (void)trk_probe_faults();
         /* A fault whose signal is blocked would kill the process instead of arriving. */
         pthread_sigmask(SIG_UNBLOCK, &ours, &former_mask);
         worked = run_body(probe, body);
@@ -78,8 +78,8 @@ bool probe_run(struct probe *probe, bool (*body)(struct probe *probe))
     return worked;
 }
 
-enum trk_status probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
-                            struct trk_error *error)
+enum trk_status trk_probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
+                                struct trk_error *error)
 {
     if (sysconf(_SC_PAGESIZE) != (long)TRK_HOST_PAGE_BYTES)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "host pages of %ld bytes: 4096 are needed",
@@ -109,7 +109,7 @@ enum trk_status probe_begin(struct probe *probe, struct trk_backend *backend, ui
     return status;
 }
 
-void probe_end(struct probe *probe)
+void trk_probe_end(struct probe *probe)
 {
     trk_backend_detach(probe->backend, PROBE_GUEST_ADDR, probe->size_bytes);
     munmap(probe->memory, probe->size_bytes);
@@ -128,7 +128,7 @@ static bool step(struct probe *probe, unsigned rights, bool store, unsigned faul
         *byte = (unsigned char)(before + 1);
     else
         (void)*byte;
-    return probe_faults() == faults;
+    return trk_probe_faults() == faults;
 }
 
 static bool try_all(struct probe *probe)
@@ -156,13 +156,13 @@ static bool try_all(struct probe *probe)
     return probe->memory[TRK_HOST_PAGE_BYTES + 1] == 4;
 }
 
-bool probe_works(struct trk_backend *backend, struct trk_error *error)
+bool trk_probe_works(struct trk_backend *backend, struct trk_error *error)
 {
     struct probe probe;
-    if (probe_begin(&probe, backend, 3, error) != TRK_OK)
+    if (trk_probe_begin(&probe, backend, 3, error) != TRK_OK)
         return false;
-    bool works = probe_run(&probe, try_all);
-    probe_end(&probe);
+    bool works = trk_probe_run(&probe, try_all);
+    trk_probe_end(&probe);
     if (!works)
         trk_error_set(error, TRK_E_UNSUPPORTED,
                       "%s: an access to a closed page did not fault as it must", backend->name);

@@ -23,20 +23,20 @@ struct probe {
  * Shared memory for a try, attached; the backend's bias is another until the end. Whoever tries
  * owns SIGSEGV and SIGBUS meanwhile: one at a time, and no other thread may fault.
  */
-enum trk_status probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
-                            struct trk_error *error);
-void probe_end(struct probe *probe);
+enum trk_status trk_probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
+                                struct trk_error *error);
+void trk_probe_end(struct probe *probe);
 
 /*
  * Give the probe's handler to the process, run `body`, put the former handlers back. The handler
  * opens the faulting page for everything; a fault elsewhere, or one page's second in a row, ends
  * the body: false.
  */
-bool probe_run(struct probe *probe, bool (*body)(struct probe *probe));
+bool trk_probe_run(struct probe *probe, bool (*body)(struct probe *probe));
 /* Faults since the last call, from within the body. */
-unsigned probe_faults(void);
+unsigned trk_probe_faults(void);
 
 /* Arm, write, close, read: whether each fault arrives and no byte is lost. */
-bool probe_works(struct trk_backend *backend, struct trk_error *error);
+bool trk_probe_works(struct trk_backend *backend, struct trk_error *error);
 
 #endif

@@ -73,7 +73,7 @@ static uint8_t wanted(uint8_t now, unsigned rights)
 /* One step of a move: make the call, and remember in `now` that it was made. */
 static int set_rights(struct host_range range, uint8_t *now, unsigned rights)
 {
-    int result = (*now & PAGE_RIGHTS) == rights ? 0 : host_mprotect(range, rights);
+    int result = (*now & PAGE_RIGHTS) == rights ? 0 : trk_host_mprotect(range, rights);
     if (result == 0)
         *now = (uint8_t)((*now & ~PAGE_RIGHTS) | rights);
     return result;
@@ -84,7 +84,7 @@ static int set_armed(const struct userfaultfd *self, struct host_range range, ui
 {
     if (((*now & PAGE_ARMED) != 0) == armed)
         return 0;
-    int result = host_uffd_protect(self->fd, range, armed);
+    int result = trk_host_uffd_protect(self->fd, range, armed);
     if (result == 0)
         *now ^= PAGE_ARMED;
     return result;
@@ -94,7 +94,7 @@ static int set_guarded(struct host_range range, uint8_t *now, bool guarded)
 {
     if (((*now & PAGE_GUARDED) != 0) == guarded)
         return 0;
-    int result = host_guard(range, guarded);
+    int result = trk_host_guard(range, guarded);
     if (result == 0)
         *now ^= PAGE_GUARDED;
     return result;
@@ -159,7 +159,7 @@ static int protect_run(struct userfaultfd *self, struct host_range range, uint8_
 {
     uint8_t from = pages[0];
     if (from == 0)
-        return host_mprotect(range, rights);
+        return trk_host_mprotect(range, rights);
     uint8_t reached = from;
     int result = move_or_stay(self, range, from, wanted(from, rights), &reached);
     memset(pages, reached, range.size_bytes / TRK_HOST_PAGE_BYTES);
@@ -224,10 +224,10 @@ static enum trk_status userfaultfd_attach(struct trk_backend *backend, uint64_t 
     if (guest_addr % TRK_HOST_PAGE_BYTES != 0 || size_bytes % TRK_HOST_PAGE_BYTES != 0 ||
         !trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes))
         return trk_error_set(error, TRK_E_ARGUMENT, "userfaultfd: no pages of the guest's");
-    int refused = host_uffd_register(self->fd, range);
+    int refused = trk_host_uffd_register(self->fd, range);
     if (refused != 0)
         return attach_error(error, refused, guest_addr);
-    bool guards = self->guards && host_is_shared(range);
+    bool guards = self->guards && trk_host_is_shared(range);
     memset(page_bytes(self, guest_addr),
            (int)(PAGE_ATTACHED | TRK_RIGHTS_RW | (guards ? PAGE_GUARDS : 0)),
            (size_t)size_bytes / TRK_HOST_PAGE_BYTES);
@@ -250,7 +250,7 @@ static void userfaultfd_detach(struct trk_backend *backend, uint64_t guest_addr,
             (void)protect_run(self, run, pages + done, TRK_RIGHTS_RW);
         done += equal;
     }
-    (void)host_uffd_unregister(self->fd, range);
+    (void)trk_host_uffd_unregister(self->fd, range);
     memset(pages, 0, count);
 }
 
@@ -266,7 +266,7 @@ static void userfaultfd_destroy(struct trk_backend *backend)
 static bool has_guards(struct userfaultfd *self)
 {
     self->guards = true;
-    return probe_works(&self->backend, NULL);
+    return trk_probe_works(&self->backend, NULL);
 }
 
 static struct userfaultfd *make(int64_t host_bias_bytes)
@@ -302,9 +302,9 @@ enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out, int64_t
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the userfaultfd backend");
     uint64_t features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
     /* Anonymous memory that nobody has touched can be armed where the kernel knows how. */
-    self->fd = host_uffd_open(features | KERNEL_UFFD_WP_UNPOPULATED);
+    self->fd = trk_host_uffd_open(features | KERNEL_UFFD_WP_UNPOPULATED);
     if (self->fd < 0)
-        self->fd = host_uffd_open(features);
+        self->fd = trk_host_uffd_open(features);
     if (self->fd < 0) {
         trk_error_set(error, TRK_E_UNSUPPORTED,
                       "userfaultfd: no write-protection of shared memory here: %s",
@@ -316,7 +316,7 @@ enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out, int64_t
     bool guarded = guards != TRK_GUARDS_OFF && has_guards(self);
     self->guards = guarded;
     if ((!guarded && guards == TRK_GUARDS_ON) ||
-        (!guarded && !probe_works(&self->backend, error))) {
+        (!guarded && !trk_probe_works(&self->backend, error))) {
         if (guards == TRK_GUARDS_ON)
             trk_error_set(error, TRK_E_UNSUPPORTED, "userfaultfd: no guard pages for files here");
         userfaultfd_destroy(&self->backend);

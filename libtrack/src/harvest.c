@@ -46,11 +46,11 @@ enum trk_status trk_harvest_attach(struct trk_harvest *harvest, uint64_t guest_a
     if (!whole_pages(guest_addr, size_bytes))
         return trk_error_set(error, TRK_E_ARGUMENT, "harvest: no pages of the guest's");
     struct host_range range = host_of(harvest, guest_addr, size_bytes);
-    int refused = host_uffd_register(harvest->uffd, range);
+    int refused = trk_host_uffd_register(harvest->uffd, range);
     if (refused == 0) {
-        refused = host_uffd_protect(harvest->uffd, range, true);
+        refused = trk_host_uffd_protect(harvest->uffd, range, true);
         if (refused != 0)
-            (void)host_uffd_unregister(harvest->uffd, range);
+            (void)trk_host_uffd_unregister(harvest->uffd, range);
     }
     if (refused == 0)
         return TRK_OK;
@@ -64,7 +64,7 @@ enum trk_status trk_harvest_attach(struct trk_harvest *harvest, uint64_t guest_a
 
 void trk_harvest_detach(struct trk_harvest *harvest, uint64_t guest_addr, uint64_t size_bytes)
 {
-    (void)host_uffd_unregister(harvest->uffd, host_of(harvest, guest_addr, size_bytes));
+    (void)trk_host_uffd_unregister(harvest->uffd, host_of(harvest, guest_addr, size_bytes));
 }
 
 /* Runs that touch are one, also over the edge of two calls. */
@@ -94,14 +94,13 @@ static void report_add(struct report *report, uint64_t guest_addr, uint64_t size
     report->size_bytes = size_bytes;
 }
 
-enum trk_status trk_harvest_take(struct trk_harvest *harvest, uint64_t guest_addr,
-                                 uint64_t size_bytes, trk_range_fn *range, void *context,
+enum trk_status trk_harvest_take(struct trk_harvest *harvest, const struct trk_transfer *what,
                                  uint64_t *out_pages)
 {
-    if (!whole_pages(guest_addr, size_bytes))
+    if (!whole_pages(what->guest_addr, what->size_bytes))
         return TRK_E_ARGUMENT;
-    struct host_range host = host_of(harvest, guest_addr, size_bytes);
-    struct report report = {.range = range, .context = context};
+    struct host_range host = host_of(harvest, what->guest_addr, what->size_bytes);
+    struct report report = {.range = what->range, .context = what->context};
     struct kernel_pagemap_scan scan = {
         .size = sizeof scan,
         .flags = KERNEL_SCAN_WP_MATCHING | KERNEL_SCAN_CHECK_ASYNC,
@@ -143,12 +142,13 @@ static bool works(struct trk_harvest *harvest)
         return false;
     int64_t former_bias = harvest->host_bias_bytes;
     uint64_t guest_addr = TRK_LOW_FIRST, first = 0, second = 0;
+    struct trk_transfer what = {.size = sizeof what, .guest_addr = guest_addr, .size_bytes = bytes};
     harvest->host_bias_bytes = (int64_t)((uintptr_t)memory - guest_addr);
     bool worked = trk_harvest_attach(harvest, guest_addr, bytes, NULL) == TRK_OK;
     if (worked)
         ((volatile unsigned char *)memory)[TRK_HOST_PAGE_BYTES] = 1;
-    worked = worked && trk_harvest_take(harvest, guest_addr, bytes, NULL, NULL, &first) == TRK_OK &&
-             trk_harvest_take(harvest, guest_addr, bytes, NULL, NULL, &second) == TRK_OK;
+    worked = worked && trk_harvest_take(harvest, &what, &first) == TRK_OK &&
+             trk_harvest_take(harvest, &what, &second) == TRK_OK;
     munmap(memory, bytes);
     harvest->host_bias_bytes = former_bias;
     return worked && first == 1 && second == 0;
@@ -164,8 +164,8 @@ enum trk_status trk_harvest_create(struct trk_harvest **out, int64_t host_bias_b
         return trk_error_set(error, TRK_E_MEMORY, "no memory for a harvest");
     harvest->host_bias_bytes = host_bias_bytes;
     harvest->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    harvest->uffd = host_uffd_open(UFFD_FEATURE_WP_HUGETLBFS_SHMEM | KERNEL_UFFD_WP_UNPOPULATED |
-                                   KERNEL_UFFD_WP_ASYNC);
+    harvest->uffd = trk_host_uffd_open(UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                       KERNEL_UFFD_WP_UNPOPULATED | KERNEL_UFFD_WP_ASYNC);
     if (harvest->uffd >= 0 && harvest->pagemap >= 0 && works(harvest)) {
         *out = harvest;
         return TRK_OK;

@@ -48,16 +48,17 @@ static int measure(struct trk_harvest *harvest, int pagemap, unsigned rounds,
                    struct backend_async *out)
 {
     uint64_t pages = 0;
-    int failed = trk_harvest_take(harvest, GUEST, bytes, NULL, NULL, NULL) != TRK_OK;
+    struct trk_transfer all = {.size = sizeof all, .guest_addr = GUEST, .size_bytes = bytes};
+    int failed = trk_harvest_take(harvest, &all, NULL) != TRK_OK;
     for (unsigned round = 0; round < rounds && !failed; round++) {
         uint64_t begun = bench_now_ns();
         for (uint32_t i = 0; i < STORES; i++)
             ((volatile unsigned char *)memory)[(uint64_t)i * PAGE_BYTES] = 1;
         uint64_t stored = bench_now_ns();
-        failed |= trk_harvest_take(harvest, GUEST, bytes, NULL, NULL, NULL) != TRK_OK;
+        failed |= trk_harvest_take(harvest, &all, NULL) != TRK_OK;
         make_dirty();
         uint64_t dirty = bench_now_ns();
-        failed |= trk_harvest_take(harvest, GUEST, bytes, NULL, NULL, &pages) != TRK_OK;
+        failed |= trk_harvest_take(harvest, &all, &pages) != TRK_OK;
         uint64_t taken = bench_now_ns();
         make_dirty();
         uint64_t again = bench_now_ns();

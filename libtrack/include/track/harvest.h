@@ -53,16 +53,16 @@ void trk_harvest_detach(struct trk_harvest *harvest, uint64_t guest_addr, uint64
  * Report the pages of attached memory that were written since they were last armed, as ascending
  * maximal runs, and arm them again. A store is in this harvest or in the next, never in none.
  *
- * @param range      NULL: only counted. Runs between the kernel's calls; may store to the memory.
+ * @param what       The range, the callback and its context; nothing else of it counts. The
+ * callback runs between the kernel's calls and may store to the memory.
  * @param out_pages  How many were found; NULL: nobody asks.
  * @return TRK_OK; TRK_E_ARGUMENT; TRK_E_SYSTEM where memory is mapped but not attached (what
  *         was reported before is armed again).
  *
  * Allocates: no. Blocks: no. Signal-safe: no. Threads: one at a time for a harvest.
  */
-TRK_MUST_USE enum trk_status trk_harvest_take(struct trk_harvest *harvest, uint64_t guest_addr,
-                                              uint64_t size_bytes, trk_range_fn *range,
-                                              void *context, uint64_t *out_pages);
+TRK_MUST_USE enum trk_status trk_harvest_take(struct trk_harvest *harvest,
+                                              const struct trk_transfer *what, uint64_t *out_pages);
 
 TRK_EXTERN_C_END
 

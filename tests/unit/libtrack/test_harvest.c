@@ -74,11 +74,22 @@ static struct seen take(uint32_t page, uint32_t pages)
 {
     struct seen seen = {.ascending = true};
     uint64_t count = 0;
-    cr_assert_eq(trk_harvest_take(harvest, GUEST + page * PAGE, pages * PAGE, see, &seen, &count),
-                 TRK_OK);
+    struct trk_transfer what = {.size = sizeof what,
+                                .guest_addr = GUEST + page * PAGE,
+                                .size_bytes = pages * PAGE,
+                                .range = see,
+                                .context = &seen};
+    cr_assert_eq(trk_harvest_take(harvest, &what, &count), TRK_OK);
     cr_assert_eq(count, seen.pages);
     cr_assert(seen.ascending);
     return seen;
+}
+
+static enum trk_status take_bytes(uint64_t guest_addr, uint64_t size_bytes)
+{
+    struct trk_transfer what = {
+        .size = sizeof what, .guest_addr = guest_addr, .size_bytes = size_bytes};
+    return trk_harvest_take(harvest, &what, NULL);
 }
 
 struct pattern {
@@ -124,11 +135,10 @@ Test(harvest, takes_a_part_and_leaves_the_rest)
     cr_expect_eq(take(0, PAGES).pages, 10);
     volatile unsigned char byte = memory[30 * PAGE];
     cr_expect_eq(take(0, PAGES).pages, 0, "a load is no store (%u)", byte);
-    cr_expect_eq(trk_harvest_take(harvest, GUEST + 1, PAGE, NULL, NULL, NULL), TRK_E_ARGUMENT);
-    cr_expect_eq(trk_harvest_take(harvest, GUEST, 0, NULL, NULL, NULL), TRK_E_ARGUMENT);
+    cr_expect_eq(take_bytes(GUEST + 1, PAGE), TRK_E_ARGUMENT);
+    cr_expect_eq(take_bytes(GUEST, 0), TRK_E_ARGUMENT);
     trk_harvest_detach(harvest, GUEST + 40 * PAGE, PAGE);
-    cr_expect_eq(trk_harvest_take(harvest, GUEST, BYTES, NULL, NULL, NULL), TRK_E_SYSTEM,
-                 "memory that is not attached");
+    cr_expect_eq(take_bytes(GUEST, BYTES), TRK_E_SYSTEM, "memory that is not attached");
     close_harvest();
 }
 
