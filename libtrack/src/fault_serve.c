@@ -112,31 +112,50 @@ static enum trk_status serve_view(const struct operation *operation, enum trk_ac
     return TRK_OK;
 }
 
-/* All registered views of the page, ascending. What a wide fault touches behind the page is the
- * faulting view's alone. */
+/* Tell of a failure that nobody has told of. */
+static enum trk_status report(const struct operation *operation, enum trk_status status)
+{
+    if (status != TRK_OK && status != TRK_E_END)
+        trk_op_fail(operation, status, trk_op_refusal_text(status));
+    return status;
+}
+
+/*
+ * The fault in one of the page's views. What a wide fault touches behind the page is the faulting
+ * view's alone.
+ */
+static struct operation view_of(const struct operation *operation, uint64_t page_addr)
+{
+    struct operation view = *operation;
+    uint64_t offset = operation->guest_addr % TRK_HOST_PAGE_BYTES;
+    if (page_addr == operation->guest_addr - offset)
+        return view;
+    view.guest_addr = page_addr + offset;
+    if (offset + view.size_bytes > TRK_HOST_PAGE_BYTES)
+        view.size_bytes = TRK_HOST_PAGE_BYTES - offset;
+    return view;
+}
+
+/* All registered views of the page, ascending, if each may be served; failures are told of. */
 static enum trk_status serve_views(const struct operation *operation, enum trk_access access,
                                    const struct page_look *look)
 {
-    uint64_t own_addr = operation->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1);
-    uint64_t offset = operation->guest_addr - own_addr;
+    struct operation views[TRK_VIEWS_MAX];
     if (!ownership(operation).registered)
         return TRK_E_END;
     enum trk_status status = TRK_OK;
     for (uint32_t i = 0; status == TRK_OK && i < look->view_count; i++) {
-        struct operation view = *operation;
-        if (look->page_addr[i] != own_addr) {
-            view.guest_addr = look->page_addr[i] + offset;
-            if (offset + view.size_bytes > TRK_HOST_PAGE_BYTES)
-                view.size_bytes = TRK_HOST_PAGE_BYTES - offset;
-            status = trk_op_check(&view);
-        }
-        if (status == TRK_OK)
-            status = serve_view(&view, access, false);
+        views[i] = view_of(operation, look->page_addr[i]);
+        status = trk_op_check(&views[i]);
     }
+    if (status != TRK_OK)
+        return status;
+    for (uint32_t i = 0; status == TRK_OK && i < look->view_count; i++)
+        status = report(operation, serve_view(&views[i], access, false));
     return status;
 }
 
-/* The tracker's part of a fault; TRK_E_END: a byte is not the GPU's. */
+/* The tracker's part of a fault; TRK_E_END: a byte is not the GPU's. Failures are told of. */
 static enum trk_status serve(struct operation *operation, enum trk_access access,
                              const struct page_look *look)
 {
@@ -146,12 +165,10 @@ static enum trk_status serve(struct operation *operation, enum trk_access access
         operation->size_bytes = 1;
     enum trk_status status = trk_op_check(operation);
     if (status != TRK_OK)
-        return status; /* and has been reported */
-    status = look->view_count > 1 ? serve_views(operation, access, look)
-                                  : serve_view(operation, access, true);
-    if (status != TRK_OK && status != TRK_E_END)
-        trk_op_fail(operation, status, trk_op_refusal_text(status));
-    return status;
+        return status;
+    if (look->view_count > 1)
+        return serve_views(operation, access, look);
+    return report(operation, serve_view(operation, access, true));
 }
 
 static bool armed(const struct trk_tracker *tracker, uint64_t page_addr)

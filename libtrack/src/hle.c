@@ -73,12 +73,14 @@ struct segment {
     uint64_t other_addr[TRK_VIEWS_MAX];
 };
 
-/* Registered views of a page but itself; under the hold. */
+/* Registered views of a page that is one, but itself; under the hold. */
 static uint32_t other_views(const struct hold *hold, uint64_t page_addr, uint64_t *out)
 {
     const struct trk_tracker *tracker = hold->operation->tracker;
     const struct view_group *group =
-        hold->number == TRK_DOMAIN_SHARED ? *view_slot(tracker, page_addr) : NULL;
+        hold->number == TRK_DOMAIN_SHARED && view_seen(tracker, page_addr)
+            ? *view_slot(tracker, page_addr)
+            : NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; group != NULL && i < group->count; i++) {
         if (group->page_addr[i] != page_addr && view_seen(tracker, group->page_addr[i]))
@@ -174,6 +176,29 @@ static enum trk_status tell_runs(const struct operation *operation, bool shared)
     return status;
 }
 
+/*
+ * A lock of another view's region that this thread holds would never be granted. Looked at before
+ * anything changes; a failure has been told of.
+ */
+static enum trk_status check_others(const struct operation *operation)
+{
+    struct operation rest = *operation, other = *operation;
+    uint64_t end_addr = operation->guest_addr + operation->size_bytes;
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && rest.size_bytes > 0) {
+        struct segment segment;
+        first_segment(&rest, &segment);
+        for (uint32_t i = 0; status == TRK_OK && i < segment.count; i++) {
+            set_range(&other, segment.other_addr[i], segment.size_bytes);
+            status = trk_op_check(&other);
+        }
+        uint64_t segment_end = segment.guest_addr + segment.size_bytes;
+        uint64_t stop = segment_end < end_addr ? segment_end : end_addr;
+        set_range(&rest, stop, end_addr - stop);
+    }
+    return status;
+}
+
 static enum trk_status write_run(const struct operation *operation,
                                  const struct trk_hle_write *write, bool shared)
 {
@@ -209,7 +234,10 @@ enum trk_status trk_tracker_hle_write(struct trk_tracker *tracker,
     bool shared = false;
     if (!guest_may_write(&operation, &shared))
         return trk_op_end(&operation, TRK_OK, 0);
-    status = write_run(&operation, write, shared);
+    if (shared && operation.self->locks_held != 0)
+        status = check_others(&operation);
+    if (status == TRK_OK)
+        status = write_run(&operation, write, shared);
     *written = status == TRK_OK;
     return trk_op_end(&operation, status, *written);
 }

@@ -276,6 +276,11 @@ static void act_on_tracker(const char *verb)
 {
     struct trk_tracker *tracker = runner.fixture.tracker;
     uint64_t guest_addr = amount();
+    if (strcmp(verb, "lock") == 0 || strcmp(verb, "unlock") == 0) {
+        say_status(*verb == 'l' ? trk_tracker_lock(tracker, guest_addr)
+                                : trk_tracker_unlock(tracker, guest_addr));
+        return;
+    }
     if (strcmp(verb, "armed") == 0) {
         say(trk_pages_view(tracker, guest_addr).armed ? "1" : "0");
         return;

@@ -16,6 +16,7 @@
  *                                and arms OTHER anew once the fault has found nothing armed
  *   hle_write ADDR SIZE          => ok, denied, CLASS; the write is a store to the first byte
  *   guest ADDR SIZE RIGHTS       => ok
+ *   lock, unlock ADDR            => ok, CLASS
  *   prot ADDR                    => none r rw rx rwx
  *   armed ADDR                   => 0, 1
  *   upload, mark_gpu, untrack, register, unregister ADDR SIZE   => ok, CLASS

@@ -235,6 +235,10 @@ static const struct gen_case view_cases[] = {
      "register A 1G; register B 1G; join A B 1G; upload A 2P; upload B 2P; mark_gpu A 2P; "
      "gen_track B 1G => new g; hle_write A+8 4097 => ok; flushes => [0+2]; gen B 1G => not g; "
      "is_cpu B 1P => 1; is_cpu B+P 1P => 1; prot B => rw"},
+    {"another view's lock is held by this thread",
+     "register A 2G; register B 1G; join A B 1G; upload A 1P; upload B 1P; upload A+G 1P; lock B; "
+     "store A => unhandled; is_cpu A 1P => 0; hle_write A 8 => lock; is_cpu A 1P => 0; "
+     "hle_write A+G 8 => ok; unlock B => ok; store A => handled; is_cpu B 1P => 1"},
     {"hle_write, views ascending",
      "register A 1G; register B 1G; join A B 1G; upload A 1P; upload B 1P; mark_gpu A 1P; "
      "upload A+P 1P; upload B+P 1P; mark_gpu B 1P; hle_write B 8 => ok; flushes => [0+1 1024+1]"},
