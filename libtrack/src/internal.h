@@ -328,8 +328,8 @@ enum watch_change {
  */
 enum trk_status trk_pages_change(const struct operation *operation, const struct window *window,
                                  const uint64_t *mask, enum watch_change change);
-/* A glance, without the lock, whether a write watch more or less is possible on all pages. */
-bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add);
+/* A glance whether a write watch more or less is possible on all pages: no hold, no event. */
+bool trk_pages_may_change(const struct operation *operation, const struct window *window, bool add);
 /* The same for the guest's own rights of all pages of the window. */
 enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
                                      unsigned rights);

@@ -29,7 +29,7 @@ static enum trk_status range_change(const struct operation *operation, bool add)
     const struct range *range = &operation->range;
     for (uint32_t index = range->first_region; index < range->end_region; index++) {
         struct window window = range_window(range, index);
-        if (!trk_pages_may_change(operation->tracker, &window, add))
+        if (!trk_pages_may_change(operation, &window, add))
             return TRK_E_WATCH;
     }
     enum trk_status status = TRK_OK;

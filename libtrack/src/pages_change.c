@@ -189,15 +189,23 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     return done ? TRK_OK : TRK_E_PROTECT;
 }
 
-bool trk_pages_may_change(const struct trk_tracker *tracker, const struct window *window, bool add)
+bool trk_pages_may_change(const struct operation *operation, const struct window *window, bool add)
 {
-    const struct region *region = region_slot(tracker, window->index);
-    for (uint32_t page = window->first; page < window->end; page++) {
-        unsigned count = page_write_watches(region, page);
-        if (add ? count >= WRITE_WATCHES_MAX : count == 0)
-            return false;
+    const struct region *region = region_slot(operation->tracker, window->index);
+    struct env_lock *lock = &operation->tracker->regions[window->index].pages_lock;
+    hold_take(operation, lock, window->index);
+    if (region_shared(region)) {
+        env_unlock(lock);
+        lock = &operation->tracker->views.lock;
+        hold_take(operation, lock, TRK_DOMAIN_SHARED);
     }
-    return true;
+    bool may = true;
+    for (uint32_t page = window->first; may && page < window->end; page++) {
+        unsigned count = page_write_watches(region, page);
+        may = add ? count < WRITE_WATCHES_MAX : count > 0;
+    }
+    env_unlock(lock);
+    return may;
 }
 
 static void set_window(uint64_t *set, const struct window *window, bool value)

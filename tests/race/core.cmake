@@ -15,3 +15,9 @@ track_race(region region_race.c)
 track_race(ops ops_race.c)
 track_race(generations generations_race.c)
 track_race(views views_race.c)
+
+# Real memory and real faults; seconds and seed are its arguments.
+add_executable(race_storm storm.c storm_world.c)
+target_link_libraries(race_storm PRIVATE race_support)
+trk_target(race_storm)
+add_test(NAME race.storm COMMAND race_storm 5)
