@@ -17,7 +17,7 @@
 #include "track/thread.h"
 #include "track/tracker.h"
 
-/* thread.c: the state in force on this host thread; NULL before the first use. */
+/* thread.c: the state in force on this host thread; before the first use one with the id 0. */
 extern _Thread_local struct trk_thread *trk_thread_in_force
     __attribute__((tls_model("initial-exec")));
 
@@ -25,7 +25,7 @@ extern _Thread_local struct trk_thread *trk_thread_in_force
 static inline struct trk_thread *env_self(void)
 {
     struct trk_thread *self = trk_thread_in_force;
-    return TRK_LIKELY(self != NULL) ? self : trk_thread_current();
+    return TRK_LIKELY(self->id != 0) ? self : trk_thread_current();
 }
 
 /*

@@ -59,8 +59,8 @@ struct page_extra {
 };
 
 /*
- * The model's sets `writable` and `readable` are not stored: a page is writable while it is CPU, and
- * readable while it is not GPU.
+ * The model's sets `writable` and `readable` are not stored: a page is writable while it is CPU,
+ * and readable while it is not GPU.
  */
 struct region {
     struct env_lock lock; /* a pair: the short way takes both at once */
@@ -109,6 +109,9 @@ struct view_table {
 
 struct trk_tracker {
     struct trk_policy policy;
+    /* For the short way (quick.h): sizes of the bands that it takes, 0 for none. */
+    uint64_t quick_low_bytes, quick_arena_bytes;
+    uint32_t quick_page_mask; /* bits of a page's number inside a tracker page */
     struct trk_backend *backend;
     struct trk_observer observer;
     trk_failure_fn *failure;
@@ -143,11 +146,12 @@ static inline bool region_live(const struct trk_tracker *tracker, uint32_t index
     return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
 }
 
+void trk_region_first_touch(struct trk_tracker *tracker, uint32_t index);
+
 static inline void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
 {
     if (TRK_UNLIKELY(!region_live(tracker, index)))
-        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
-                          __ATOMIC_RELEASE);
+        trk_region_first_touch(tracker, index);
 }
 
 static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)

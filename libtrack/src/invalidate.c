@@ -181,49 +181,68 @@ enum trk_status trk_invalidate_run(const struct operation *operation, trk_flush_
     return run_per_region(operation, flush, context, result);
 }
 
-/* No page is GPU, so no flush is needed and one look decides. */
-static QUICK_INLINE enum quick_end quick_invalidate(const struct quick *quick)
-{
-    if (!region_live(quick->tracker, quick->window.index) ||
-        quick_look(quick, quick->region->not_cpu, false) == 0)
-        return QUICK_NOTHING;
-    if (!quick_lock(quick))
-        return QUICK_LONG_WAY;
-    uint64_t opened[TRK_REGION_WORDS];
-    enum quick_end end = quick_change(quick, QUICK_TO_CPU, opened);
-    quick_unlock(quick);
-    return end;
-}
+struct invalidate {
+    uint64_t guest_addr, size_bytes;
+    trk_flush_fn *flush;
+    void *context;
+};
 
-static TRK_COLD enum trk_status invalidate_long(struct trk_tracker *tracker, uint64_t guest_addr,
-                                                uint64_t size_bytes, trk_flush_fn *flush,
-                                                void *context)
+static TRK_COLD enum trk_status invalidate_long(struct trk_tracker *tracker,
+                                                const struct invalidate *request)
 {
+    trk_flush_fn *flush = request->flush;
     struct operation operation = {.tracker = tracker,
                                   .op = TRK_OP_INVALIDATE,
-                                  .guest_addr = guest_addr,
-                                  .size_bytes = size_bytes};
+                                  .guest_addr = request->guest_addr,
+                                  .size_bytes = request->size_bytes};
     uint64_t flushes = 0;
     enum trk_status status = trk_op_begin(&operation, flush != NULL ? TRK_OP_FLAG_FLUSH : 0, 0);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
-    status = trk_invalidate_run(&operation, flush, context, false, &flushes);
+    status = trk_invalidate_run(&operation, flush, request->context, false, &flushes);
     if (status != TRK_OK)
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, flushes);
+}
+
+/* No page is GPU, so no flush is needed and one look decides. */
+static QUICK_INLINE enum trk_status invalidate_quick(const struct quick *quick,
+                                                     const struct invalidate *request)
+{
+    if (!quick_lock(quick))
+        return invalidate_long(quick->tracker, request);
+    uint64_t opened[TRK_REGION_WORDS];
+    enum quick_end end = quick_change(quick, QUICK_TO_CPU, opened);
+    quick_unlock(quick);
+    if (TRK_LIKELY(quick_ended(end)))
+        return TRK_OK;
+    if (end == QUICK_LONG_WAY)
+        return invalidate_long(quick->tracker, request);
+    return quick_fail(quick, (struct quick_failure){end, TRK_OP_INVALIDATE, request->guest_addr,
+                                                    request->size_bytes});
+}
+
+/* A range of many words in one region. */
+static TRK_COLD enum trk_status invalidate_words(struct trk_tracker *tracker,
+                                                 const struct invalidate *request)
+{
+    struct quick quick;
+    if (!quick_begin(&quick, tracker, request->guest_addr, request->size_bytes))
+        return invalidate_long(tracker, request);
+    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
+        return TRK_OK;
+    return invalidate_quick(&quick, request);
 }
 
 enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t guest_addr,
                                        uint64_t size_bytes, trk_flush_fn *flush, void *context)
 {
     struct quick quick;
-    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
-        return invalidate_long(tracker, guest_addr, size_bytes, flush, context);
-    enum quick_end end = quick_invalidate(&quick);
-    if (TRK_LIKELY(quick_ended(end)))
+    if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, guest_addr, size_bytes)))
+        return invalidate_words(tracker,
+                                &(struct invalidate){guest_addr, size_bytes, flush, context});
+    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
         return TRK_OK;
-    if (end == QUICK_LONG_WAY)
-        return invalidate_long(tracker, guest_addr, size_bytes, flush, context);
-    return quick_fail(&quick,
-                      (struct quick_failure){end, TRK_OP_INVALIDATE, guest_addr, size_bytes});
+    struct invalidate request = {guest_addr, size_bytes, flush, context};
+    return invalidate_quick(&quick, &request);
 }

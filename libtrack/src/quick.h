@@ -35,76 +35,152 @@ static QUICK_INLINE bool quick_ended(enum quick_end end)
     return end == QUICK_DONE || end == QUICK_NOTHING;
 }
 
+/*
+ * A range in one region: pages [first, last], of which the bits above a page's place in its region
+ * mean nothing. one_word says that they lie in one word of the sets; it is a constant for the
+ * compiler where that matters.
+ */
 struct quick {
     struct trk_tracker *tracker;
     struct trk_thread *self;
     struct region *region;
     uint64_t base_addr; /* of the region */
-    struct window window;
+    uint32_t index;     /* of the region */
+    uint32_t first, last;
+    bool one_word;
 };
 
-/* Whether this thread may go the short way now. */
+/* Fill in what the short way asks of a tracker, at its creation. */
+void trk_quick_prepare(struct trk_tracker *tracker);
+
+/* Whether this thread is inside no operation of any tracker. */
 static QUICK_INLINE bool quick_self(struct quick *quick, struct trk_tracker *tracker)
 {
     struct trk_thread *self = trk_thread_in_force;
-    if (TRK_UNLIKELY(self == NULL || observed(tracker)))
-        return false;
     quick->tracker = tracker;
     quick->self = self;
+    /* One that has not been used yet holds a lock, as it were. */
     return TRK_LIKELY(((uintptr_t)self->uploads | self->locks_held) == 0);
 }
 
-static QUICK_INLINE void quick_window(struct quick *quick, uint32_t index, uint64_t base_addr)
+/* The region and pages of a range that lies in one region, if the tracker has a short way there. */
+static QUICK_INLINE bool quick_place(struct quick *quick, uint64_t guest_addr, uint64_t last_addr)
 {
-    quick->region = region_slot(quick->tracker, index);
-    quick->base_addr = base_addr;
-    quick->window.index = index;
-}
-
-/* The window of a valid range that lies in one region. */
-static QUICK_INLINE bool quick_range(struct quick *quick, uint64_t guest_addr, uint64_t size_bytes)
-{
-    uint64_t offset = guest_addr % TRK_REGION_BYTES;
-    if (TRK_UNLIKELY(size_bytes - 1 >= TRK_REGION_BYTES - offset))
-        return false; /* 0 wraps */
-    if (TRK_UNLIKELY(guest_addr - TRK_LOW_FIRST >= TRK_LOW_END - TRK_LOW_FIRST) &&
-        (quick->tracker->policy.arena != TRK_ARENA_LOW_EXTENDED ||
-         guest_addr - TRK_ARENA_FIRST >= TRK_ARENA_END - TRK_ARENA_FIRST))
-        return false;
-    uint64_t page = quick->tracker->policy.page_size_bytes;
-    quick_window(quick, trk_region_index(guest_addr), guest_addr - offset);
-    quick->window.first = (uint32_t)((offset & ~(page - 1)) / TRK_HOST_PAGE_BYTES);
-    quick->window.end =
-        (uint32_t)(((offset + size_bytes + page - 1) & ~(page - 1)) / TRK_HOST_PAGE_BYTES);
+    const struct trk_tracker *tracker = quick->tracker;
+    uint64_t packed = guest_addr;
+    if (TRK_UNLIKELY(guest_addr - TRK_LOW_FIRST >= tracker->quick_low_bytes)) {
+        if (guest_addr - TRK_ARENA_FIRST >= tracker->quick_arena_bytes)
+            return false;
+        packed = guest_addr - TRK_ARENA_FIRST + TRK_LOW_END;
+    }
+    quick->index = (uint32_t)(packed / TRK_REGION_BYTES);
+    quick->region = region_slot(tracker, quick->index);
+    quick->base_addr = guest_addr & ~(TRK_REGION_BYTES - 1);
+    quick->first = (uint32_t)(guest_addr / TRK_HOST_PAGE_BYTES) & ~tracker->quick_page_mask;
+    quick->last = (uint32_t)(last_addr / TRK_HOST_PAGE_BYTES) | tracker->quick_page_mask;
     return true;
 }
 
+#define QUICK_WORD_BYTES (64 * TRK_HOST_PAGE_BYTES)
+
+/* For a range that one word of the sets describes; larger pages of a tracker never leave it. */
+static QUICK_INLINE bool quick_begin_word(struct quick *quick, struct trk_tracker *tracker,
+                                          uint64_t guest_addr, uint64_t size_bytes)
+{
+    uint64_t last_addr = guest_addr + size_bytes - 1;
+    quick->one_word = true;
+    /* A size of 0 has wrapped to more than a word. */
+    return TRK_LIKELY(((guest_addr ^ last_addr) | (size_bytes - 1)) < QUICK_WORD_BYTES) &&
+           quick_self(quick, tracker) && quick_place(quick, guest_addr, last_addr);
+}
+
+/* For any range in one region. */
 static QUICK_INLINE bool quick_begin(struct quick *quick, struct trk_tracker *tracker,
                                      uint64_t guest_addr, uint64_t size_bytes)
 {
-    return TRK_LIKELY(quick_self(quick, tracker)) && quick_range(quick, guest_addr, size_bytes);
+    uint64_t last_addr = guest_addr + size_bytes - 1;
+    quick->one_word = false;
+    return ((guest_addr ^ last_addr) | (size_bytes - 1)) < TRK_REGION_BYTES &&
+           quick_self(quick, tracker) && quick_place(quick, guest_addr, last_addr);
 }
 
 /* One region of a longer operation that has made its checks. */
 static QUICK_INLINE void quick_part(struct quick *quick, const struct operation *operation,
-                                    uint32_t index)
+                                    const struct window *window)
 {
-    quick->tracker = operation->tracker;
-    quick->self = operation->self;
-    quick_window(quick, index, trk_region_address(index));
-    quick->window = range_window(&operation->range, index);
+    *quick = (struct quick){.tracker = operation->tracker,
+                            .self = operation->self,
+                            .region = region_slot(operation->tracker, window->index),
+                            .base_addr = trk_region_address(window->index),
+                            .index = window->index,
+                            .first = window->first,
+                            .last = window->end - 1};
 }
 
-/*
- * Whether some page of the window is in the set, seen without the lock: 1, 0, or -1 when a hold is
- * under way. `full`: whether some page is *not* in the set.
- */
-static QUICK_INLINE int quick_look(const struct quick *quick, const uint64_t *set, bool full)
+static QUICK_INLINE uint32_t quick_first(const struct quick *quick)
+{
+    return quick->first % TRK_REGION_PAGES;
+}
+
+static QUICK_INLINE uint32_t quick_last(const struct quick *quick)
+{
+    return quick->last % TRK_REGION_PAGES;
+}
+
+static QUICK_INLINE struct window quick_window(const struct quick *quick)
+{
+    return (struct window){quick->index, quick_first(quick), quick_last(quick) + 1};
+}
+
+/* Words of the sets that the pages lie in; the compiler sees when there is one. */
+struct quick_words {
+    uint32_t first, last;
+};
+
+#define FOR_QUICK_WORDS(word, words)                                                               \
+    for (uint32_t word = (words).first; word <= (words).last; word++)
+
+static QUICK_INLINE struct quick_words quick_words(const struct quick *quick)
+{
+    uint32_t first = quick_first(quick) / 64;
+    return (struct quick_words){first, quick->one_word ? first : quick_last(quick) / 64};
+}
+
+/* Where a word's pages stand in an array of masks: one word needs no array. */
+static QUICK_INLINE uint32_t quick_at(const struct quick *quick, uint32_t word)
+{
+    return quick->one_word ? 0 : word;
+}
+
+/* Bits of a word that lie in the range. */
+static QUICK_INLINE uint64_t quick_inside(const struct quick *quick, uint32_t word)
+{
+    uint64_t mask = ~UINT64_C(0);
+    if (quick->one_word || word == quick_first(quick) / 64)
+        mask <<= quick->first % 64;
+    if (quick->one_word || word == quick_last(quick) / 64)
+        mask &= ~UINT64_C(0) >> (~quick->last % 64);
+    return mask;
+}
+
+/* Whether some page of the range is in the set, or (inverted) is not. */
+static QUICK_INLINE bool quick_any(const struct quick *quick, const uint64_t *set, bool inverted)
+{
+    uint64_t flip = inverted ? ~UINT64_C(0) : 0;
+    if (!quick->one_word)
+        return trk_window_any_long(set, quick_first(quick), quick_last(quick) + 1, flip);
+    /* The word's other pages are shifted out on both sides. */
+    uint64_t pages = (env_load(&set[quick_first(quick) / 64]) ^ flip) >> quick->first % 64;
+    return pages << (~(quick->last - quick->first) % 64) != 0;
+}
+
+/* The same without the lock: 1, 0, or -1 when a hold is under way. */
+static QUICK_INLINE int quick_look(const struct quick *quick, const uint64_t *set, bool inverted)
 {
     uint32_t seq;
     if (TRK_UNLIKELY(!region_peek_begin(quick->region, &seq)))
         return -1;
-    bool any = full ? window_any_not(&quick->window, set) : window_any(&quick->window, set);
+    bool any = quick_any(quick, set, inverted);
     return TRK_LIKELY(region_peek_valid(quick->region, seq)) ? any : -1;
 }
 
@@ -155,8 +231,8 @@ static QUICK_INLINE void quick_lock_pages(const struct quick *quick)
 
 enum quick_change {
     QUICK_TO_CLEAN,  /* CPU pages; the host: r */
-    QUICK_TO_CPU,    /* CLEAN pages, no GPU page is in the window; rw */
-    QUICK_TO_GPU,    /* CLEAN pages, no CPU page is in the window; none */
+    QUICK_TO_CPU,    /* CLEAN pages, no GPU page is in the range; rw */
+    QUICK_TO_GPU,    /* CLEAN pages, no CPU page is in the range; none */
     QUICK_LEAVE_GPU, /* GPU pages, to CLEAN; r */
     QUICK_DRAIN,     /* GPU pages, to CPU; rw */
 };
@@ -260,14 +336,6 @@ static QUICK_INLINE bool quick_call(const struct quick *quick, struct quick_run 
 void trk_quick_undo(const struct quick *quick, const uint64_t *picked, enum quick_change change,
                     uint32_t refused);
 
-/* Words of a window; the compiler sees when there is one. */
-struct quick_words {
-    uint32_t first, last;
-};
-
-#define FOR_QUICK_WORDS(word, words)                                                               \
-    for (uint32_t word = (words).first; word <= (words).last; word++)
-
 /* The moved pages of a word, and the pages that end a row: not moved, or without the rights. */
 struct quick_moved {
     uint64_t pages, ends;
@@ -289,7 +357,8 @@ static QUICK_INLINE struct quick_moved quick_moved(const struct quick *quick, ui
 /*
  * Make the host calls for the pages that moved, ascending. A call goes from the first to the last
  * of them in a row of pages that have its rights afterwards; where the backend wants it otherwise,
- * in a row of pages that moved. Gives the first page of a refused call, or the window's end.
+ * in a row of pages that moved. Gives the first page of a refused call, or the one behind the
+ * range.
  */
 static QUICK_INLINE uint32_t quick_protect_rows(const struct quick *quick, const uint64_t *picked,
                                                 enum quick_change change, struct quick_words words)
@@ -298,7 +367,7 @@ static QUICK_INLINE uint32_t quick_protect_rows(const struct quick *quick, const
     bool open = false; /* the row reaches the end of the last word */
     FOR_QUICK_WORDS(word, words)
     {
-        struct quick_moved moved = quick_moved(quick, word, picked[word], change);
+        struct quick_moved moved = quick_moved(quick, word, picked[quick_at(quick, word)], change);
         while (open || moved.pages != 0) {
             uint32_t place = 0; /* of the row's first page in this word */
             if (!open) {
@@ -320,7 +389,7 @@ static QUICK_INLINE uint32_t quick_protect_rows(const struct quick *quick, const
     }
     if (run.end != 0 && !quick_call(quick, run, quick_rights(change)))
         return run.first;
-    return quick->window.end;
+    return quick_last(quick) + 1;
 }
 
 static QUICK_INLINE uint32_t quick_protect(const struct quick *quick, const uint64_t *picked,
@@ -328,16 +397,17 @@ static QUICK_INLINE uint32_t quick_protect(const struct quick *quick, const uint
 {
     if (words.first != words.last)
         return quick_protect_rows(quick, picked, change, words);
-    struct quick_moved moved = quick_moved(quick, words.first, picked[words.first], change);
+    struct quick_moved moved =
+        quick_moved(quick, words.first, picked[quick_at(quick, words.first)], change);
     if (moved.pages == 0)
-        return quick->window.end;
+        return quick_last(quick) + 1;
     uint32_t first = (uint32_t)__builtin_ctzll(moved.pages);
     uint32_t before_end = (uint32_t)__builtin_clzll(moved.pages);
     uint64_t row = ~UINT64_C(0) << first & ~UINT64_C(0) >> before_end;
     if (TRK_UNLIKELY((row & moved.ends) != 0))
         return quick_protect_rows(quick, picked, change, words);
     struct quick_run run = {words.first * 64 + first, words.first * 64 + 64 - before_end};
-    return quick_call(quick, run, quick_rights(change)) ? quick->window.end : run.first;
+    return quick_call(quick, run, quick_rights(change)) ? quick_last(quick) + 1 : run.first;
 }
 
 static QUICK_INLINE enum quick_end quick_change_words(const struct quick *quick,
@@ -348,18 +418,19 @@ static QUICK_INLINE enum quick_end quick_change_words(const struct quick *quick,
     uint64_t all = 0, bad = 0;
     FOR_QUICK_WORDS(word, words)
     {
-        picked[word] = quick_pick(region, word, window_mask(&quick->window, word), change, &bad);
-        all |= picked[word];
+        picked[quick_at(quick, word)] =
+            quick_pick(region, word, quick_inside(quick, word), change, &bad);
+        all |= picked[quick_at(quick, word)];
     }
     if (TRK_UNLIKELY(bad != 0))
         return QUICK_LONG_WAY;
     if (all == 0)
         return QUICK_NOTHING;
     FOR_QUICK_WORDS(word, words)
-    quick_move(region, word, picked[word], change, false);
+    quick_move(region, word, picked[quick_at(quick, word)], change, false);
     region->pages_changes++;
     uint32_t refused = quick_protect(quick, picked, change, words);
-    if (TRK_LIKELY(refused == quick->window.end))
+    if (TRK_LIKELY(refused == quick_last(quick) + 1))
         return QUICK_DONE;
     struct quick copy = *quick;
     trk_quick_undo(&copy, picked, change, refused);
@@ -371,17 +442,15 @@ enum quick_end trk_quick_change_long(const struct quick *quick, enum quick_chang
                                      uint64_t *picked);
 
 /*
- * Make a change on the window's pages, under both locks, in a region without extras. picked: room
+ * Make a change on the range's pages, under both locks, in a region without extras. picked: room
  * for the pages, a word each. A copy is handed on where the way is long, so that the compiler can
  * keep the original in registers where it is short.
  */
 static QUICK_INLINE enum quick_end quick_change(const struct quick *quick, enum quick_change change,
                                                 uint64_t *picked)
 {
-    if (TRK_LIKELY(window_one_word(&quick->window))) {
-        uint32_t word = quick->window.first / 64;
-        return quick_change_words(quick, change, picked, (struct quick_words){word, word});
-    }
+    if (quick->one_word)
+        return quick_change_words(quick, change, picked, quick_words(quick));
     struct quick copy = *quick;
     return trk_quick_change_long(&copy, change, picked);
 }

@@ -41,15 +41,15 @@ static bool pick(uint64_t *mask, const uint64_t *set, const struct window *windo
     return any != 0;
 }
 
-/* A change by the short way, in a hold of the region. Not counted: only an observer asks how many. */
+/* A change by the short way, in a hold of the region. Not counted: only an observer asks how many.
+ */
 static enum quick_end change_quick(const struct operation *operation, const struct window *window,
                                    uint64_t *mask, enum quick_change change)
 {
     if (observed(operation->tracker) || operation->tracker->backend->mappings != NULL)
         return QUICK_LONG_WAY;
     struct quick quick;
-    quick_part(&quick, operation, window->index);
-    quick.window = *window;
+    quick_part(&quick, operation, window);
     if (change == QUICK_TO_GPU && quick.region->flights != NULL)
         return QUICK_LONG_WAY;
     enum quick_end end = QUICK_LONG_WAY;

@@ -15,7 +15,10 @@
 #define TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 static _Thread_local struct trk_thread own_state TLS_INITIAL_EXEC;
-_Thread_local struct trk_thread *trk_thread_in_force TLS_INITIAL_EXEC;
+/* Before a thread's first use: no id, and a lock held so that it takes no short way. Never written.
+ */
+static struct trk_thread unborn = {.locks_held = 1};
+_Thread_local struct trk_thread *trk_thread_in_force TLS_INITIAL_EXEC = &unborn;
 
 static struct trk_thread *own(void)
 {
@@ -27,7 +30,7 @@ static struct trk_thread *own(void)
 
 struct trk_thread *trk_thread_current(void)
 {
-    if (TRK_UNLIKELY(trk_thread_in_force == NULL))
+    if (TRK_UNLIKELY(trk_thread_in_force == &unborn))
         trk_thread_in_force = own();
     return trk_thread_in_force;
 }

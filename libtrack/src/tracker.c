@@ -39,6 +39,7 @@ enum trk_status trk_tracker_create(struct trk_tracker **out,
     tracker->policy = options->policy;
     tracker->backend = options->backend;
     tracker->observer = options->observer;
+    trk_quick_prepare(tracker);
     tracker->failure = options->failure;
     tracker->failure_context = options->failure_context;
     static uint64_t serials;
@@ -81,14 +82,14 @@ static bool window_hit(const struct region *region, const struct window *window,
 static bool region_any(const struct operation *operation, uint32_t index, bool cpu)
 {
     struct region *region = region_slot(operation->tracker, index);
+    struct window window = range_window(&operation->range, index);
     if (!observed(operation->tracker)) {
         struct quick quick;
-        quick_part(&quick, operation, index);
+        quick_part(&quick, operation, &window);
         int seen = quick_look(&quick, cpu ? region->not_cpu : region->gpu, cpu);
         if (TRK_LIKELY(seen >= 0))
             return seen != 0;
     }
-    struct window window = range_window(&operation->range, index);
     trk_region_lock(operation, index);
     bool found = window_hit(region, &window, cpu);
     trk_region_unlock(operation, region);
@@ -120,30 +121,50 @@ static TRK_COLD enum trk_status query_long(struct trk_tracker *tracker, enum trk
     return trk_op_end(&operation, TRK_OK, found);
 }
 
+/* A range of many words in one region. */
+static TRK_COLD enum trk_status query_words(struct trk_tracker *tracker, enum trk_op op,
+                                            uint64_t guest_addr, uint64_t size_bytes, bool *out)
+{
+    struct quick quick;
+    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
+        return query_long(tracker, op, guest_addr, size_bytes, out);
+    bool cpu = op == TRK_OP_IS_CPU;
+    int seen = quick_look(&quick, cpu ? quick.region->not_cpu : quick.region->gpu, cpu);
+    if (TRK_UNLIKELY(seen < 0))
+        return query_long(tracker, op, guest_addr, size_bytes, out);
+    if (cpu && seen != 0)
+        trk_region_make_live(tracker, quick.index);
+    *out = seen != 0;
+    return TRK_OK;
+}
+
+/* A region with a CPU page may not be live yet; one without has been so for long. */
+static TRK_COLD enum trk_status query_hit(struct trk_tracker *tracker, uint64_t guest_addr)
+{
+    trk_region_make_live(tracker, trk_region_index(guest_addr));
+    return TRK_OK;
+}
+
 enum trk_status trk_tracker_is_cpu(struct trk_tracker *tracker, uint64_t guest_addr,
                                    uint64_t size_bytes, bool *out)
 {
     struct quick quick;
-    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
-        return query_long(tracker, TRK_OP_IS_CPU, guest_addr, size_bytes, out);
+    if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, guest_addr, size_bytes)))
+        return query_words(tracker, TRK_OP_IS_CPU, guest_addr, size_bytes, out);
     int seen = quick_look(&quick, quick.region->not_cpu, true);
     if (TRK_UNLIKELY(seen < 0))
         return query_long(tracker, TRK_OP_IS_CPU, guest_addr, size_bytes, out);
-    if (seen != 0) /* a region of which all is not CPU is live already */
-        trk_region_make_live(tracker, quick.window.index);
     *out = seen != 0;
-    return TRK_OK;
+    return seen == 0 ? TRK_OK : query_hit(tracker, guest_addr);
 }
 
 enum trk_status trk_tracker_is_gpu(struct trk_tracker *tracker, uint64_t guest_addr,
                                    uint64_t size_bytes, bool *out)
 {
     struct quick quick;
-    if (!quick_begin(&quick, tracker, guest_addr, size_bytes))
-        return query_long(tracker, TRK_OP_IS_GPU, guest_addr, size_bytes, out);
-    int seen = 0; /* where no region is live nothing is the GPU's */
-    if (region_live(tracker, quick.window.index))
-        seen = quick_look(&quick, quick.region->gpu, false);
+    if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, guest_addr, size_bytes)))
+        return query_words(tracker, TRK_OP_IS_GPU, guest_addr, size_bytes, out);
+    int seen = quick_look(&quick, quick.region->gpu, false);
     if (TRK_UNLIKELY(seen < 0))
         return query_long(tracker, TRK_OP_IS_GPU, guest_addr, size_bytes, out);
     *out = seen != 0;

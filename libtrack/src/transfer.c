@@ -159,7 +159,8 @@ static bool nothing_to_do(const struct transfer *transfer, uint32_t index)
     if (observed(operation->tracker))
         return false;
     struct quick quick;
-    quick_part(&quick, operation, index);
+    struct window window = range_window(&operation->range, index);
+    quick_part(&quick, operation, &window);
     return quick_look(&quick, quick.region->gpu, false) == 0;
 }
 

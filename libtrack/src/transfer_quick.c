@@ -5,13 +5,49 @@
  */
 #include "transfer.h"
 
+static QUICK_INLINE void quick_report_run(const struct quick *quick,
+                                          const struct trk_transfer *request, uint32_t first,
+                                          uint32_t pages)
+{
+    if (request->range != NULL)
+        env_call_range(request->range, request->context,
+                       quick->base_addr + (uint64_t)first * TRK_HOST_PAGE_BYTES,
+                       (uint64_t)pages * TRK_HOST_PAGE_BYTES);
+}
+
+/* Report the runs of one word's pages, ascending; not 0. */
+static QUICK_INLINE void quick_report_word(const struct quick *quick,
+                                           const struct trk_transfer *request, uint64_t pages)
+{
+    uint32_t base = quick_first(quick) / 64 * 64;
+    do {
+        uint32_t first = (uint32_t)__builtin_ctzll(pages);
+        uint64_t after = ~pages >> first << first;
+        uint32_t end = after == 0 ? 64 : (uint32_t)__builtin_ctzll(after);
+        quick_report_run(quick, request, base + first, end - first);
+        pages &= after == 0 ? 0 : 0 - (after & (0 - after));
+    } while (TRK_UNLIKELY(pages != 0));
+}
+
+static TRK_COLD void quick_report_words(const struct quick *quick,
+                                        const struct trk_transfer *request, const uint64_t *mask)
+{
+    struct report report = {quick->tracker, request, quick->region, quick->base_addr, 0};
+    struct window window = quick_window(quick);
+    report_runs(&report, &window, mask);
+}
+
 /* The owner is called in a hold of the region: this thread is inside an operation meanwhile. */
 static QUICK_INLINE void quick_report(const struct quick *quick, const struct trk_transfer *request,
                                       const uint64_t *mask)
 {
-    struct report report = {quick->tracker, request, quick->region, quick->base_addr, 0};
     quick->self->locks_held++;
-    report_runs(&report, &quick->window, mask);
+    if (quick->one_word) {
+        quick_report_word(quick, request, mask[0]);
+    } else {
+        struct quick copy = *quick;
+        quick_report_words(&copy, request, mask);
+    }
     quick->self->locks_held--;
 }
 
@@ -44,9 +80,7 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
                                               const struct trk_transfer *request)
 {
     struct region *region = quick->region;
-    if (quick_look(quick, region->not_cpu, true) == 0)
-        return QUICK_NOTHING;
-    trk_region_make_live(quick->tracker, quick->window.index);
+    trk_region_make_live(quick->tracker, quick->index);
     if (!quick_lock(quick))
         return QUICK_LONG_WAY;
     uint64_t taken[TRK_REGION_WORDS];
@@ -61,21 +95,13 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
     return QUICK_DONE;
 }
 
-static QUICK_INLINE enum quick_end quick_unwritten(const struct quick *quick,
-                                                   const struct trk_transfer *upload)
-{
-    enum quick_end end = quick_take(quick, upload);
-    if (quick_ended(end))
-        quick_complete(quick, upload);
-    return end;
-}
-
 /* The long way for what is left of an operation whose owner has been called; a hold goes on. */
 static TRK_COLD enum quick_end quick_rest(const struct quick *quick, bool to_gpu)
 {
     struct operation operation = {.tracker = quick->tracker, .self = quick->self};
-    enum trk_status status = to_gpu ? trk_states_to_gpu(&operation, &quick->window)
-                                    : trk_states_leave_gpu(&operation, &quick->window, false);
+    struct window window = quick_window(quick);
+    enum trk_status status = to_gpu ? trk_states_to_gpu(&operation, &window)
+                                    : trk_states_leave_gpu(&operation, &window, false);
     if (status == TRK_OK)
         return QUICK_DONE;
     return status == TRK_E_WATCH ? QUICK_WATCH : QUICK_REFUSED;
@@ -120,14 +146,14 @@ static TRK_COLD enum quick_end quick_written_called(const struct quick *quick,
 static QUICK_INLINE enum quick_end quick_written(const struct quick *quick,
                                                  const struct trk_transfer *upload)
 {
-    trk_region_make_live(quick->tracker, quick->window.index);
+    trk_region_make_live(quick->tracker, quick->index);
     if (!quick_lock(quick))
         return QUICK_LONG_WAY;
     if (TRK_UNLIKELY(quick->region->flights != NULL)) {
         quick_unlock(quick); /* an invalidate in flight wants to know */
         return QUICK_LONG_WAY;
     }
-    if (upload->completion != NULL || window_any_not(&quick->window, quick->region->not_cpu)) {
+    if (upload->completion != NULL || quick_any(quick, quick->region->not_cpu, true)) {
         struct quick copy = *quick;
         return quick_written_called(&copy, upload);
     }
@@ -141,23 +167,110 @@ enum quick_end trk_quick_take_part(const struct operation *operation,
                                    const struct trk_transfer *request, uint32_t index)
 {
     struct quick quick;
-    quick_part(&quick, operation, index);
+    struct window window = range_window(&operation->range, index);
+    quick_part(&quick, operation, &window);
+    if (quick_look(&quick, quick.region->not_cpu, true) == 0)
+        return QUICK_NOTHING;
     return quick_take(&quick, request);
+}
+
+static TRK_COLD enum trk_status upload_other(const struct quick *quick,
+                                             const struct trk_transfer *upload, enum quick_end end)
+{
+    if (end == QUICK_LONG_WAY)
+        return trk_upload_long(quick->tracker, upload);
+    struct quick_failure failure = {end, TRK_OP_UPLOAD, upload->guest_addr, upload->size_bytes};
+    return trk_quick_fail(quick, &failure);
+}
+
+static QUICK_INLINE enum trk_status upload_quick(const struct quick *quick,
+                                                 const struct trk_transfer *upload, bool written)
+{
+    enum quick_end end = written ? quick_written(quick, upload) : quick_take(quick, upload);
+    if (TRK_UNLIKELY(!quick_ended(end))) {
+        struct quick copy = *quick;
+        return upload_other(&copy, upload, end);
+    }
+    if (!written)
+        quick_complete(quick, upload);
+    return TRK_OK;
+}
+
+static QUICK_INLINE struct quick quick_again(struct trk_tracker *tracker,
+                                             const struct trk_transfer *request,
+                                             struct region *region, uint32_t first, uint32_t last)
+{
+    return (struct quick){.tracker = tracker,
+                          .self = trk_thread_in_force,
+                          .region = region,
+                          .base_addr = request->guest_addr & ~(TRK_REGION_BYTES - 1),
+                          .index = trk_region_index(request->guest_addr),
+                          .first = first,
+                          .last = last,
+                          .one_word = true};
+}
+
+/* An upload of pages in one word that may have something to do: functions of their own, so that
+ * one that has nothing needs no stack. */
+static TRK_COLD enum trk_status upload_word(struct trk_tracker *tracker,
+                                            const struct trk_transfer *upload,
+                                            struct region *region, uint32_t first, uint32_t last)
+{
+    struct quick quick = quick_again(tracker, upload, region, first, last);
+    return upload_quick(&quick, upload, false);
+}
+
+static TRK_COLD enum trk_status upload_written_word(struct trk_tracker *tracker,
+                                                    const struct trk_transfer *upload,
+                                                    struct region *region, uint32_t first,
+                                                    uint32_t last)
+{
+    struct quick quick = quick_again(tracker, upload, region, first, last);
+    return upload_quick(&quick, upload, true);
+}
+
+/* Whether no page of a range in any number of regions is CPU; false also when it cannot tell. */
+static bool upload_has_nothing(struct trk_tracker *tracker, const struct trk_transfer *upload)
+{
+    struct quick quick;
+    uint64_t guest_addr = upload->guest_addr, end_addr = guest_addr + upload->size_bytes;
+    if (observed(tracker) || !quick_self(&quick, tracker) ||
+        !trk_range_valid(tracker->policy.arena, guest_addr, upload->size_bytes))
+        return false;
+    while (guest_addr < end_addr) {
+        uint64_t last_addr = guest_addr | (TRK_REGION_BYTES - 1);
+        if (!quick_place(&quick, guest_addr, last_addr < end_addr ? last_addr : end_addr - 1))
+            return false;
+        quick.one_word = false;
+        if (quick_look(&quick, quick.region->not_cpu, true) != 0)
+            return false;
+        guest_addr = last_addr + 1;
+    }
+    return true;
+}
+
+/* Any other upload. */
+static TRK_COLD enum trk_status upload_words(struct trk_tracker *tracker,
+                                             const struct trk_transfer *upload)
+{
+    struct quick quick;
+    if (!upload->written && upload->completion == NULL && upload_has_nothing(tracker, upload))
+        return TRK_OK;
+    if (!quick_begin(&quick, tracker, upload->guest_addr, upload->size_bytes))
+        return trk_upload_long(tracker, upload);
+    return upload_quick(&quick, upload, upload->written);
 }
 
 enum trk_status trk_tracker_upload(struct trk_tracker *tracker, const struct trk_transfer *upload)
 {
     struct quick quick;
-    if (!quick_begin(&quick, tracker, upload->guest_addr, upload->size_bytes))
-        return trk_upload_long(tracker, upload);
-    enum quick_end end =
-        upload->written ? quick_written(&quick, upload) : quick_unwritten(&quick, upload);
-    if (TRK_LIKELY(quick_ended(end)))
+    if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, upload->guest_addr, upload->size_bytes)))
+        return upload_words(tracker, upload);
+    if (upload->written)
+        return upload_written_word(tracker, upload, quick.region, quick.first, quick.last);
+    if (upload->completion == NULL && quick_look(&quick, quick.region->not_cpu, true) == 0)
         return TRK_OK;
-    if (end == QUICK_LONG_WAY)
-        return trk_upload_long(tracker, upload);
-    return quick_fail(
-        &quick, (struct quick_failure){end, TRK_OP_UPLOAD, upload->guest_addr, upload->size_bytes});
+    return upload_word(tracker, upload, quick.region, quick.first, quick.last);
 }
 
 /* The pages open only after their report, so the locks are taken one after the other. */
@@ -165,15 +278,14 @@ static QUICK_INLINE enum quick_end quick_download(const struct quick *quick,
                                                   const struct trk_transfer *request)
 {
     struct region *region = quick->region;
-    if (!region_live(quick->tracker, quick->window.index) ||
-        quick_look(quick, region->gpu, false) == 0)
-        return QUICK_NOTHING;
     if (!quick_lock_region(quick))
         return QUICK_LONG_WAY;
     uint64_t mask[TRK_REGION_WORDS];
-    FOR_WINDOW_WORDS(word, &quick->window)
-    mask[word] = env_load(&region->gpu[word]) & window_mask(&quick->window, word);
-    quick_report(quick, request, mask);
+    struct quick_words words = quick_words(quick);
+    FOR_QUICK_WORDS(word, words)
+    mask[quick_at(quick, word)] = env_load(&region->gpu[word]) & quick_inside(quick, word);
+    if (!quick->one_word || mask[0] != 0)
+        quick_report(quick, request, mask);
     enum quick_end end = QUICK_DONE;
     if (request->clear)
         end = quick_second(quick, QUICK_LEAVE_GPU);
@@ -181,17 +293,53 @@ static QUICK_INLINE enum quick_end quick_download(const struct quick *quick,
     return end;
 }
 
-enum trk_status trk_tracker_download(struct trk_tracker *tracker,
-                                     const struct trk_transfer *download)
+static TRK_COLD enum trk_status
+download_other(const struct quick *quick, const struct trk_transfer *download, enum quick_end end)
+{
+    if (end == QUICK_LONG_WAY)
+        return trk_download_long(quick->tracker, download, TRK_OP_DOWNLOAD);
+    struct quick_failure failure = {end, TRK_OP_DOWNLOAD, download->guest_addr,
+                                    download->size_bytes};
+    return trk_quick_fail(quick, &failure);
+}
+
+static QUICK_INLINE enum trk_status download_quick(const struct quick *quick,
+                                                   const struct trk_transfer *download)
+{
+    enum quick_end end = quick_download(quick, download);
+    if (TRK_LIKELY(quick_ended(end)))
+        return TRK_OK;
+    struct quick copy = *quick;
+    return download_other(&copy, download, end);
+}
+
+static TRK_COLD enum trk_status download_word(struct trk_tracker *tracker,
+                                              const struct trk_transfer *download,
+                                              struct region *region, uint32_t first, uint32_t last)
+{
+    struct quick quick = quick_again(tracker, download, region, first, last);
+    return download_quick(&quick, download);
+}
+
+static TRK_COLD enum trk_status download_words(struct trk_tracker *tracker,
+                                               const struct trk_transfer *download)
 {
     struct quick quick;
     if (!quick_begin(&quick, tracker, download->guest_addr, download->size_bytes))
         return trk_download_long(tracker, download, TRK_OP_DOWNLOAD);
-    enum quick_end end = quick_download(&quick, download);
-    if (TRK_LIKELY(quick_ended(end)))
+    if (quick_look(&quick, quick.region->gpu, false) == 0)
         return TRK_OK;
-    if (end == QUICK_LONG_WAY)
-        return trk_download_long(tracker, download, TRK_OP_DOWNLOAD);
-    return quick_fail(&quick, (struct quick_failure){end, TRK_OP_DOWNLOAD, download->guest_addr,
-                                                     download->size_bytes});
+    return download_quick(&quick, download);
+}
+
+enum trk_status trk_tracker_download(struct trk_tracker *tracker,
+                                     const struct trk_transfer *download)
+{
+    struct quick quick;
+    if (TRK_UNLIKELY(
+            !quick_begin_word(&quick, tracker, download->guest_addr, download->size_bytes)))
+        return download_words(tracker, download);
+    if (quick_look(&quick, quick.region->gpu, false) == 0)
+        return TRK_OK;
+    return download_word(tracker, download, quick.region, quick.first, quick.last);
 }
