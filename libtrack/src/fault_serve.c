@@ -77,19 +77,37 @@ static struct ownership ownership(const struct operation *operation)
     return found;
 }
 
-/* A load or an instruction fetch from a page that only the GPU has: bring it home. */
-static void read_back(const struct operation *operation)
+/* Bytes that only the GPU has come home: before a store by the flush, else by the read-back. */
+static void bring_home(const struct operation *operation, enum trk_access access)
 {
-    const struct trk_tracker *tracker = operation->tracker;
-    if (observed(tracker))
-        emit(tracker, &(struct trk_event){
-                          .type = TRK_EVENT_CALLBACK,
-                          .context = TRK_CALLBACK_READ_BACK,
-                      });
-    if (tracker->layer.read_back != NULL)
-        env_call_flush(tracker->layer.read_back, tracker->layer.context,
-                       operation->range.first_addr,
+    const struct trk_resource_layer *layer = &operation->tracker->layer;
+    bool store = access == TRK_ACCESS_WRITE;
+    trk_flush_fn *bring = store ? layer->flush : layer->read_back;
+    if (observed(operation->tracker))
+        emit(operation->tracker, &(struct trk_event){
+                                     .type = TRK_EVENT_CALLBACK,
+                                     .context = store ? TRK_CALLBACK_FLUSH : TRK_CALLBACK_READ_BACK,
+                                 });
+    if (bring != NULL)
+        env_call_flush(bring, layer->context, operation->range.first_addr,
                        operation->range.end_addr - operation->range.first_addr);
+}
+
+/*
+ * A host out of mappings opens no page inside a larger closed run: bring the whole run home first.
+ * What is left for the page alone then takes no mapping.
+ */
+static void bring_run_home(const struct operation *operation, enum trk_access access,
+                           const struct window *run)
+{
+    struct ownership found = ownership(operation);
+    if (!found.registered || !found.gpu)
+        return;
+    struct operation whole = *operation;
+    whole.range = range_pages(trk_region_address(run->index) + run->first * TRK_HOST_PAGE_BYTES,
+                              (run->end - run->first) * TRK_HOST_PAGE_BYTES,
+                              operation->tracker->policy.page_size_bytes);
+    bring_home(&whole, access);
 }
 
 /*
@@ -108,7 +126,7 @@ static enum trk_status serve_view(const struct operation *operation, enum trk_ac
     if (registered_only && !found.registered)
         return TRK_E_END;
     if (found.gpu)
-        read_back(operation);
+        bring_home(operation, access);
     return TRK_OK;
 }
 
@@ -166,6 +184,8 @@ static enum trk_status serve(struct operation *operation, enum trk_access access
     enum trk_status status = trk_op_check(operation);
     if (status != TRK_OK)
         return status;
+    if (TRK_UNLIKELY(look->run.end != look->run.first))
+        bring_run_home(operation, access, &look->run);
     if (look->view_count > 1)
         return serve_views(operation, access, look);
     return report(operation, serve_view(operation, access, true));

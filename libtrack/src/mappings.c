@@ -108,3 +108,22 @@ struct window trk_mappings_clean_run(const struct region *region, const struct w
         run.end++;
     return run;
 }
+
+struct window trk_mappings_closed_run(const struct hold *hold, uint32_t page)
+{
+    const struct trk_mappings *mappings = hold->operation->tracker->backend->mappings;
+    const uint64_t *closed = hold->region->read;
+    struct window run = {hold->index, page, page};
+    /* One page takes two at most. Pages with other views are not opened together. */
+    if (mappings == NULL || hold->number == TRK_DOMAIN_SHARED ||
+        __atomic_load_n(&mappings->count, __ATOMIC_RELAXED) + 2 <=
+            __atomic_load_n(&mappings->budget, __ATOMIC_RELAXED))
+        return run;
+    while (run.first > 0 && closed[(run.first - 1) / 64] >> ((run.first - 1) % 64) & 1)
+        run.first--;
+    while (run.end < TRK_REGION_PAGES && closed[run.end / 64] >> (run.end % 64) & 1)
+        run.end++;
+    if (run.end - run.first < 2)
+        run.end = run.first;
+    return run;
+}

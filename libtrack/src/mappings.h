@@ -27,6 +27,12 @@ bool trk_mappings_room(const struct hold *hold, const struct window *window,
 /* The change was told to the host. Warns once when the budget is nearly used up. */
 void trk_mappings_count(struct trk_mappings *mappings, int64_t change);
 
+/*
+ * The run of pages closed to loads around a page, in a hold, where opening that page alone would
+ * pass the budget and opening them all does not; else an empty one.
+ */
+struct window trk_mappings_closed_run(const struct hold *hold, uint32_t page);
+
 /* The run of CLEAN pages around a window; in a hold of its region. */
 struct window trk_mappings_clean_run(const struct region *region, const struct window *window);
 

@@ -3,6 +3,7 @@
  *
  * Rules: tracker-spec 7, branch 2.
  */
+#include "mappings.h"
 #include "views.h"
 
 static bool page_armed(const struct region *region, uint32_t page)
@@ -71,7 +72,10 @@ void trk_pages_look_views(const struct operation *operation, enum trk_access acc
     else if (host & needed_rights[access])
         out->look = TRK_LOOK_PERMITTED;
     look_at_views(&hold, page, out);
+    if (out->look == TRK_LOOK_CLOSED)
+        out->run = trk_mappings_closed_run(&hold, page);
     event.context = (uint16_t)out->look;
+    event.pages = (uint16_t)(out->run.end - out->run.first);
     if (observed(operation->tracker))
         hold_event(&hold, event);
     hold_end(&hold, 0);

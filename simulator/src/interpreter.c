@@ -246,6 +246,9 @@ static void run_operation(struct stream *stream)
         .callback_event = TRK_NOT_KNOWN,
     };
     stream->operation = &operation;
+    /* Whether the host was short of mappings is seen from the event alone. */
+    if (fault && event.pages != 0)
+        machine->mappings.budget = INT32_MIN;
     if (fault)
         trk_tracker_fault(machine->tracker, event.argument, operation.asked.access);
     else

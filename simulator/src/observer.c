@@ -63,6 +63,8 @@ void observer_emit(void *context, const struct trk_event *event)
         emit_operand(stream, event);
         return;
     }
+    if (event->type == TRK_EVENT_FAULT)
+        ((struct machine *)context)->mappings.budget = INT64_MAX;
     if (event->type == TRK_EVENT_PROTECT && stream->calls_open > 0)
         stream->calls_open--;
     const struct trk_trace_event *due = stream->has_ahead ? &stream->ahead : &stream->due;

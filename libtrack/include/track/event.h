@@ -82,7 +82,8 @@ enum trk_event_type {
     /*
      * FAULT: a guest access faulted; begins the operation TRK_OP_FAULT, which OP_END ends. argument
      * the faulting byte's guest_addr, flags the enum trk_access, context the enum trk_fault_look,
-     * page, domain and seq of the page-manager hold that looked. Ends that hold.
+     * page, domain and seq of the page-manager hold that looked. Ends that hold. pages how many GPU
+     * pages come home at once because the host's mappings are used up; else 0.
      */
     TRK_EVENT_FAULT = 9,
     /* FAIL: fail-fast. argument guest_addr, size (seq, domain), context trk_status, flags trk_op.

@@ -25,7 +25,8 @@ static struct {
     struct trk_backend *backend;
     struct trk_tracker *tracker;
     unsigned failures, warnings;
-    int64_t warned_at; /* the count at the first warning */
+    uint64_t flushed_bytes; /* by the last flush or read-back */
+    int64_t warned_at;      /* the count at the first warning */
 } world;
 
 static void on_failure(void *context, const struct trk_failure *failure)
@@ -41,6 +42,24 @@ static void on_warning(void *context, const char *line)
     cr_assert_null(strchr(line, '\n'));
     world.warnings++;
     world.warned_at = ((struct trk_mappings *)context)->count;
+}
+
+static void flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    world.flushed_bytes = size_bytes;
+    struct trk_transfer drain = {
+        .size = sizeof drain, .guest_addr = guest_addr, .size_bytes = size_bytes};
+    (void)!trk_tracker_drain(world.tracker, &drain);
+}
+
+static void read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    world.flushed_bytes = size_bytes;
+    struct trk_transfer download = {
+        .size = sizeof download, .guest_addr = guest_addr, .size_bytes = size_bytes, .clear = true};
+    (void)!trk_tracker_download(world.tracker, &download);
 }
 
 static void world_open(uint32_t regions, uint32_t budget)
@@ -64,6 +83,8 @@ static void world_open(uint32_t regions, uint32_t budget)
     options.backend = world.backend;
     options.failure = on_failure;
     cr_assert_eq(trk_tracker_create(&world.tracker, &options, NULL), TRK_OK);
+    struct trk_resource_layer layer = {.flush = flush, .read_back = read_back};
+    cr_assert_eq(trk_tracker_set_resource_layer(world.tracker, &layer), TRK_OK);
     cr_assert_eq(trk_tracker_register(world.tracker, GUEST, world.bytes), TRK_OK);
     cr_assert_eq(trk_fault_install(trk_fault_tracker, world.tracker, NULL), TRK_OK);
 }
@@ -82,6 +103,15 @@ static enum trk_status upload(uint32_t page, uint32_t pages)
     struct trk_transfer transfer = {
         .size = sizeof transfer, .guest_addr = GUEST + page * PAGE, .size_bytes = pages * PAGE};
     return trk_tracker_upload(world.tracker, &transfer);
+}
+
+static void make_gpu(uint32_t page, uint32_t pages)
+{
+    struct trk_transfer transfer = {.size = sizeof transfer,
+                                    .guest_addr = GUEST + page * PAGE,
+                                    .size_bytes = pages * PAGE,
+                                    .written = true};
+    cr_assert_eq(trk_tracker_upload(world.tracker, &transfer), TRK_OK);
 }
 
 static bool is_cpu(uint32_t page)
@@ -268,6 +298,61 @@ Test(mappings, at_the_default_budget)
     cr_expect(is_cpu(TRK_REGION_PAGES) && is_cpu(2 * TRK_REGION_PAGES - 1));
     cr_expect_not(is_cpu(TRK_REGION_PAGES - 1));
     store(refused - 2, 1);
+    cr_expect_eq(world.failures, 1);
+    world_close();
+}
+
+/* ---- pages that only the GPU has ---- */
+
+enum limit { BY_BUDGET, BY_KERNEL };
+
+/* Isolated pages up to the limit, and two runs of the GPU's. */
+static uint32_t gpu_world(enum limit limit)
+{
+    world_open(80, limit == BY_BUDGET ? 500 : 0);
+    make_gpu(RUN_FIRST, RUN_PAGES);
+    make_gpu(TRK_REGION_PAGES + RUN_FIRST, RUN_PAGES);
+    uint32_t refused = arm_isolated(2 * TRK_REGION_PAGES, 80 * TRK_REGION_PAGES);
+    cr_expect_eq(world.failures, 1);
+    return refused;
+}
+
+Test(mappings, gpu_pages_come_home_together)
+{
+    for (enum limit limit = BY_BUDGET; limit <= BY_KERNEL; limit++) {
+        uint32_t refused = gpu_world(limit);
+        store(RUN_FIRST + 300, 0xab);
+        cr_expect_eq(world.flushed_bytes, RUN_PAGES * PAGE, "the flush is asked for the run");
+        cr_expect(is_cpu(RUN_FIRST) && is_cpu(RUN_FIRST + RUN_PAGES - 1));
+        uint32_t second = TRK_REGION_PAGES + RUN_FIRST;
+        arm_isolated(refused, 80 * TRK_REGION_PAGES); /* opening a run made room */
+        volatile unsigned char byte = world.guest[(second + 300) * PAGE];
+        struct trk_page_view view = trk_pages_view(world.tracker, GUEST + second * PAGE);
+        cr_expect(!view.gpu_dirty && !view.cpu_dirty, "a load makes the run CLEAN (%u)", byte);
+        cr_expect_eq(world.failures, 2, "the two closings");
+        world_close();
+    }
+}
+
+Test(mappings, gpu_pages_come_home_alone_while_there_is_room)
+{
+    world_open(1, 10);
+    make_gpu(RUN_FIRST, RUN_PAGES);
+    store(RUN_FIRST + 300, 0xab);
+    cr_expect_eq(world.flushed_bytes, PAGE);
+    cr_expect_not(is_cpu(RUN_FIRST));
+    cr_expect_eq(world.failures, 0);
+    world_close();
+}
+
+/* Every page of a run of the GPU's, by loads, at the limit: each alone would take two mappings. */
+Test(mappings, loads_of_many_gpu_pages)
+{
+    gpu_world(BY_KERNEL);
+    uint32_t read = 0;
+    for (uint32_t page = 0; page < 2 * TRK_REGION_PAGES; page += 2)
+        read += ((volatile unsigned char *)world.guest)[page * PAGE];
+    cr_expect_eq(read, 0);
     cr_expect_eq(world.failures, 1);
     world_close();
 }

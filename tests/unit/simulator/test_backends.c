@@ -98,3 +98,40 @@ Test(backends, closing_out_of_mappings)
     cr_expect_eq(report.failure_class, TRK_E_PROTECT);
     tape_destroy(tape);
 }
+
+static void flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    tape_drain(context, guest_addr, size_bytes);
+}
+
+static struct tape *bring_a_run_home(struct trk_mappings *mappings)
+{
+    struct tape *tape = tape_create("default");
+    struct trk_resource_layer layer = {.flush = flush, .context = tape};
+    tape->backend->mappings = mappings;
+    tape_as(tape, 0);
+    cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, &layer), TRK_OK);
+    tape_upload(tape, TAPE_A, 20 * TAPE_P, true);
+    tape_store_faulting(tape, TAPE_A + 10 * TAPE_P, 1);
+    tape_upload_copying(tape, TAPE_A, 20 * TAPE_P);
+    cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, NULL), TRK_OK);
+    declare(tape, TRK_BACKEND_MPROTECT);
+    return tape;
+}
+
+/* What the log shows of a host that is short of mappings is how many pages the fault brought home.
+ */
+Test(backends, gpu_pages_come_home_together)
+{
+    for (uint16_t pages = 19; pages <= 20; pages++) {
+        struct trk_mappings mappings = {.budget = 2, .warned = true};
+        struct tape *tape = bring_a_run_home(&mappings);
+        struct trk_event *fault = tape_find(tape, TRK_EVENT_FAULT, 0);
+        cr_expect_eq(fault->pages, 20);
+        fault->pages = pages;
+        struct trk_sim_report report = tape_judge(tape);
+        cr_expect_eq(report.verdict, pages == 20 ? TRK_VERDICT_OK : TRK_VERDICT_DIVERGENCE,
+                     "%u: %d: %s", pages, report.verdict, report.text);
+        tape_destroy(tape);
+    }
+}
