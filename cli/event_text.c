@@ -104,7 +104,7 @@ static void op_begin_fields(struct fields *fields, const struct trk_event *event
     add_word(fields, "op", trk_op_name(event->context));
     add_range(fields, event->argument, trk_event_size(event));
     add_number(fields, "tracker", event->page);
-    if (event->context == TRK_OP_GUEST_PROTECT) {
+    if (event->context == TRK_OP_GUEST_PROTECT || event->context == TRK_OP_GEN_MAP) {
         add_rights(fields, event->pages);
     }
     add_flag(fields, "written", event->flags & TRK_OP_FLAG_WRITTEN);

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 
 #include "track/fault.h"
+#include "track/generations.h"
+#include "track/hle.h"
 #include "track/pages.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -125,6 +127,30 @@ static void faults(uint64_t at)
         failures++;
 }
 
+static void on_bytes(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    memset((void *)(uintptr_t)guest_addr, 2, size_bytes);
+}
+
+static void generations(uint64_t at)
+{
+    struct trk_hle_write write = {
+        .size = sizeof write, .guest_addr = at, .size_bytes = PAGE, .write = on_bytes};
+    uint64_t sum = 0, after = 0;
+    bool written = false, kept = false;
+    check(trk_generations_track(tracker, at, PAGE, &sum), "track");
+    *(volatile unsigned char *)(uintptr_t)(at + 9) = 1;
+    check(trk_generations_query(tracker, at, PAGE, &after), "query");
+    check(trk_tracker_hle_write(tracker, &write, &written), "hle_write");
+    failures += sum == 0 || after == sum || !written;
+    /* Enough views that their table grows. */
+    for (uint64_t i = 0; i < 100; i++) {
+        struct trk_generations_view view = {at + i * PAGE, PAGE, i, TRK_RIGHTS_RW};
+        check(trk_generations_map(tracker, &view, &kept), "map");
+    }
+}
+
 int main(void)
 {
     struct trk_backend *backend = NULL;
@@ -138,6 +164,7 @@ int main(void)
         return 1;
     }
     options.backend = backend;
+    options.policy.generations = true;
     check(trk_tracker_create(&tracker, &options, &error), "create");
     check(trk_tracker_set_resource_layer(tracker, &layer), "layer");
     check(trk_fault_install(trk_fault_tracker, tracker, &error), "install");
@@ -148,6 +175,7 @@ int main(void)
         transfers(BASE + region * TRK_REGION_BYTES + TRK_REGION_BYTES - PAGE);
         page_manager(BASE + region * TRK_REGION_BYTES + 64 * PAGE);
         faults(BASE + region * TRK_REGION_BYTES + 99 * PAGE);
+        generations(BASE + region * TRK_REGION_BYTES + 256 * PAGE);
     }
     forbidden = false;
 
