@@ -1,0 +1,99 @@
+#!/bin/sh
+# Goal: trk sim takes scenario files and folders of them, and says with text, JSON, JUnit XML and its
+# exit code what became of each.
+# Method: one file of each kind, alone and together.
+. "$(dirname "$0")/lib.sh"
+
+memory='"memory": {"A": {"at": "0x200010000", "size": "2P"}}'
+mkdir -p all/below
+cat >held.json <<CASE
+{"scenario": 1, "name": "held", $memory, "threads": {"main": ["store A 8 1", "load A 8 => 1"]}}
+CASE
+cat >failed.json <<CASE
+{"scenario": 1, "name": "failed", $memory,
+ "threads": {"main": ["store A 8 1", "here: load A 8 => 2 "]}}
+CASE
+cat >refused.json <<CASE
+{"scenario": 1, "name": "refused", "threads": {"a": ["frame"], "b": ["frame"]},
+ "schedule": {"random": 1, "runs": 2}}
+CASE
+cat >broken.json <<CASE
+{"scenario": 1, "name": "broken", $memory, "threads": {"main": ["frame", "stor A 8 1"]}}
+CASE
+
+# One file.
+run 0 sim held.json
+quiet
+same "first line" "$(sed -n 1p out)" "held: held.json"
+run 1 sim failed.json
+grep -q "verdict: mismatch, expected ok" out || fail "no verdict"
+grep -q "thread main, operation 2, label here: load A 8" out || fail "no place"
+grep -q "expected 2, found 1" out || fail "no result"
+run 4 sim refused.json
+grep -q "needs random schedules" out || fail "nothing needed"
+run 2 sim broken.json
+grep -q "threads.main, operation 2, column 1: unknown operation 'stor'; did you mean 'store'" out ||
+    fail "no place of the fault"
+run 2 sim absent.json
+
+# JSON.
+run 0 sim --json held.json
+same schema "$(get schema)" trk-sim-scenario/1
+same outcome "$(get outcome)" held
+same verdict "$(get verdict)" ok
+same thread "$(get thread)" null
+same operations "$(get operations)" 2
+run 1 sim --json failed.json
+same outcome "$(get outcome)" failed
+same name "$(get name)" failed
+same verdict "$(get verdict)" mismatch
+same operation "$(get operation)" 2
+same label "$(get label)" here
+same guest_addr "$(get guest_addr)" 0x200010000
+run 4 sim --json refused.json
+same needs "$(get needs)" "needs random schedules"
+same verdict "$(get verdict)" null
+run 2 sim --json broken.json
+same where "$(get error.where)" "threads.main, operation 2"
+same column "$(get error.column)" 1
+
+# A folder: what stands below it counts too, other files do not; the worst gives the exit code.
+cp held.json all/a.json
+cp held.json all/below/b.json
+echo nonsense >all/note.txt
+run 0 sim all
+same "text of a folder" "$(cat out)" "2 files: 2 held, 0 failed, 0 refused, 0 broken"
+cp refused.json all/c.json
+run 4 sim all
+grep -q "^refused: all/c.json: needs random schedules" out || fail "refused is not listed"
+cp broken.json all/below/d.json
+run 2 sim all
+cp failed.json all/e.json
+run 1 sim all/
+same "last line" "$(tail -1 out)" "5 files: 2 held, 1 failed, 1 refused, 1 broken"
+run 1 sim --json all
+same schema "$(get schema)" trk-sim-scenarios/1
+same held "$(get held)" 2
+same broken "$(get broken)" 1
+same "paths in order" "$(get files.1.path)" all/below/b.json
+same outcome "$(get files.2.outcome)" broken
+cp out first
+run 1 sim --json all
+cmp -s first out || fail "the second report differs"
+
+# JUnit.
+run 1 sim --junit junit.xml all
+grep -q 'tests="5" failures="1" errors="1" skipped="1"' junit.xml || fail "counts in JUnit"
+grep -q '<testcase classname="all/below" name="b.json"></testcase>' junit.xml || fail "case held"
+grep -q '<failure message="mismatch, expected ok">' junit.xml || fail "case failed"
+grep -q '<skipped message="needs random schedules"/>' junit.xml || fail "case refused"
+grep -q '<error message="threads.main, operation 2: unknown' junit.xml || fail "case broken"
+cp junit.xml before
+run 2 sim --junit junit.xml all
+said "File exists"
+cmp -s before junit.xml || fail "an output was overwritten"
+run 2 sim --junit no/such/folder.xml held.json
+"$tools/trace_tool" make t.trk || fail "trace_tool make"
+run 2 sim --junit other.xml t.trk
+said "junit"
+finish
