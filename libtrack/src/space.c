@@ -3,6 +3,8 @@
  *
  * A change is checked against the table, gets its memory, and makes the table as it would be; the
  * rest is trk_space_change.
+ *
+ * Rules: [M-76] [M-77].
  */
 #include "space.h"
 

@@ -6,6 +6,8 @@
  * one; the pages join the views of their new frames; the guest's rights become the new ones. The
  * way back is the same steps for the former pieces, from whichever step was reached. Last the table
  * is published, and only then is the memory of what is gone let go: nothing can fail after that.
+ *
+ * Rules: [M-76] [M-77] [M-79].
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /*
  * Direct memory: taken and given back by physical offsets.
+ *
+ * Rules: [M-78].
  */
 #include <stdlib.h>
 #include <string.h>

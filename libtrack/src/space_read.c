@@ -3,6 +3,8 @@
  * memory ready for the kernel.
  *
  * Each looks at the whole range before it touches a byte.
+ *
+ * Rules: [M-80] [M-81] [M-82].
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * Joining and leaving views, and asking for them.
  *
- * Rules: tracker-spec 10.
+ * Rules: [M-73] [M-75].
  */
 #include "views.h"
 

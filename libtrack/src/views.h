@@ -7,7 +7,7 @@
  * changes. All regions that have, or once had, a page in a group share one page-manager lock and
  * one count of holds, so that a change reaches every view in the hold that makes it.
  *
- * Rules: tracker-spec 10.
+ * Rules: [M-73] [M-75].
  */
 #ifndef TRACK_VIEWS_H
 #define TRACK_VIEWS_H

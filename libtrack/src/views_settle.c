@@ -1,7 +1,7 @@
 /*
  * What a change of one view's pages means for the other views, and for the host.
  *
- * Rules: tracker-spec 6 and 10.
+ * Rules: [M-73] [M-75], tracker-spec 6.
  */
 #include <string.h>
 

@@ -12,10 +12,12 @@
 
 #include "race_support.h"
 
-#define THREADS    4u
-#define VIEW_PAGES 6u
-#define PAGE       TRK_HOST_PAGE_BYTES
-#define ROUNDS     8u
+#define THREADS      4u
+#define VIEW_PAGES   6u
+#define PAGE         TRK_HOST_PAGE_BYTES
+#define SHORT_ROUNDS 400u /* what happens once a region, its first sharing, happens often */
+#define SHORT_STEPS  40u
+#define ROUNDS       8u
 
 static uint32_t steps_a_thread;
 static uint64_t seed;
@@ -126,6 +128,19 @@ static void check_page(const struct race *race, uint32_t page)
                   race->host[page], view.host_rights, asked);
 }
 
+static void one_round(struct race *race)
+{
+    race_open(race, TRK_INVALIDATE_VERIFY);
+    struct trk_resource_layer layer = {flush, flush, race};
+    if (trk_tracker_set_resource_layer(race->tracker, &layer) != TRK_OK)
+        race_fail("a layer was refused");
+    race_run(race, THREADS, body);
+    for (uint32_t page = 0; page < RACE_PAGES; page++)
+        check_page(race, page);
+    race_close(race);
+    seed++;
+}
+
 int main(void)
 {
     const char *steps = getenv("TRK_STEPS"), *seed_text = getenv("TRK_SEED");
@@ -133,16 +148,13 @@ int main(void)
     steps_a_thread = (uint32_t)(all / ROUNDS / THREADS);
     seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : 1;
     struct race *race = calloc(1, sizeof *race);
-    for (uint32_t round = 0; round < ROUNDS; round++, seed++) {
-        race_open(race, TRK_INVALIDATE_VERIFY);
-        struct trk_resource_layer layer = {flush, flush, race};
-        if (trk_tracker_set_resource_layer(race->tracker, &layer) != TRK_OK)
-            race_fail("a layer was refused");
-        race_run(race, THREADS, body);
-        for (uint32_t page = 0; page < RACE_PAGES; page++)
-            check_page(race, page);
-        race_close(race);
-    }
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        one_round(race);
+    uint32_t long_steps = steps_a_thread;
+    steps_a_thread = SHORT_STEPS;
+    for (uint32_t round = 0; round < SHORT_ROUNDS; round++)
+        one_round(race);
+    steps_a_thread = long_steps;
     free(race);
     printf("%u operations a thread, %u threads, %u rounds\n", steps_a_thread, THREADS, ROUNDS);
     return 0;

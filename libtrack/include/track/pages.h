@@ -50,7 +50,7 @@ TRK_MUST_USE enum trk_status trk_pages_unwatch_mask(struct trk_tracker *tracker,
  *         TRK_E_PROTECT, TRK_E_MEMORY  regions of guest_addr's range done before stay done.
  *
  * Allocates: the tracker's own memory. Blocks: on region locks. Signal-safe: yes. Threads: any.
- * Rules: tracker-spec 10.
+ * Rules: [M-73] [M-75].
  */
 TRK_MUST_USE enum trk_status trk_tracker_join_views(struct trk_tracker *tracker,
                                                     uint64_t guest_addr, uint64_t other_addr,

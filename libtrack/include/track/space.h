@@ -22,7 +22,7 @@
  * TRK_E_ARGUMENT (not aligned to 4 KiB, unknown rights), TRK_E_MEMORY, TRK_E_SYSTEM (a host call
  * failed) and TRK_E_PROTECT (in the tracker's name): all as before.
  *
- * Rules: tracker-spec 10.
+ * Rules: [M-76] to [M-82].
  */
 #ifndef TRACK_SPACE_H
 #define TRACK_SPACE_H

@@ -1,5 +1,5 @@
 /*
- * Goal: the address space of tracker-spec 10: which changes are made and which refused, what they
+ * Goal: the address space, [M-76] to [M-82]: which changes are made and which refused, what they
  * leave of bytes, rights, views and watches, and that one that fails leaves everything as it was.
  * Method: tables of small programs on real memory (space_world.h); for each change, every call of
  * the host is made to fail in turn, and the world compared as text.
@@ -159,7 +159,8 @@ static const struct {
     {"map", LIVE, "map 50 8 rw"},
     {"map over a region's edge", LIVE, "map 10 6 rw; "},
     {"map over live maps", LIVE, "map 2 24 rw fixed"},
-    {"map in pieces of the pool", LIVE "map 44 2 rw; map 46 2 rw; unmap 44 2", "map 36 26 rw fixed"},
+    {"map in pieces of the pool", LIVE "map 44 2 rw; map 46 2 rw; unmap 44 2",
+     "map 36 26 rw fixed"},
     {"direct beside others", LIVE, "direct 50 12 0 r"},
     {"direct over itself at another offset", LIVE, "direct 0 8 2 rw fixed"},
     {"direct over its own alias", LIVE, "direct 16 8 0 rwx fixed"},
@@ -172,6 +173,7 @@ static const struct {
     {"unmap what the GPU has", LIVE, "unmap 18 1"},
     {"protect", LIVE, "protect 0 8 rx"},
     {"protect over pieces", LIVE, "protect 30 4 none"},
+    {"protect over an edge", LIVE "map 8 8 rw", "protect 0 24 rx"},
     {"release", LIVE, "release 4 4"},
     {"release all", LIVE, "release 0 8"},
     {"reserve", LIVE, "reserve 50 4"},
@@ -215,6 +217,25 @@ Test(space, every_call_fails_once)
         while (fail_nth(i, nth))
             nth++;
         cr_expect(nth > 1, "%s makes calls", failing_cases[i].name);
+    }
+}
+
+/* Where the host cannot give memory back it is still zeros for the next who gets it. */
+Test(space, memory_that_cannot_be_forgotten)
+{
+    static struct world world;
+    for (unsigned nth = 1; nth <= 12; nth++) {
+        world_open(&world);
+        cr_assert_null(world_run(&world, "map 0 32 rw; store 0 32 9; allocate 8; direct 40 8 0 rw; "
+                                         "store 40 8 9"));
+        world_fail(&world, nth);
+        world_run(&world, "unmap 0 32; release 0 8");
+        world_fail(&world, 0);
+        world_run(&world, "unmap 0 32; release 0 8");
+        const char *problem = world_run(&world, "map 0 32 rw; read 0 32 => 0; allocate 8; "
+                                                "direct 40 8 0 rw; read 40 8 => 0");
+        cr_expect_null(problem, "call %u: %s", nth, problem);
+        world_close(&world);
     }
 }
 

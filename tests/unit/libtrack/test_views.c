@@ -1,5 +1,5 @@
 /*
- * Goal: views of one frame (tracker-spec 10): each registered view gets the strictest protection
+ * Goal: views of one frame [M-73] [M-74] [M-75]: each registered view gets the strictest protection
  * that any registered view's watches ask for, in the order of calls of the scenario format's fine
  * print 6; a refused call takes everything back; a fault on one is served for all.
  * Method: tables of scripts (script.h), whose every step is checked against the rule; real stores
@@ -7,11 +7,15 @@
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "internal.h"
 #include "script.h"
 #include "track/fault.h"
+#include "track/generations.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 #define PAGE         TRK_HOST_PAGE_BYTES
@@ -155,6 +159,31 @@ Test(views, a_page_is_seen_for_one_byte)
     cr_expect_str_empty(fixture.broken);
 }
 
+/* Generations are one more client of a page's protection, in all its registered views. */
+Test(views, an_armed_page_is_armed_in_all_views)
+{
+    static struct fixture fixture;
+    struct trk_policy policy;
+    uint64_t sum = 0, other = 0;
+    cr_assert_eq(trk_policy_preset("default", &policy), TRK_OK);
+    policy.generations = true;
+    fixture_open(&fixture, &policy, 0);
+    struct trk_tracker *tracker = fixture.tracker;
+    const uint64_t v = FIXTURE_BASE, w = FIXTURE_BASE + TRK_REGION_BYTES;
+    cr_assert_eq(trk_tracker_register(tracker, v, 4 * PAGE), TRK_OK);
+    cr_assert_eq(trk_tracker_join_views(tracker, w, v, 4 * PAGE), TRK_OK);
+    cr_assert_eq(trk_generations_track(tracker, v, PAGE, &sum), TRK_OK);
+    cr_expect_eq(trk_pages_view(tracker, w).host_rights, TRK_RIGHTS_RW);
+    cr_assert_eq(trk_tracker_register(tracker, w, 4 * PAGE), TRK_OK);
+    cr_expect_eq(trk_pages_view(tracker, w).host_rights, TRK_RIGHT_READ);
+    cr_expect_eq(trk_tracker_fault(tracker, w + 8, TRK_ACCESS_WRITE), TRK_FAULT_SERVED);
+    cr_expect_eq(trk_pages_view(tracker, w).host_rights, TRK_RIGHTS_RW);
+    cr_assert_eq(trk_generations_query(tracker, v, PAGE, &other), TRK_OK);
+    cr_expect_neq(other, sum);
+    fixture_close(&fixture);
+    cr_expect_str_empty(fixture.broken);
+}
+
 /* ---- faults ---- */
 
 static const struct script_case fault_cases[] = {
@@ -178,6 +207,77 @@ static const struct script_case fault_cases[] = {
 Test(views, faults)
 {
     run_table(fault_cases, COUNT(fault_cases));
+}
+
+/* ---- the moment in which a region comes to share its pages ---- */
+
+#define MEET_ROUNDS 64u
+
+static struct {
+    struct trk_tracker *tracker;
+    unsigned waiting; /* threads that wait for the page manager's lock of V's region */
+} meet;
+
+static void no_emit(void *context, const struct trk_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+static void count_wait(void *context, uint32_t domain)
+{
+    (void)context;
+    (void)domain;
+    __atomic_add_fetch(&meet.waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *meet_join(void *unused)
+{
+    (void)unused;
+    cr_assert_eq(
+        trk_tracker_join_views(meet.tracker, FIXTURE_BASE, FIXTURE_BASE + TRK_REGION_BYTES, PAGE),
+        TRK_OK);
+    return NULL;
+}
+
+static void *meet_watch(void *unused)
+{
+    (void)unused;
+    cr_assert_eq(trk_pages_watch(meet.tracker, FIXTURE_BASE, PAGE), TRK_OK);
+    return NULL;
+}
+
+/* Both wait for one lock, which the join leaves for another: whoever is first, both views know. */
+Test(views, a_region_is_shared_while_another_waits_for_it)
+{
+    struct trk_backend *backend;
+    struct trk_tracker_options options = trk_tracker_options_default();
+    cr_assert_eq(trk_backend_simulated_create(&backend, NULL), TRK_OK);
+    options.backend = backend;
+    options.observer = (struct trk_observer){.emit = no_emit, .wait = count_wait};
+    for (unsigned round = 0; round < MEET_ROUNDS; round++) {
+        pthread_t threads[2];
+        meet.waiting = 0;
+        cr_assert_eq(trk_tracker_create(&meet.tracker, &options, NULL), TRK_OK);
+        cr_assert_eq(trk_tracker_register(meet.tracker, FIXTURE_BASE, PAGE), TRK_OK);
+        cr_assert_eq(trk_tracker_register(meet.tracker, FIXTURE_BASE + TRK_REGION_BYTES, PAGE),
+                     TRK_OK);
+        struct env_lock *lock =
+            &region_slot(meet.tracker, trk_region_index(FIXTURE_BASE))->pages_lock;
+        cr_assert(env_lock_try(lock, 0x7ffffff0));
+        cr_assert_eq(pthread_create(&threads[0], NULL, meet_join, NULL), 0);
+        cr_assert_eq(pthread_create(&threads[1], NULL, meet_watch, NULL), 0);
+        while (__atomic_load_n(&meet.waiting, __ATOMIC_SEQ_CST) < 2)
+            sched_yield();
+        env_unlock(lock);
+        pthread_join(threads[0], NULL);
+        pthread_join(threads[1], NULL);
+        struct trk_page_view view = trk_pages_view(meet.tracker, FIXTURE_BASE + TRK_REGION_BYTES);
+        cr_expect_eq(view.host_rights, TRK_RIGHT_READ, "round %u", round);
+        cr_assert_eq(trk_pages_unwatch(meet.tracker, FIXTURE_BASE, PAGE), TRK_OK);
+        trk_tracker_destroy(meet.tracker);
+    }
+    trk_backend_destroy(backend);
 }
 
 /* ---- real stores ---- */
