@@ -51,7 +51,8 @@ void trk_generations_unlock(const struct operation *operation);
 /*
  * The guest pages that a window of pages touches. let_go takes the arming away; advance and drop do
  * that and move registered pages on, or make them unregistered. TRK_OK or TRK_E_PROTECT: then all
- * are as they were, but what was to be dropped is.
+ * are as they were, but what was to be dropped is. At the host's limit of mappings the armed pages
+ * around the window are let go with it, and move on.
  */
 bool trk_generations_armed(const struct trk_tracker *tracker, const struct window *window);
 enum trk_status trk_generations_advance(const struct operation *operation,

@@ -127,13 +127,42 @@ static enum trk_status let_go(const struct operation *operation, const struct wi
     return trk_pages_change(operation, window, mask, WATCH_DISARM);
 }
 
+static bool guest_page_armed(const struct trk_tracker *tracker, uint32_t index, uint32_t first)
+{
+    struct window page = {.index = index, .first = first, .end = first + GUEST_PAGE_PAGES};
+    return trk_generations_armed(tracker, &page);
+}
+
+/* The run of armed guest pages around a window of them, in its region. */
+static void widen(const struct trk_tracker *tracker, struct window *window)
+{
+    while (window->first > 0 &&
+           guest_page_armed(tracker, window->index, window->first - GUEST_PAGE_PAGES))
+        window->first -= GUEST_PAGE_PAGES;
+    while (window->end < TRK_REGION_PAGES && guest_page_armed(tracker, window->index, window->end))
+        window->end += GUEST_PAGE_PAGES;
+}
+
+/*
+ * The same; but a host out of mappings opens no page inside a larger closed run. It opens the whole
+ * run: the window grows to what has been let go.
+ */
+static enum trk_status let_go_at_least(const struct operation *operation, struct window *window)
+{
+    enum trk_status status = let_go(operation, window);
+    if (TRK_LIKELY(status != TRK_E_PROTECT) || operation->tracker->backend->mappings == NULL)
+        return status;
+    widen(operation->tracker, window);
+    return let_go(operation, window);
+}
+
 enum trk_status trk_generations_advance(const struct operation *operation,
                                         const struct window *window)
 {
     struct generations *generations = operation->tracker->generations;
     struct generation_table *table = generations->tables[window->index];
     struct window whole = guest_window(window);
-    enum trk_status status = let_go(operation, &whole);
+    enum trk_status status = let_go_at_least(operation, &whole);
     if (status != TRK_OK || table == NULL)
         return status;
     for (uint32_t page = whole.first / GUEST_PAGE_PAGES; page < whole.end / GUEST_PAGE_PAGES;
@@ -158,7 +187,8 @@ enum trk_status trk_generations_drop(const struct operation *operation, const st
         generations->hold_changed += table->of_page[page] != 0;
         table->of_page[page] = 0;
     }
-    return let_go(operation, &whole);
+    /* Nothing is registered here any more: what moves on is what had to be let go beside it. */
+    return trk_generations_advance(operation, &whole);
 }
 
 /* Pages of a word that the guest may write and that are not armed. Page 0 is nobody's. */

@@ -230,6 +230,31 @@ Test(generations_calls, page_zero_is_never_armed)
     close_all();
 }
 
+/* The host refuses to open one page of an armed run, as Linux does at its limit of mappings. */
+Test(generations_calls, out_of_mappings)
+{
+    struct trk_mappings mappings = {.budget = INT64_MAX};
+    open_simulated(true);
+    uint64_t all = 0, apart = 0, last = 0;
+    cr_assert_eq(trk_generations_track(tracker, BASE, SIZE - TRK_GUEST_PAGE_BYTES, &all), TRK_OK);
+    cr_assert_eq(trk_generations_track(tracker, BASE + SIZE, 1, &apart), TRK_OK);
+    last = sum_of(BASE + SIZE - 2 * TRK_GUEST_PAGE_BYTES, 1);
+    trk_backend_simulated_fail(backend, 1);
+    cr_expect_eq(trk_tracker_fault(tracker, BASE, TRK_ACCESS_WRITE), TRK_FAULT_UNHANDLED);
+    cr_expect_eq(failure.failure_class, TRK_E_PROTECT);
+    cr_expect_eq(sum_of(BASE, SIZE - TRK_GUEST_PAGE_BYTES), all);
+    backend->mappings = &mappings; /* now the host is known to have a limit */
+    trk_backend_simulated_fail(backend, 1);
+    cr_expect_eq(trk_tracker_fault(tracker, BASE + PAGE, TRK_ACCESS_WRITE), TRK_FAULT_SERVED);
+    cr_expect_neq(sum_of(BASE, 1), 0);
+    cr_expect_neq(sum_of(BASE + SIZE - 2 * TRK_GUEST_PAGE_BYTES, 1), last, "let go beside it");
+    cr_expect_not(trk_pages_view(tracker, BASE + SIZE - 2 * TRK_GUEST_PAGE_BYTES).armed);
+    cr_expect_eq(sum_of(BASE + SIZE, 1), apart, "not armed beside it");
+    cr_expect(trk_pages_view(tracker, BASE + SIZE).armed);
+    backend->mappings = NULL;
+    close_all();
+}
+
 Test(generations_calls, arguments)
 {
     open_simulated(true);
