@@ -269,8 +269,6 @@ struct operation {
 enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsigned rights);
 /* Begin without the range's check, and range not set: for operations that need no region's lock. */
 enum trk_status trk_op_begin_any_range(struct operation *operation);
-/* Begin for the unlock by hand: this thread is meant to hold the region's lock. */
-enum trk_status trk_op_begin_unlock(struct operation *operation);
 /* The checks alone, for the fault handler, whose event is another. */
 enum trk_status trk_op_check(struct operation *operation);
 /* End with a status and a result; gives the status back. */

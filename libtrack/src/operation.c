@@ -44,6 +44,22 @@ static bool holds_any(const struct operation *operation)
     return false;
 }
 
+/* Operations that work on the page manager alone; its lock comes after the regions'. */
+static bool needs_region_locks(enum trk_op op)
+{
+    switch (op) {
+    case TRK_OP_UNLOCK: /* by hand: this thread is meant to have it */
+    case TRK_OP_WATCH:
+    case TRK_OP_UNWATCH:
+    case TRK_OP_WATCH_MASK:
+    case TRK_OP_UNWATCH_MASK:
+    case TRK_OP_GUEST_PROTECT:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static enum trk_status check_reentry(const struct operation *operation)
 {
     if (TRK_UNLIKELY(operation->self->uploads != NULL) && uploads_here(operation))
@@ -52,7 +68,7 @@ static enum trk_status check_reentry(const struct operation *operation)
     return TRK_OK;
 }
 
-static enum trk_status check(struct operation *operation, bool unlock)
+enum trk_status trk_op_check(struct operation *operation)
 {
     enum trk_status status = check_reentry(operation);
     if (TRK_UNLIKELY(status != TRK_OK))
@@ -62,14 +78,10 @@ static enum trk_status check(struct operation *operation, bool unlock)
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
     operation->range = range_pages(operation->guest_addr, operation->size_bytes,
                                    operation->tracker->policy.page_size_bytes);
-    if (TRK_UNLIKELY(operation->self->locks_held != 0) && !unlock && holds_any(operation))
+    if (TRK_UNLIKELY(operation->self->locks_held != 0) && needs_region_locks(operation->op) &&
+        holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");
     return TRK_OK;
-}
-
-enum trk_status trk_op_check(struct operation *operation)
-{
-    return check(operation, false);
 }
 
 enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsigned rights)
@@ -77,7 +89,7 @@ enum trk_status trk_op_begin(struct operation *operation, unsigned flags, unsign
     operation->self = env_self();
     if (observed(operation->tracker))
         emit_op_begin(operation, flags, rights);
-    return check(operation, false);
+    return trk_op_check(operation);
 }
 
 enum trk_status trk_op_begin_any_range(struct operation *operation)
@@ -86,14 +98,6 @@ enum trk_status trk_op_begin_any_range(struct operation *operation)
     if (observed(operation->tracker))
         emit_op_begin(operation, 0, 0);
     return check_reentry(operation);
-}
-
-enum trk_status trk_op_begin_unlock(struct operation *operation)
-{
-    operation->self = env_self();
-    if (observed(operation->tracker))
-        emit_op_begin(operation, 0, 0);
-    return check(operation, true);
 }
 
 const char *trk_op_refusal_text(enum trk_status failure_class)

@@ -291,7 +291,7 @@ enum trk_status trk_tracker_unlock(struct trk_tracker *tracker, uint64_t guest_a
 {
     struct operation operation = {
         .tracker = tracker, .op = TRK_OP_UNLOCK, .guest_addr = guest_addr, .size_bytes = 1};
-    enum trk_status status = trk_op_begin_unlock(&operation);
+    enum trk_status status = trk_op_begin(&operation, 0, 0);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
     struct region *region = region_slot(tracker, operation.range.first_region);
