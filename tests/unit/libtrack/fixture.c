@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "real_host.h"
 #include "track/address.h"
 
 static int host_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
@@ -29,6 +30,11 @@ static int host_protect(struct trk_backend *backend, uint64_t guest_addr, uint64
         return result;
     }
     memset(&fixture->host[first], (int)rights, (size_t)pages);
+    uint32_t wrong = 0;
+    if (fixture->real &&
+        !real_host_protect(fixture->host, (uint32_t)first, (uint32_t)pages, &wrong))
+        snprintf(fixture->broken, sizeof fixture->broken, "page %u: the real host is another",
+                 wrong);
     if (fixture->call_count < FIXTURE_CALLS_MAX)
         fixture->calls[fixture->call_count++] = (struct fixture_call){
             .first = (uint32_t)first, .pages = (uint32_t)pages, .rights = rights};
@@ -64,6 +70,7 @@ static void open_with(struct fixture *fixture, const struct trk_policy *policy, 
 {
     memset(fixture, 0, sizeof *fixture);
     memset(fixture->host, TRK_RIGHTS_RW, sizeof fixture->host);
+    fixture->real = real_host_open(FIXTURE_BASE, FIXTURE_PAGES);
     if (trk_backend_simulated_create(&fixture->simulated, NULL) != TRK_OK)
         abort();
     fixture->backend = (struct trk_backend){
@@ -107,6 +114,8 @@ void fixture_close(struct fixture *fixture)
         snprintf(fixture->broken, sizeof fixture->broken, "%s", fixture->stream.broken);
     trk_tracker_destroy(fixture->tracker);
     trk_backend_destroy(fixture->simulated);
+    if (fixture->real)
+        real_host_close();
 }
 
 static unsigned less_watches(const struct trk_page_view *view, unsigned rights)

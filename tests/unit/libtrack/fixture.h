@@ -37,6 +37,7 @@ struct fixture {
     uint8_t host[FIXTURE_PAGES];                  /* rights that the host has */
     struct fixture_call calls[FIXTURE_CALLS_MAX]; /* accepted ones */
     uint32_t call_count, refused;
+    bool real;        /* there is a real host below: real_host.h */
     char broken[200]; /* the first thing found wrong, or empty */
 };
 
