@@ -11,7 +11,7 @@
  */
 #include <stddef.h>
 
-#include "quick.h"
+#include "quick_change.h"
 
 static void call_flush(const struct operation *operation, trk_flush_fn *flush, void *context)
 {

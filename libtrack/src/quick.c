@@ -1,7 +1,7 @@
 /*
  * The short way over many words, and what it does when the host refuses a call.
  */
-#include "quick.h"
+#include "quick_change.h"
 
 #include "pages_hold.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "mappings.h"
-#include "quick.h"
+#include "quick_change.h"
 
 static uint32_t count_pages(const uint64_t *mask, const struct window *window)
 {

@@ -4,7 +4,7 @@
 #ifndef TRACK_TRANSFER_H
 #define TRACK_TRANSFER_H
 
-#include "quick.h"
+#include "quick_change.h"
 
 /* Whom the runs of a region are reported to. */
 struct report {

@@ -11,10 +11,18 @@ function(track_race name source)
 endfunction()
 
 track_race(lock lock_race.c)
+track_race(sleep sleep_race.c)
+target_include_directories(race_sleep PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
 track_race(region region_race.c)
 track_race(ops ops_race.c)
 track_race(generations generations_race.c)
 track_race(views views_race.c)
+
+# The same where nobody listens: the core goes its short ways then.
+foreach(name lock sleep region ops)
+  add_test(NAME race.${name}_unobserved COMMAND race_${name})
+  set_tests_properties(race.${name}_unobserved PROPERTIES ENVIRONMENT TRK_TEST_UNOBSERVED=1)
+endforeach()
 
 # Real memory and real faults; seconds and seed are its arguments.
 add_executable(race_storm storm.c storm_world.c)
