@@ -6,10 +6,25 @@
 #include "scenario_run.h"
 #include "track/generations.h"
 
+/* Whether bytes of the range are in no entry at all: of such the tracker was told nothing. */
+static bool leaves_memory(struct doing *doing)
+{
+    const struct scenario_op *op = doing->op;
+    struct world_walk walk = world_walk(&doing_run(doing)->world, op->guest_addr, op->size_bytes);
+    for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at)
+        if (!world_next(&walk) || walk.guest_addr != at)
+            return true;
+    return false;
+}
+
 void verb_gen_track(struct doing *doing)
 {
     const struct scenario_op *op = doing->op;
     uint64_t sum = 0;
+    if (doing_run(doing)->scenario->policy.core.generations && leaves_memory(doing)) {
+        doing->found.outcome = OUTCOME_FAIL;
+        return;
+    }
     enum trk_status status =
         trk_generations_track(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
     if (status == TRK_E_ARGUMENT)

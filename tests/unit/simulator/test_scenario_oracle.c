@@ -126,11 +126,13 @@ Test(scenario_oracle, lines_go_together)
 Test(scenario_oracle, a_download_orders_the_gpus_writes)
 {
     struct bench *bench = bench_new(1);
-    put(bench, 0, SIDE_GPU, 0, 8);
+    put(bench, 2, SIDE_GUEST, 4, 4); /* no GPU's: not ordered */
+    put(bench, 0, SIDE_GPU, 0, 4);
     put(bench, 0, SIDE_GUEST, 64, 8); /* later than the GPU's: not ordered by it */
     cr_expect_not(stale(bench, 1, SIDE_GUEST, 0, 8));
     oracle_order_gpu(&bench->oracle, part(bench, 0, 8), 1);
     cr_expect(stale(bench, 1, SIDE_GUEST, 0, 8));
     cr_expect_not(stale(bench, 1, SIDE_GPU, 64, 8));
+    cr_expect_not(stale(bench, 1, SIDE_GPU, 4, 4));
     scenario_pool_deinit(&bench->pool);
 }
