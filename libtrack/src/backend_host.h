@@ -45,6 +45,10 @@ int trk_host_uffd_protect(int uffd, struct host_range range, bool armed);
 /* Install or remove guard pages. Never over armed pages: Linux 6.18 does not return from that. */
 int trk_host_guard(struct host_range range, bool install);
 
+/* How many mappings a pattern of protections may take: what vm.max_map_count leaves, less a part.
+ */
+int64_t trk_host_mapping_budget(void);
+
 /* Whether all of the range is mapped, shared; false where the kernel cannot say. */
 bool trk_host_is_shared(struct host_range range);
 

@@ -3,10 +3,8 @@
  * protections differ.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "backend_host.h"
 #include "backend_probe.h"
@@ -16,49 +14,6 @@ struct by_mprotect {
     struct trk_backend backend; /* first: the public part */
     struct trk_mappings mappings;
 };
-
-/* Of vm.max_map_count, for openings that cannot be widened and for the program itself. */
-#define RESERVE_SHARE_OF 16
-#define MAX_MAPPINGS     65530 /* the kernel's default */
-
-static int64_t read_limit(void)
-{
-    char text[32];
-    int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (length <= 0)
-        return MAX_MAPPINGS;
-    text[length] = '\0';
-    long limit = strtol(text, NULL, 10);
-    return limit > 0 ? limit : MAX_MAPPINGS;
-}
-
-/* Mappings that the process has: lines of its list. */
-static int64_t count_mappings(void)
-{
-    static const size_t chunk_bytes = 65536;
-    int64_t lines = 0;
-    char *chunk = malloc(chunk_bytes);
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    for (ssize_t length = 1; chunk != NULL && fd >= 0 && length > 0;) {
-        length = read(fd, chunk, chunk_bytes);
-        for (ssize_t i = 0; i < length; i++)
-            lines += chunk[i] == '\n';
-    }
-    if (fd >= 0)
-        close(fd);
-    free(chunk);
-    return lines;
-}
-
-static int64_t default_budget(void)
-{
-    int64_t limit = read_limit();
-    int64_t budget = limit - limit / RESERVE_SHARE_OF - count_mappings();
-    return budget > 0 ? budget : 0;
-}
 
 void trk_backend_mprotect_budget(struct trk_backend *backend, uint32_t mappings)
 {
@@ -95,7 +50,7 @@ enum trk_status trk_backend_mprotect_create(struct trk_backend **out, int64_t ho
                     .protect = mprotect_protect,
                     .destroy = mprotect_destroy,
                     .mappings = &self->mappings},
-        .mappings = {.budget = default_budget()},
+        .mappings = {.budget = trk_host_mapping_budget()},
     };
     if (!trk_probe_works(&self->backend, error)) {
         mprotect_destroy(&self->backend);

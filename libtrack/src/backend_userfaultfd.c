@@ -14,6 +14,8 @@
  * changes with it.
  *
  * Pages of a region are changed by one thread at a time: the page manager holds its lock.
+ *
+ * Rules: [M-46], [M-47].
  */
 #include <errno.h>
 #include <linux/userfaultfd.h>
@@ -40,7 +42,8 @@
 struct userfaultfd {
     struct trk_backend backend; /* first: the public part */
     int fd;
-    bool guards;    /* the kernel has guard pages for files */
+    bool guards;                  /* the kernel has guard pages for files */
+    struct trk_mappings mappings; /* without guards: pages closed to loads split mappings */
     uint8_t *pages; /* ALL_PAGES bytes of address space, touched where memory is attached */
 };
 
@@ -321,6 +324,11 @@ enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out, int64_t
             trk_error_set(error, TRK_E_UNSUPPORTED, "userfaultfd: no guard pages for files here");
         userfaultfd_destroy(&self->backend);
         return TRK_E_UNSUPPORTED;
+    }
+    if (!guarded) {
+        self->mappings =
+            (struct trk_mappings){.budget = trk_host_mapping_budget(), .loads_only = true};
+        self->backend.mappings = &self->mappings;
     }
     *out = &self->backend;
     return TRK_OK;

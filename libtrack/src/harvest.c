@@ -1,5 +1,7 @@
 /*
  * Asynchronous write-protection and PAGEMAP_SCAN.
+ *
+ * Rules: [M-48].
  */
 #define _GNU_SOURCE
 #include "track/harvest.h"

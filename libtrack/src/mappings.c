@@ -10,6 +10,14 @@ static const char warning[] =
     "trk: page protection has nearly used up the host's mappings (vm.max_map_count): from the "
     "limit on, pages go to the CPU in whole runs, and closing scattered pages fails";
 
+/* The rights that split mappings on this host. */
+static struct rights_word counted(const struct trk_mappings *mappings, struct rights_word rights)
+{
+    if (mappings->loads_only)
+        rights.write = 0;
+    return rights;
+}
+
 /* Bit i: page i differs from the page before it; `left` is the word before. */
 static uint64_t differences(struct rights_word now, struct rights_word left)
 {
@@ -22,22 +30,24 @@ int64_t trk_mappings_change(const struct hold *hold, const struct window *window
                             const struct rights_before *before)
 {
     const struct region *region = hold->region;
+    const struct trk_mappings *mappings = hold->operation->tracker->backend->mappings;
     uint32_t first = window->first / 64, last = (window->end - 1) / 64;
     struct rights_word left_was = {0}, left_now = {0};
     uint64_t at_start = first == 0 ? ~UINT64_C(1) : ~UINT64_C(0);
     if (first != 0)
-        left_was = left_now = rights_host(region, first - 1);
+        left_was = left_now = counted(mappings, rights_host(region, first - 1));
     int64_t change = 0;
     for (uint32_t word = first; word <= last; word++) {
-        struct rights_word now = rights_host(region, word);
+        struct rights_word now = counted(mappings, rights_host(region, word));
+        struct rights_word was = counted(mappings, before->words[word]);
         change += __builtin_popcountll(differences(now, left_now) & at_start);
-        change -= __builtin_popcountll(differences(before->words[word], left_was) & at_start);
+        change -= __builtin_popcountll(differences(was, left_was) & at_start);
         left_now = now;
-        left_was = before->words[word];
+        left_was = was;
         at_start = ~UINT64_C(0);
     }
     if (last + 1 < TRK_REGION_WORDS) {
-        struct rights_word behind = rights_host(region, last + 1);
+        struct rights_word behind = counted(mappings, rights_host(region, last + 1));
         change += (int64_t)(differences(behind, left_now) & 1);
         change -= (int64_t)(differences(behind, left_was) & 1);
     }

@@ -7,7 +7,7 @@
  * used up, refuses to close pages beyond the budget, and opens whole runs instead of single pages.
  * What lies between the budget and the host's limit is kept for openings that cannot be widened.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-49], [M-50].
  */
 #ifndef TRACK_MAPPINGS_H
 #define TRACK_MAPPINGS_H
@@ -32,6 +32,12 @@ void trk_mappings_count(struct trk_mappings *mappings, int64_t change);
  * pass the budget and opening them all does not; else an empty one.
  */
 struct window trk_mappings_closed_run(const struct hold *hold, uint32_t page);
+
+/* Whether a store to a page inside a closed run may be refused for want of mappings. */
+static inline bool trk_mappings_limit_stores(const struct trk_backend *backend)
+{
+    return backend->mappings != NULL && !backend->mappings->loads_only;
+}
 
 /* The run of CLEAN pages around a window; in a hold of its region. */
 struct window trk_mappings_clean_run(const struct region *region, const struct window *window);

@@ -88,11 +88,12 @@ static enum trk_status to_cpu(const struct operation *operation, const struct wi
 enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window)
 {
     enum trk_status status = to_cpu(operation, window, WATCH_DIRTY);
-    if (TRK_LIKELY(status != TRK_E_PROTECT) || operation->tracker->backend->mappings == NULL)
+    if (TRK_LIKELY(status != TRK_E_PROTECT) ||
+        !trk_mappings_limit_stores(operation->tracker->backend))
         return status;
     /*
      * A host out of mappings opens no page inside a larger closed run, but it opens the whole run.
-     * Its pages become CPU: dirty for nothing, and no store is lost.
+     * Its pages become CPU: dirty for nothing, and no store is lost. [M-50]
      */
     const struct region *region = region_slot(operation->tracker, window->index);
     struct window run = trk_mappings_clean_run(region, window);

@@ -58,8 +58,9 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
         .last_watch = TRK_NOT_KNOWN,
     };
     /* The core then knows another way where the host refused to open a page. */
-    if (event->context == TRK_BACKEND_MPROTECT)
+    if (event->context != TRK_BACKEND_SIMULATED)
         machine->backend.mappings = &machine->mappings;
+    machine->mappings.loads_only = event->context == TRK_BACKEND_USERFAULTFD;
     if (trk_policy_unpack(event->argument, &machine->policy) != TRK_OK) {
         verdict_unknown(stream, "a tracker with a policy that this version does not know");
         stream_stop(stream);

@@ -54,8 +54,9 @@ struct trk_backend {
 
 /* How many mappings of the host the pattern of protections takes, and how many it may take. */
 struct trk_mappings {
-    int64_t count;  /* places where neighbouring pages of a region differ; kept by page managers */
-    int64_t budget; /* beyond it closing is refused and opening takes whole runs */
+    int64_t count;   /* places where neighbouring pages of a region differ; kept by page managers */
+    int64_t budget;  /* beyond it closing is refused and opening takes whole runs */
+    bool loads_only; /* only places count where rights other than to store differ */
     bool warned;
     void (*warn)(void *context, const char *line); /* once, near the budget; NULL: to stderr */
     void *warn_context;

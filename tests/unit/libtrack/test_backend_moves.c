@@ -3,6 +3,8 @@
  * neighbours alone, changes nothing when the host refuses, and lets nothing through on the way.
  * Method: shared memory like the guest's; the kernel is asked what a page lets through (EFAULT
  * instead of a fault); a thread that stores and loads while pages move.
+ *
+ * Rules: [M-46], [M-47].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

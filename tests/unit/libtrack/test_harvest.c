@@ -3,6 +3,8 @@
  * meanwhile, and beside an mprotect tracker it shows a store that nobody reported.
  * Method: memory like the guest's, named patterns of stores; a thread that stores while harvests
  * are taken; a page opened behind the tracker's back.
+ *
+ * Rules: [M-48].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

@@ -3,6 +3,8 @@
  * at the limit, the budget's or the kernel's, no store is lost and none fails in the handler.
  * Method: random operations against a count from scratch; isolated pages armed until the limit;
  * then real stores into the middle of closed runs, whose pages must be the CPU's afterwards.
+ *
+ * Rules: [M-49], [M-50].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
@@ -11,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backends.h"
 #include "track/address.h"
 #include "track/fault.h"
 #include "track/pages.h"
@@ -62,7 +65,8 @@ static void read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
     (void)!trk_tracker_download(world.tracker, &download);
 }
 
-static void world_open(uint32_t regions, uint32_t budget)
+/* False: this machine lacks the backend. */
+static bool world_open_by(bool by_userfaultfd, uint32_t regions, uint32_t budget)
 {
     int fd = memfd_create("guest", MFD_CLOEXEC);
     memset(&world, 0, sizeof world);
@@ -72,11 +76,18 @@ static void world_open(uint32_t regions, uint32_t budget)
     world.own = mmap(NULL, world.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     cr_assert(world.guest != MAP_FAILED && world.own != MAP_FAILED);
-    cr_assert_eq(trk_backend_mprotect_create(&world.backend,
-                                             (int64_t)((uintptr_t)world.guest - GUEST), NULL),
-                 TRK_OK);
-    if (budget != 0)
-        trk_backend_mprotect_budget(world.backend, budget);
+    int64_t bias = (int64_t)((uintptr_t)world.guest - GUEST);
+    if (by_userfaultfd) {
+        world.backend = backend_choice_open(BACKEND_UFFD_PLAIN, bias);
+        if (world.backend == NULL)
+            return false;
+        cr_assert_eq(trk_backend_attach(world.backend, GUEST, world.bytes, NULL), TRK_OK);
+        world.backend->mappings->budget = budget;
+    } else {
+        cr_assert_eq(trk_backend_mprotect_create(&world.backend, bias, NULL), TRK_OK);
+        if (budget != 0)
+            trk_backend_mprotect_budget(world.backend, budget);
+    }
     world.backend->mappings->warn = on_warning;
     world.backend->mappings->warn_context = world.backend->mappings;
     struct trk_tracker_options options = trk_tracker_options_default();
@@ -87,6 +98,12 @@ static void world_open(uint32_t regions, uint32_t budget)
     cr_assert_eq(trk_tracker_set_resource_layer(world.tracker, &layer), TRK_OK);
     cr_assert_eq(trk_tracker_register(world.tracker, GUEST, world.bytes), TRK_OK);
     cr_assert_eq(trk_fault_install(trk_fault_tracker, world.tracker, NULL), TRK_OK);
+    return true;
+}
+
+static void world_open(uint32_t regions, uint32_t budget)
+{
+    world_open_by(false, regions, budget);
 }
 
 static void world_close(void)
@@ -138,6 +155,13 @@ static uint32_t arm_isolated(uint32_t page, uint32_t end)
     }
     cr_assert_fail("no limit was met in %u pages", end);
     return end;
+}
+
+/* Arm every other page, from the first. */
+static void arm_some(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        cr_assert_eq(upload(2 * i, 1), TRK_OK);
 }
 
 static unsigned host_rights(uint32_t page)
@@ -353,6 +377,32 @@ Test(mappings, loads_of_many_gpu_pages)
     for (uint32_t page = 0; page < 2 * TRK_REGION_PAGES; page += 2)
         read += ((volatile unsigned char *)world.guest)[page * PAGE];
     cr_expect_eq(read, 0);
+    cr_expect_eq(world.failures, 1);
+    world_close();
+}
+
+/* Without guard pages, userfaultfd takes mappings for pages closed to loads, and for them alone. */
+Test(mappings, userfaultfd_without_guards)
+{
+    if (!world_open_by(true, 2, 10))
+        return;
+    arm_some(200);
+    cr_expect_eq(world.backend->mappings->count, 0);
+    store(2, 5);
+    make_gpu(TRK_REGION_PAGES + RUN_FIRST, RUN_PAGES);
+    for (uint32_t i = 0; i < 4; i++)
+        make_gpu(TRK_REGION_PAGES + 2 + i * 4, 1);
+    cr_expect_eq(world.backend->mappings->count, 10);
+    cr_expect_eq(world.failures, 0);
+    struct trk_transfer more = {.size = sizeof more,
+                                .guest_addr = GUEST + (TRK_REGION_PAGES + 50) * PAGE,
+                                .size_bytes = PAGE,
+                                .written = true};
+    cr_expect_eq(trk_tracker_upload(world.tracker, &more), TRK_E_PROTECT);
+    cr_expect_eq(world.failures, 1);
+    store(TRK_REGION_PAGES + RUN_FIRST + 300, 0xab);
+    cr_expect(is_cpu(TRK_REGION_PAGES + RUN_FIRST), "the run comes home as a whole");
+    store(4, 6);
     cr_expect_eq(world.failures, 1);
     world_close();
 }

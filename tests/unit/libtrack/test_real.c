@@ -4,6 +4,8 @@
  * lost.
  * Method: guest memory with a second view for the copies, the process's fault handler, a tracker
  * over each backend of this machine. The GPU is a copy of the memory.
+ *
+ * Rules: [M-47].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
