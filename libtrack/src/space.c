@@ -6,6 +6,7 @@
  *
  * Rules: [M-76] [M-77].
  */
+#define _GNU_SOURCE
 #include "space.h"
 
 #include <stdlib.h>
@@ -70,6 +71,16 @@ static void tables_destroy(struct trk_space *space)
     free(space->flexible_free.items);
 }
 
+/* Changes are rare and must not wait for ever behind readers; no reader reads within a read. */
+static void publish_init(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
 enum trk_status trk_space_create(struct trk_space **out, const struct trk_space_options *options,
                                  struct trk_error *error)
 {
@@ -86,7 +97,7 @@ enum trk_status trk_space_create(struct trk_space **out, const struct trk_space_
     space->direct_bytes = options->direct_bytes;
     space->object_bytes = options->direct_bytes + options->flexible_bytes;
     pthread_mutex_init(&space->change, NULL);
-    pthread_rwlock_init(&space->publish, NULL);
+    publish_init(&space->publish);
 
     int result = 0;
     void *alias = NULL;

@@ -189,7 +189,9 @@ static void step_look(struct world *world, const struct words *words)
     const char *verb = words->word[0];
     struct trk_page_view view = trk_pages_view(world->tracker, guest_addr);
     if (strcmp(verb, "prot") == 0)
-        say(world, "%s", world_rights(world_kernel_rights(world, page)));
+        say(world, "%s",
+            world_rights(world->real->attach == NULL ? world_kernel_rights(world, page)
+                                                     : view.host_rights));
     else if (strcmp(verb, "state") == 0)
         say(world, "%s", view.cpu_dirty ? "cpu" : view.gpu_dirty ? "gpu" : "clean");
     else {

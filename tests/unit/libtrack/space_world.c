@@ -29,6 +29,20 @@ static int world_protect(struct trk_backend *backend, uint64_t guest_addr, uint6
     return world->real->protect(world->real, guest_addr, size_bytes, rights);
 }
 
+static enum trk_status world_attach(struct trk_backend *backend, uint64_t guest_addr,
+                                    uint64_t size_bytes, struct trk_error *error)
+{
+    struct world *world = (struct world *)backend;
+    if (fails(world))
+        return trk_error_set(error, TRK_E_SYSTEM, "the test refuses to attach");
+    return trk_backend_attach(world->real, guest_addr, size_bytes, error);
+}
+
+static void world_detach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes)
+{
+    trk_backend_detach(((struct world *)backend)->real, guest_addr, size_bytes);
+}
+
 static int world_host_map(void *context, const struct trk_space_placement *placement)
 {
     struct world *world = context;
@@ -83,12 +97,18 @@ static void read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
     world_must(trk_tracker_download(world->tracker, &transfer));
 }
 
-void world_open(struct world *world)
+bool world_open(struct world *world, enum backend_choice choice)
 {
     memset(world, 0, sizeof *world);
-    world_must(trk_backend_mprotect_create(&world->real, trk_host_bias_default(), NULL));
+    world->real = backend_choice_open(choice, trk_host_bias_default());
+    if (world->real == NULL)
+        return false;
     world->backend = *world->real;
     world->backend.protect = world_protect;
+    if (world->real->attach != NULL) {
+        world->backend.attach = world_attach;
+        world->backend.detach = world_detach;
+    }
     struct trk_tracker_options options = trk_tracker_options_default();
     options.backend = &world->backend;
     options.failure = on_failure;
@@ -109,6 +129,7 @@ void world_open(struct world *world)
     space.host.context = world;
     world_must(trk_space_create(&world->space, &space, NULL));
     world_must(trk_space_own(world->space, WORLD_BASE, WORLD_BYTES, NULL));
+    return true;
 }
 
 void world_close(struct world *world)

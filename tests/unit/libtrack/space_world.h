@@ -5,24 +5,28 @@
  * Steps are separated by ';'. A step is `VERB ARGUMENTS [=> RESULT]`; the result is compared when
  * it is written. Places and sizes are pages of 4 KiB from WORLD_BASE; physical offsets are pages.
  *
- *   reserve A N; commit A N RIGHTS; unmap A N; protect A N RIGHTS  => ok, STATUS
- *   map A N RIGHTS [fixed] [private]                                => ok, STATUS (flexible memory)
- *   direct A N PHYSICAL RIGHTS [fixed]                              => ok, STATUS
+ *   reserve A N; unmap A N             => ok, STATUS
+ *   commit A N RIGHTS; protect A N RIGHTS   => ok, STATUS
+ *   map A N RIGHTS [fixed] [private]   => ok, STATUS: flexible memory
+ *   direct A N PHYSICAL RIGHTS [fixed] => ok, STATUS
  *   allocate N                         => the physical page, or STATUS
  *   release PHYSICAL N                 => ok, STATUS
  *   query A                            => KIND first+pages RIGHTS [@physical] [private]
- *   store A N BYTE                     a store of the program's to each page, through the mapping
- *   write A N BYTE; read A N           => ok; BYTE, `mixed`, STATUS (through the alias)
- *   sparse A N                         => the byte of each page, or STATUS
+ *   store A N BYTE                     stores of the program's, through the mapping
  *   load A                             => the first byte of the page, through the mapping
- *   register, upload, upload_written, drain, untrack A N    the tracker's operations, which must
- * succeed watch, unwatch A N prepare A N r|w                    => ok, STATUS prot A => what the
- * kernel says: none r rw rx ... state A                            => cpu clean gpu views A =>
- * [pages]
+ *   write A N BYTE; read A N           => ok; BYTE, mixed, STATUS: through the alias
+ *   sparse A N                         => the byte of each page, or STATUS
+ *   register, upload, upload_written, drain, untrack, watch, unwatch A N   which must succeed
+ *   prepare A N r|w                    => ok, STATUS
+ *   prot A                             => what the kernel says, or what a backend with other ways
+ *                                         to close pages was told: none r rw rx
+ *   state A                            => cpu clean gpu
+ *   views A                            => [pages]
  */
 #ifndef TESTS_SPACE_WORLD_H
 #define TESTS_SPACE_WORLD_H
 
+#include "backends.h"
 #include "track/pages.h"
 #include "track/space.h"
 
@@ -42,7 +46,8 @@ struct world {
     char result[400];
 };
 
-void world_open(struct world *world);
+/* False: this machine lacks the backend. */
+bool world_open(struct world *world, enum backend_choice choice);
 void world_close(struct world *world);
 
 /* Run the steps; NULL, or what went wrong (static storage). */
