@@ -301,7 +301,7 @@ static void kernel_refused(struct doing *doing, unsigned right, uint64_t closed)
 
 void verb_sys_read(struct doing *doing)
 {
-    uint64_t closed;
+    uint64_t closed = 0;
     uint64_t taken = kernel_bytes(doing, TRK_RIGHT_WRITE, &closed);
     if (taken > 0)
         access_write(doing, doing->op->guest_addr, taken, SIDE_GUEST);
@@ -311,7 +311,7 @@ void verb_sys_read(struct doing *doing)
 
 void verb_sys_write(struct doing *doing)
 {
-    uint64_t closed;
+    uint64_t closed = 0;
     uint64_t taken = kernel_bytes(doing, TRK_RIGHT_READ, &closed);
     if (taken > 0)
         access_read(doing, doing->op->guest_addr, taken, SIDE_GUEST);

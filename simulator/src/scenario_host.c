@@ -219,7 +219,7 @@ void host_failure(void *context, const struct trk_failure *failure)
         return;
     char verdict[32];
     if (failure->failure_class == TRK_E_LIVELOCK)
-        strcpy(verdict, "livelock");
+        snprintf(verdict, sizeof verdict, "livelock");
     else
         snprintf(verdict, sizeof verdict, "fatal:%s", trk_status_name(failure->failure_class));
     run_stop(doing, verdict, failure->guest_addr, "%s", failure->text);

@@ -210,9 +210,11 @@ static bool header(struct scenario_json *json, const cJSON *root)
     item = cJSON_GetObjectItemCaseSensitive(root, "name");
     if (item == NULL)
         return scenario_fault(json->fault, "", "the key name is missing");
-    if (!scenario_json_text(json, item, "name", &json->scenario->name))
+    const char *name = "";
+    if (!scenario_json_text(json, item, "name", &name))
         return false;
-    if (*json->scenario->name == '\0')
+    json->scenario->name = name;
+    if (*name == '\0')
         return scenario_fault(json->fault, "name", "expected a name");
     json->scenario->about = "";
     item = cJSON_GetObjectItemCaseSensitive(root, "about");

@@ -255,7 +255,7 @@ static void deadlock(struct scenario_run *run, uint32_t first, uint32_t end)
             continue;
         size_t used = strlen(text);
         if (used > 0 && used + 3 < sizeof text) {
-            strcpy(text + used, "; ");
+            memcpy(text + used, "; ", 3);
             used += 2;
         }
         describe_wait(thread, text + used, sizeof text - used);
@@ -399,7 +399,7 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
     if (status == TRK_OK)
         status = phases(&run);
     if (status == TRK_OK && !run.stopped)
-        strcpy(report->verdict, "ok");
+        snprintf(report->verdict, sizeof report->verdict, "ok");
     report->schedules = 1;
     report->held =
         status == TRK_OK && scenario_expect_holds(&scenario->expect, report->verdict, run.at);

@@ -278,10 +278,11 @@ static void unmap_loses(struct doing *doing, struct pages pages)
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
     while (world_next_mapped(&walk)) {
         struct oracle_finding finding = oracle_gpu_newer(&run->oracle, walk.part);
+        uint64_t guest_addr = walk.guest_addr - walk.part.first + finding.offset;
         if (finding.found && walk.page->frame->views == 1)
-            run_stop(doing, "lost-gpu-write", walk.guest_addr - walk.part.first + finding.offset,
+            run_stop(doing, "lost-gpu-write", guest_addr,
                      "the GPU's newer bytes at 0x%llx are unmapped",
-                     (unsigned long long)(walk.guest_addr - walk.part.first + finding.offset));
+                     (unsigned long long)guest_addr);
     }
 }
 

@@ -154,7 +154,7 @@ static struct frame *frame_shown(const struct world *world, uint32_t root, uint6
 static struct frame **object_place(struct world *world, struct world_entry *root, uint64_t key)
 {
     if (key < root->page_count)
-        return &root->object[key];
+        return &root->object[key].frame;
     for (size_t i = 0; i < root->far_count; i++)
         if (root->far[i].key == key)
             return &root->far[i].frame;

@@ -25,9 +25,9 @@ struct world_page {
     uint8_t guest_rights, host_rights;
 };
 
-/* A frame that was seen at a place of a memory object, beyond the entry's own size. */
+/* A page of a memory object, and the frame that was last seen there. */
 struct world_object_page {
-    uint64_t key; /* page number in the object */
+    uint64_t key; /* its number */
     struct frame *frame;
 };
 
@@ -42,7 +42,7 @@ struct world_entry {
     unsigned view_rights;
     bool mixed; /* a part of the view has got other rights, or was unmapped */
     /* The memory object, of roots only: its first page_count pages, and what lies behind them. */
-    struct frame **object;
+    struct world_object_page *object;
     struct world_object_page *far;
     size_t far_count, far_capacity;
 };
