@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "track/fault.h"
 #include "views.h"
 
@@ -119,7 +120,7 @@ static enum trk_status serve_view(const struct operation *operation, enum trk_ac
 {
     const struct trk_resource_layer *layer = &operation->tracker->layer;
     uint64_t flushes = 0;
-    if (access == TRK_ACCESS_WRITE)
+    if (access == TRK_ACCESS_WRITE && !MUTANT(33))
         return trk_invalidate_run(operation, layer->flush, layer->context, registered_only,
                                   &flushes);
     struct ownership found = ownership(operation);

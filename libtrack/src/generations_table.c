@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 
 #define HOLD_CHANGED_MAX 2048u /* what UNLOCK counts at most */
 
@@ -162,6 +163,8 @@ enum trk_status trk_generations_advance(const struct operation *operation,
     struct generations *generations = operation->tracker->generations;
     struct generation_table *table = generations->tables[window->index];
     struct window whole = guest_window(window);
+    if (MUTANT(102) && !trk_generations_armed(operation->tracker, &whole))
+        return TRK_OK;
     enum trk_status status = let_go_at_least(operation, &whole);
     if (status != TRK_OK || table == NULL)
         return status;
@@ -185,7 +188,7 @@ enum trk_status trk_generations_drop(const struct operation *operation, const st
     for (uint32_t page = whole.first / GUEST_PAGE_PAGES; page < whole.end / GUEST_PAGE_PAGES;
          page++) {
         generations->hold_changed += table->of_page[page] != 0;
-        table->of_page[page] = 0;
+        table->of_page[page] = MUTANT(103) ? table->of_page[page] : 0;
     }
     /* Nothing is registered here any more: what moves on is what had to be let go beside it. */
     return trk_generations_advance(operation, &whole);

@@ -11,6 +11,7 @@
  */
 #include <stddef.h>
 
+#include "mutation.h"
 #include "quick_change.h"
 
 static void call_flush(const struct operation *operation, trk_flush_fn *flush, void *context)
@@ -73,7 +74,7 @@ static bool held_any_gpu(const struct operation *operation)
     {
         struct window window =
             range_window(&operation->range, region_index(operation->tracker, region));
-        if (window_any(&window, region->gpu))
+        if (window_any(&window, region->gpu) && !MUTANT(16))
             return true;
     }
     return false;
@@ -86,7 +87,7 @@ static enum trk_status held_to_cpu(const struct operation *operation)
         struct window window =
             range_window(&operation->range, region_index(operation->tracker, region));
         enum trk_status status = trk_states_to_cpu(operation, &window);
-        if (status != TRK_OK)
+        if (status != TRK_OK || (MUTANT(58) && !region_live(operation->tracker, window.index + 1)))
             return status;
     }
     return TRK_OK;
@@ -115,10 +116,13 @@ static enum trk_status run_whole(const struct operation *operation, trk_flush_fn
             decided = false;
         if (!decided)
             flights_begin(operation);
+        if (MUTANT(57) && !decided)
+            call_flush(operation, flush, context);
         trk_regions_unlock(operation);
         if (decided)
             return status;
-        call_flush(operation, flush, context);
+        if (!MUTANT(57))
+            call_flush(operation, flush, context);
         (*flushes)++;
     }
 }

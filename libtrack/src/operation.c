@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "mutation.h"
 
 static void emit_op_begin(const struct operation *operation, unsigned flags, unsigned rights)
 {
@@ -25,9 +26,9 @@ static void emit_op_begin(const struct operation *operation, unsigned flags, uns
 static bool uploads_here(const struct operation *operation)
 {
     const struct trk_upload_frame *frame = operation->self->uploads;
-    while (frame != NULL && frame->tracker != operation->tracker)
+    while (frame != NULL && frame->tracker != operation->tracker && !MUTANT(105))
         frame = frame->outer;
-    return frame != NULL;
+    return frame != NULL && !(MUTANT(105) && frame->tracker != operation->tracker);
 }
 
 /* A region of the range whose lock this thread holds already would never be granted. */
@@ -78,6 +79,13 @@ enum trk_status trk_op_check(struct operation *operation)
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
     operation->range = range_pages(operation->guest_addr, operation->size_bytes,
                                    operation->tracker->policy.page_size_bytes);
+    uint64_t end_addr = operation->guest_addr + operation->size_bytes;
+    uint64_t rest = operation->tracker->policy.page_size_bytes - 1;
+    if (MUTANT(21) && (end_addr & rest) != 0 && (end_addr & ~rest) > operation->range.first_addr)
+        operation->range.end_addr = end_addr & ~rest;
+    if (MUTANT(41) && (operation->guest_addr & rest) != 0 &&
+        ((operation->guest_addr | rest) + 1) < operation->range.end_addr)
+        operation->range.first_addr = (operation->guest_addr | rest) + 1;
     if (TRK_UNLIKELY(operation->self->locks_held != 0) && needs_region_locks(operation->op) &&
         holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");

@@ -4,6 +4,7 @@
  * Rules: tracker-spec 7, branch 2.
  */
 #include "mappings.h"
+#include "mutation.h"
 #include "views.h"
 
 static bool page_armed(const struct region *region, uint32_t page)
@@ -28,7 +29,7 @@ static void look_at_views(const struct hold *hold, uint32_t page, struct page_lo
     for (uint32_t i = 0; i < group->count; i++) {
         uint64_t other_addr = group->page_addr[i];
         const struct region *region = region_slot(tracker, trk_region_index(other_addr));
-        if (!view_seen(tracker, other_addr))
+        if (!view_seen(tracker, other_addr) || (MUTANT(104) && other_addr != page_addr))
             continue;
         out->armed |= (uint32_t)page_armed(region, page_number(other_addr)) << out->view_count;
         out->page_addr[out->view_count++] = other_addr;
@@ -68,7 +69,7 @@ void trk_pages_look_views(const struct operation *operation, enum trk_access acc
     out->changes = hold.region->pages_changes;
     out->look = TRK_LOOK_CLOSED;
     if (!(guest & needed_rights[access]))
-        out->look = TRK_LOOK_FORBIDDEN;
+        out->look = MUTANT(112) ? TRK_LOOK_CLOSED : TRK_LOOK_FORBIDDEN;
     else if (host & needed_rights[access])
         out->look = TRK_LOOK_PERMITTED;
     look_at_views(&hold, page, out);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "mappings.h"
+#include "mutation.h"
 #include "quick_change.h"
 
 static uint32_t count_pages(const uint64_t *mask, const struct window *window)
@@ -76,7 +77,7 @@ static enum trk_status to_cpu(const struct operation *operation, const struct wi
     if (!pick(mask, region->not_cpu, window, false))
         return TRK_OK;
     set_bits(region->not_cpu, mask, window, false);
-    enum trk_status status = trk_pages_change(operation, window, mask, change);
+    enum trk_status status = MUTANT(5) ? TRK_OK : trk_pages_change(operation, window, mask, change);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, mask, window, true);
         return status;
@@ -107,10 +108,13 @@ enum trk_status trk_states_cpu_to_clean(const struct operation *operation,
     enum quick_end end = change_quick(operation, window, were_cpu, QUICK_TO_CLEAN);
     if (end != QUICK_LONG_WAY)
         return quick_status(end);
-    if (!pick(were_cpu, region->not_cpu, window, true))
+    if (!pick(were_cpu, region->not_cpu, window, true) || MUTANT(1))
         return TRK_OK;
     set_bits(region->not_cpu, were_cpu, window, true);
-    enum trk_status status = trk_pages_change(operation, window, were_cpu, WATCH_WRITE_ADD);
+    enum trk_status status =
+        MUTANT(4) ? TRK_OK : trk_pages_change(operation, window, were_cpu, WATCH_WRITE_ADD);
+    if (MUTANT(27))
+        status = trk_pages_change(operation, window, were_cpu, WATCH_WRITE_ADD);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, were_cpu, window, false);
         return status;
@@ -129,12 +133,16 @@ enum trk_status trk_states_to_gpu(const struct operation *operation, const struc
     if (!pick(mask, region->gpu, window, true))
         return TRK_OK;
     set_bits(region->gpu, mask, window, true);
-    enum trk_status status = trk_pages_change(operation, window, mask, WATCH_READ_ADD);
+    if (MUTANT(26))
+        set_bits(region->not_cpu, mask, window, false);
+    enum trk_status status =
+        MUTANT(7) ? TRK_OK : trk_pages_change(operation, window, mask, WATCH_READ_ADD);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->gpu, mask, window, false);
         return status;
     }
-    for (struct flight *flight = region->flights; flight != NULL; flight = flight->next)
+    for (struct flight *flight = region->flights; flight != NULL && !MUTANT(106);
+         flight = flight->next)
         set_bits(flight->taken, mask, window, true);
     region->hold_changed += count_pages(mask, window);
     return TRK_OK;
@@ -151,12 +159,16 @@ enum trk_status trk_states_leave_gpu(const struct operation *operation, const st
         return quick_status(end);
     if (!pick(mask, region->gpu, window, false))
         return TRK_OK;
+    if (MUTANT(14))
+        mask[window->first / 64] &= mask[window->first / 64] - 1;
     set_bits(region->gpu, mask, window, false);
     if (to_cpu) {
         set_bits(region->not_cpu, mask, window, false);
     }
     enum trk_status status =
-        trk_pages_change(operation, window, mask, to_cpu ? WATCH_BOTH_DROP : WATCH_READ_DROP);
+        MUTANT(8)
+            ? TRK_OK
+            : trk_pages_change(operation, window, mask, to_cpu ? WATCH_BOTH_DROP : WATCH_READ_DROP);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->gpu, mask, window, true);
         if (to_cpu) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "quick.h"
 #include "track/pages.h"
 
@@ -189,7 +190,7 @@ static bool mark_refused(const struct operation *operation, const struct mark *m
             range_window(&operation->range, region_index(operation->tracker, region));
         bool refused = mark->move == trk_states_to_gpu ? window_any_not(&window, region->not_cpu)
                                                        : window_any(&window, region->gpu);
-        if (refused)
+        if (refused && !(MUTANT(55) && operation->op == TRK_OP_UNTRACK))
             return true;
     }
     return false;
@@ -204,6 +205,11 @@ static enum trk_status mark_run(struct operation *operation, const struct mark *
     if (mark_refused(operation, mark)) {
         trk_regions_unlock(operation);
         return trk_op_end(operation, trk_op_fail(operation, mark->refusal, mark->refusal_text), 0);
+    }
+    if (MUTANT(17)) {
+        trk_regions_unlock(operation);
+        env_stand_back();
+        trk_regions_lock(operation, mark->create);
     }
     FOR_HELD_REGIONS(region, operation)
     {

@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "mutation.h"
 #include "transfer.h"
 
 struct transfer {
@@ -46,8 +47,13 @@ static enum trk_status take_region(struct transfer *transfer, struct region *reg
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
     uint64_t were_cpu[TRK_REGION_WORDS];
+    if (MUTANT(2)) {
+        FOR_WINDOW_WORDS(word, &window)
+        were_cpu[word] = ~region->not_cpu[word] & window_mask(&window, word);
+        report_held(transfer, region, &window, were_cpu);
+    }
     enum trk_status status = trk_states_cpu_to_clean(operation, &window, were_cpu);
-    if (status == TRK_OK)
+    if (status == TRK_OK && !MUTANT(2) && !MUTANT(25))
         report_held(transfer, region, &window, were_cpu);
     return status;
 }
@@ -90,6 +96,13 @@ static enum trk_status upload_written(struct transfer *transfer)
          region = trk_regions_next(operation, region_index(operation->tracker, region) + 1))
         status = take_region(transfer, region);
     if (status == TRK_OK) {
+        if (MUTANT(10)) {
+            trk_regions_unlock(operation);
+            env_stand_back();
+            trk_regions_lock(operation, true);
+        }
+        if (MUTANT(9))
+            trk_regions_unlock(operation);
         run_completion(transfer);
         for (struct region *region = trk_regions_next(operation, operation->range.first_region);
              status == TRK_OK && region != NULL;
@@ -146,7 +159,7 @@ static enum trk_status leave_region(struct transfer *transfer, struct region *re
         return TRK_OK;
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
-    return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN);
+    return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN && !MUTANT(15));
 }
 
 /*
@@ -176,6 +189,8 @@ static enum trk_status download_per_region(struct transfer *transfer)
         if (nothing_to_do(transfer, index))
             continue;
         struct region *region = trk_region_lock(operation, index);
+        if (MUTANT(11))
+            status = leave_region(transfer, region);
         visit_region(transfer, region);
         status = leave_region(transfer, region);
         trk_region_unlock(operation, region);

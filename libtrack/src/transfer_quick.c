@@ -3,6 +3,7 @@
  *
  * Rules: tracker-spec 3.
  */
+#include "mutation.h"
 #include "transfer.h"
 
 static QUICK_INLINE void quick_report_run(const struct quick *quick,
@@ -90,7 +91,8 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
         return end;
     }
     env_unlock(&region->pages_lock);
-    quick_report_upload(quick, request, taken);
+    if (!MUTANT(109))
+        quick_report_upload(quick, request, taken);
     env_unlock(&region->lock);
     return QUICK_DONE;
 }
@@ -158,7 +160,7 @@ static QUICK_INLINE enum quick_end quick_written(const struct quick *quick,
         return quick_written_called(&copy, upload);
     }
     uint64_t taken[TRK_REGION_WORDS];
-    enum quick_end end = quick_change(quick, QUICK_TO_GPU, taken);
+    enum quick_end end = MUTANT(110) ? QUICK_DONE : quick_change(quick, QUICK_TO_GPU, taken);
     quick_unlock(quick);
     return end;
 }
