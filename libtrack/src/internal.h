@@ -146,12 +146,11 @@ static inline bool region_live(const struct trk_tracker *tracker, uint32_t index
     return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
 }
 
-void trk_region_first_touch(struct trk_tracker *tracker, uint32_t index);
-
 static inline void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
 {
     if (TRK_UNLIKELY(!region_live(tracker, index)))
-        trk_region_first_touch(tracker, index);
+        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
+                          __ATOMIC_RELEASE);
 }
 
 static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)
@@ -335,9 +334,6 @@ bool trk_pages_may_change(const struct operation *operation, const struct window
 /* The same for the guest's own rights of all pages of the window. */
 enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
                                      unsigned rights);
-/* The look of the fault handler at a page; emits the FAULT event, gives the counter of changes. */
-enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
-                                   uint32_t *changes);
 
 /* Rights of the 64 pages of a word, one word a right. */
 struct rights_word {

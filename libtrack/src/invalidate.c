@@ -233,7 +233,7 @@ static TRK_COLD enum trk_status invalidate_words(struct trk_tracker *tracker,
     struct quick quick;
     if (!quick_begin(&quick, tracker, request->guest_addr, request->size_bytes))
         return invalidate_long(tracker, request);
-    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->not_cpu, false))
         return TRK_OK;
     return invalidate_quick(&quick, request);
 }
@@ -245,7 +245,7 @@ enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t gue
     if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, guest_addr, size_bytes)))
         return invalidate_words(tracker,
                                 &(struct invalidate){guest_addr, size_bytes, flush, context});
-    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->not_cpu, false))
         return TRK_OK;
     struct invalidate request = {guest_addr, size_bytes, flush, context};
     return invalidate_quick(&quick, &request);
