@@ -81,12 +81,3 @@ void trk_pages_look_views(const struct operation *operation, enum trk_access acc
         hold_event(&hold, event);
     hold_end(&hold, 0);
 }
-
-enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
-                                   uint32_t *changes)
-{
-    struct page_look look;
-    trk_pages_look_views(operation, access, &look);
-    *changes = look.changes;
-    return look.look;
-}
