@@ -47,7 +47,8 @@ static bool pick(uint64_t *mask, const uint64_t *set, const struct window *windo
 static enum quick_end change_quick(const struct operation *operation, const struct window *window,
                                    uint64_t *mask, enum quick_change change)
 {
-    if (observed(operation->tracker) || operation->tracker->backend->mappings != NULL)
+    struct trk_mappings *mappings = operation->tracker->backend->mappings;
+    if (observed(operation->tracker) || (mappings != NULL && !trk_mappings_roomy(mappings)))
         return QUICK_LONG_WAY;
     struct quick quick;
     quick_part(&quick, operation, window);
@@ -55,8 +56,13 @@ static enum quick_end change_quick(const struct operation *operation, const stru
         return QUICK_LONG_WAY;
     enum quick_end end = QUICK_LONG_WAY;
     quick_lock_pages(&quick);
-    if (quick.region->extra == NULL)
+    if (quick.region->extra == NULL) {
+        int64_t places = mappings == NULL ? 0 : trk_mappings_places(mappings, quick.region, window);
         end = trk_quick_change_long(&quick, change, mask);
+        if (mappings != NULL)
+            trk_mappings_count(mappings,
+                               trk_mappings_places(mappings, quick.region, window) - places);
+    }
     env_unlock(&quick.region->pages_lock);
     return end;
 }
