@@ -17,7 +17,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +76,24 @@ static enum trk_status file_error(const struct recording *recording, enum trk_st
     return status;
 }
 
+/*
+ * Two recordings must not write one file. The lock ends with this process, however it ends. A file
+ * system without locks is taken as it is.
+ */
+static enum trk_status lock_output(struct recording *recording)
+{
+    struct stat file;
+    if (fstat(recording->fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return TRK_OK;
+    bool taken = flock(recording->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    /* Without a name: the one who had the lock has just taken the file away. */
+    if (!taken && fstat(recording->fd, &file) == 0 && file.st_nlink > 0)
+        return TRK_OK;
+    recording->created = false; /* it is theirs */
+    return trk_error_set(recording->error, TRK_E_ARGUMENT, "%.80s: another recording writes it",
+                         recording->options->path);
+}
+
 /* Open the output without hurting what it may hold: the command may yet fail to start. */
 static enum trk_status open_output(struct recording *recording)
 {
@@ -89,16 +109,16 @@ static enum trk_status open_output(struct recording *recording)
         recording->fd = open(path, O_WRONLY | O_CLOEXEC);
     if (recording->fd < 0)
         return file_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno);
-    return TRK_OK;
+    return lock_output(recording);
 }
 
 static void close_output(struct recording *recording, bool keep)
 {
     if (recording->fd < 0)
         return;
-    close(recording->fd);
     if (recording->created && !keep)
         (void)unlink(recording->options->path);
+    close(recording->fd); /* last: with it goes the lock */
 }
 
 static bool has_joined(const struct recording *recording)

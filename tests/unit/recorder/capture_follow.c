@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -191,6 +192,18 @@ Test(capture_follow, refuses_further_programs_and_counts_them)
     cr_assert_eq(result.refused_joins, 2);
     cr_assert(result.complete);
     cr_assert_eq(count_marks(&complete), 400);
+}
+
+Test(capture_follow, refuses_a_file_that_another_recording_writes)
+{
+    static const char *const argv[] = {"true", NULL};
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    cr_assert_eq(flock(fd, LOCK_EX), 0);
+    cr_assert_eq(record(argv, NULL), TRK_E_ARGUMENT);
+    cr_assert_eq(result.child_status, -1, "the command was started");
+    cr_assert_eq(access(path, F_OK), 0, "the other's file was taken away");
+    close(fd);
+    cr_assert_eq(record(argv, NULL), TRK_OK, "%s", error.text);
 }
 
 /* The limit would kill this process by SIGXFSZ; the command must have that signal's default. */
