@@ -196,7 +196,8 @@ const struct trk_command trk_cmd_sim = {
         "became visible, and the steps between. The same trace gives the same report, byte for "
         "byte.\n\n"
         "The exit code is 0 for the verdict ok, 1 for a broken rule, and 3 when the trace is "
-        "damaged or ends early and nothing is broken in what there is.",
+        "damaged or ends early and nothing is broken in what there is, or when nothing could be "
+        "judged (verdict unknown: a whole trace, but no tracker in it).",
     .examples = "trk sim trace.trk\ntrk sim --json trace.trk",
     .options = sim_options,
     .operands_most = 1,
