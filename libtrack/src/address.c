@@ -1,10 +1,12 @@
 /*
  * Which guest addresses there are, and their packed form without the gap between the bands.
+ *
+ * Rules: [M-1] [M-2] [M-4].
  */
 #include "track/address.h"
 #include "mutation.h"
 
-_Static_assert(TRK_PAGE_INDEX_COUNT == 100663296u, "tracker-spec 1 names the table's size");
+_Static_assert(TRK_PAGE_INDEX_COUNT == 100663296u, "[M-4] names the table's size");
 _Static_assert(TRK_REGION_COUNT < (1u << 24), "a region's number fits the 24 bits of a domain");
 
 #define PACKED_END ((uint64_t)TRK_PAGE_INDEX_COUNT * TRK_GUEST_PAGE_BYTES)

@@ -8,7 +8,7 @@
  * since the first look; else not ours. For the tracker a store invalidates, a load or an
  * instruction fetch reads back.
  *
- * Rules: tracker-spec 7, branch 2; [M-66].
+ * Rules: [M-55] to [M-59], [M-66] [M-74].
  */
 #include <stddef.h>
 

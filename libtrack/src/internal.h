@@ -10,7 +10,7 @@
  *   span      a piece of registered bytes inside a region
  *   operation a public call: trk_op_begin .. trk_op_end, with the events and checks that all share
  *
- * A region of zeros is an untouched one: the page sets are stored so that all-zero means CPU,
+ * A region of zeros is an untouched one [M-7]: the page sets are stored so that all-zero means CPU,
  * writable, readable. Regions lie in one reservation, one slot each by number; the kernel backs
  * what is touched. A region is `live` once an operation that creates regions has met it, and stays
  * so until the tracker is destroyed.
@@ -161,7 +161,7 @@ static inline uint32_t region_index(const struct trk_tracker *tracker, const str
 /* The first live region with a number in [index, end), or end: skips untouched memory quickly. */
 uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end);
 
-/* A range, page-rounded, as the regions see it. */
+/* A range, page-rounded [M-11], as the regions see it. */
 struct window {
     uint32_t index;      /* region number */
     uint32_t first, end; /* pages, first < end <= 1024 */
@@ -340,7 +340,8 @@ struct rights_word {
     uint64_t read, write, exec;
 };
 
-/* What the guest asked for, and what the host is asked for: less what the watches take. */
+/* What the guest asked for, and what the host is asked for: less what the watches take.
+ * [M-38] [M-39] */
 static inline struct rights_word rights_guest(const struct region *region, uint32_t word)
 {
     const struct page_extra *extra = region->extra;

@@ -7,7 +7,7 @@
  * apart each region of an invalidate in flight carries a `flight`, in which a page that becomes GPU
  * is noted. `per-region` lets each region decide alone and verifies nothing.
  *
- * Rules: tracker-spec 4.
+ * Rules: [M-28] to [M-33], [M-36].
  */
 #include <stddef.h>
 

@@ -1,6 +1,8 @@
 /*
  * What every public operation shares: its events, the checks of re-entrancy and range, failure, and
  * the holds of regions.
+ *
+ * Rules: [M-11] [M-13] [M-25] [M-34] [M-35] [M-62].
  */
 #include <stddef.h>
 #include <string.h>
@@ -22,7 +24,7 @@ static void emit_op_begin(const struct operation *operation, unsigned flags, uns
     emit(operation->tracker, &event);
 }
 
-/* Whether this thread is inside an upload callback of the operation's own tracker. */
+/* Whether this thread is inside an upload callback of the operation's own tracker. [M-25] */
 static bool uploads_here(const struct operation *operation)
 {
     const struct trk_upload_frame *frame = operation->self->uploads;
@@ -31,7 +33,7 @@ static bool uploads_here(const struct operation *operation)
     return frame != NULL && !(MUTANT(105) && frame->tracker != operation->tracker);
 }
 
-/* A region of the range whose lock this thread holds already would never be granted. */
+/* A region of the range whose lock this thread holds already would never be granted. [M-34] */
 static bool holds_any(const struct operation *operation)
 {
     const struct range *range = &operation->range;

@@ -5,7 +5,7 @@
  * counts, then make the host calls, ascending and joined. When the host refuses one, the calls
  * made so far are taken back and the counts with them.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-37] [M-43] to [M-45].
  */
 #include <stddef.h>
 #include <string.h>
@@ -43,6 +43,7 @@ static bool drops_writes(enum watch_change kind)
     return kind == WATCH_WRITE_DROP || kind == WATCH_DIRTY || kind == WATCH_BOTH_DROP;
 }
 
+/* Bounds of counts, looked at before any changes. [M-43] */
 static bool change_allowed(const struct region *region, const struct change *change)
 {
     FOR_WINDOW_WORDS(word, change->window)

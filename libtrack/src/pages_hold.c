@@ -1,7 +1,7 @@
 /*
  * Joining the host calls of a hold: a run of pages that get the same protection is one call.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-41] [M-42].
  */
 #include "mappings.h"
 #include "mutation.h"

@@ -1,7 +1,7 @@
 /*
  * The look of the fault handler at a page: one hold of the page manager, and the FAULT event.
  *
- * Rules: tracker-spec 7, branch 2.
+ * Rules: [M-55] [M-56] [M-74].
  */
 #include "mappings.h"
 #include "mutation.h"

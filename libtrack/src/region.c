@@ -1,6 +1,8 @@
 /*
  * Regions: one reservation for all of them, touched where memory is tracked; ranges cut into
  * windows; the tracker's own memory.
+ *
+ * Rules: [M-6] [M-7] [M-26] [M-27].
  */
 #include <stddef.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
  * Registered bytes are kept per region, byte-exact, as ascending disjoint spans under the region's
  * lock, so that a fault's ownership is decided in the same hold as its service.
  *
- * Rules: tracker-spec 3 and 6.
+ * Rules: [M-24] [M-45].
  */
 #include <stddef.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void spans_replace(struct region *region, uint32_t from, uint32_t to,
     region->span_count = region->span_count - (to - from) + count;
 }
 
-/* Join [first, end) with all spans that it meets or touches. */
+/* Join [first, end) with all spans that it meets or touches, exact to the byte. [M-24] */
 static bool spans_add(struct trk_tracker *tracker, struct region *region, struct span added)
 {
     if (!spans_grow(tracker, region))

@@ -4,7 +4,7 @@
  * All run in a hold of the region. The sets change before the protection does; when the host
  * refuses, the sets go back.
  *
- * Rules: tracker-spec 2.
+ * Rules: [M-8] [M-9].
  */
 #include <stddef.h>
 

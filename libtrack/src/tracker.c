@@ -1,7 +1,7 @@
 /*
  * The tracker object: its life, queries, marks, and region locks taken by hand.
  *
- * Rules: tracker-spec 2, 3, 5.
+ * Rules: [M-10] [M-14] to [M-17], [M-23] [M-34].
  */
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ static bool region_any(const struct operation *operation, uint32_t index, bool c
     return found;
 }
 
-/* One region at a time, up to the first hit. */
+/* One region at a time, up to the first hit. [M-14] [M-15] */
 static TRK_COLD enum trk_status query_long(struct trk_tracker *tracker, enum trk_op op,
                                            uint64_t guest_addr, uint64_t size_bytes, bool *out)
 {
@@ -174,7 +174,7 @@ enum trk_status trk_tracker_is_gpu(struct trk_tracker *tracker, uint64_t guest_a
 
 typedef enum trk_status states_fn(const struct operation *operation, const struct window *window);
 
-/* Marks hold all regions of the range over check and change. */
+/* Marks hold all regions of the range over check and change. [M-16] [M-63] */
 struct mark {
     bool create;
     enum trk_status refusal;

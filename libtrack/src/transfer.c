@@ -5,7 +5,7 @@
  * owner's copy faults and dirties the page again; a download reports while the pages are still
  * closed, and opens them afterwards.
  *
- * Rules: tracker-spec 3.
+ * Rules: [M-18] to [M-22], [M-36].
  */
 #include <stddef.h>
 
@@ -40,7 +40,7 @@ static void run_completion(struct transfer *transfer)
         env_call_completion(transfer->request->completion, transfer->request->context);
 }
 
-/* Take the CPU pages of one region, in its hold, and report them. */
+/* Take the CPU pages of one region, in its hold, and report them: closed before copied [M-20]. */
 static enum trk_status take_region(struct transfer *transfer, struct region *region)
 {
     struct operation *operation = &transfer->operation;
@@ -103,6 +103,7 @@ static enum trk_status upload_written(struct transfer *transfer)
         }
         if (MUTANT(9))
             trk_regions_unlock(operation);
+        /* Under all locks, for the pages are to become GPU in the same hold. [M-19] */
         run_completion(transfer);
         for (struct region *region = trk_regions_next(operation, operation->range.first_region);
              status == TRK_OK && region != NULL;

@@ -1,7 +1,7 @@
 /*
  * Upload and download of a range in one region, by the short way.
  *
- * Rules: tracker-spec 3.
+ * Rules: [M-18] to [M-22].
  */
 #include "mutation.h"
 #include "transfer.h"

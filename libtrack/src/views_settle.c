@@ -1,7 +1,7 @@
 /*
  * What a change of one view's pages means for the other views, and for the host.
  *
- * Rules: [M-73] [M-75], tracker-spec 6.
+ * Rules: [M-38] [M-73] [M-75].
  */
 #include <string.h>
 

@@ -7,6 +7,8 @@
  * are checked as they come, all slots and page states when a round has ended.
  *
  * Usage: race_storm [seconds [seed]]
+ *
+ * Rules: [M-8] [M-20] [M-58] [M-66] [M-74].
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -304,7 +304,7 @@ Test(mappings, invalidate_at_the_budget)
     world_close();
 }
 
-/* tracker-spec 6: 32 753 isolated pages and the kernel refuses; here nothing else does. */
+/* [M-50]: 32 753 isolated pages and the kernel refuses; here nothing else does. */
 Test(mappings, at_the_kernel_s_limit)
 {
     world_open(80, UINT32_MAX);
