@@ -276,6 +276,11 @@ bool trk_options_flag(const struct trk_options *options, const char *name)
     return value_of(options, name)->number != 0;
 }
 
+bool trk_options_given(const struct trk_options *options, const char *name)
+{
+    return value_of(options, name)->given;
+}
+
 const char *trk_options_text(const struct trk_options *options, const char *name)
 {
     return value_of(options, name)->text;
