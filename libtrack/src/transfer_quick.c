@@ -79,10 +79,10 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
                                               const struct trk_transfer *request)
 {
     struct region *region = quick->region;
-    if (TRK_UNLIKELY(region->seq == 0)) /* whoever takes a region's lock has seen to that */
-        trk_region_make_live(quick->tracker, quick->index);
     if (!quick_lock(quick))
         return QUICK_LONG_WAY;
+    if (TRK_UNLIKELY(region->seq == 1)) /* the first hold; any other first one has seen to it */
+        trk_region_make_live(quick->tracker, quick->index);
     uint64_t taken[TRK_REGION_WORDS];
     enum quick_end end = quick_change(quick, QUICK_TO_CLEAN, taken);
     if (TRK_UNLIKELY(end != QUICK_DONE || request->range == NULL)) {
