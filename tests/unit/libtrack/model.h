@@ -135,9 +135,6 @@ struct model_step {
 /* Ranges that no band holds, 1 to MODEL_BAD_RANGES; the arena's are good when the policy has it. */
 void model_bad_range(unsigned bad, uint64_t *guest_addr, uint64_t *size_bytes);
 
-/* Whether each frame of a join has room. */
-bool model_fits(struct model *model, const struct model_step *step);
-
 void model_init(struct model *model, const struct trk_policy *policy);
 void model_step(struct model *model, const struct model_step *step);
 void model_log_add(struct model_log *log, uint64_t value);

@@ -47,7 +47,7 @@ static void pick_mask(struct run *run, struct model_step *step)
         step->first += MODEL_PAGE;
 }
 
-/* Pages at either place; two ranges that do not overlap. */
+/* Pages at either place, or at one: then the ranges may overlap, and frames become chains. */
 static void pick_join(struct run *run, struct model_step *step)
 {
     uint64_t *random = &run->random;
@@ -55,7 +55,8 @@ static void pick_join(struct run *run, struct model_step *step)
     uint32_t pages = 1 + random_below(random, 6);
     uint32_t at = random_below(random, WINDOW_PAGES - 2 * pages);
     uint32_t skip = random_chance(random, 2) ? 0 : random_below(random, 3);
-    uint32_t other = from == to ? at + pages : at + (skip < pages ? skip : 0);
+    uint32_t other =
+        from == to ? at + 1 + random_below(random, pages) : at + (skip < pages ? skip : 0);
     step->first = (uint64_t)(run->windows[from] + at) * MODEL_PAGE;
     step->other = (uint64_t)(run->windows[to] + other) * MODEL_PAGE;
     step->size = (uint64_t)pages * MODEL_PAGE;

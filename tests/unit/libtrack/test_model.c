@@ -93,20 +93,12 @@ static bool side_open(struct side *side, const struct trk_policy *policy, uint32
     return trk_tracker_set_resource_layer(side->fixture.tracker, &layer) == TRK_OK;
 }
 
-/* What the core is known to do wrong; each line goes with its repair. */
-static bool core_open(struct side *side, const struct model_step *step)
-{
-    if (step->verb == MODEL_JOIN) /* chains of joins overrun a frame's views */
-        return !model_fits(&side->model, step);
-    return false;
-}
-
 /* One operation, unless it is one that no test makes. */
 static bool random_step(struct run *run, struct model_step *step)
 {
     struct side *side = &run->sides[random_chance(&run->random, 4)];
     *step = run_pick(run);
-    if (run_takes_from_tracker(run, &side->model, step) || core_open(side, step))
+    if (run_takes_from_tracker(run, &side->model, step))
         return true;
     if (run_leaves_open(run, &side->model, step) && !clear_foreign(side, false))
         return false;
