@@ -173,8 +173,9 @@ Test(capture_follow, hands_signals_on_to_the_command)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         char script[128];
         snprintf(script, sizeof(script),
-                 "trap 'exit 9' %s; kill -%s $PPID; while :; do sleep 0.01; done", cases[i].name,
-                 cases[i].name);
+                 "trap 'exit 9' %s; kill -%s $PPID; "
+                 "for n in 1 2 3 4 5 6 7 8; do sleep 0.5; done; exit 1",
+                 cases[i].name, cases[i].name);
         signal(cases[i].number, SIG_DFL);
         cr_assert_eq(record_shell(script), TRK_OK, "%s: %s", cases[i].name, error.text);
         cr_assert_eq(result.child_status, 9 << 8, "%s does not arrive", cases[i].name);
