@@ -71,6 +71,20 @@ static enum trk_status check_reentry(const struct operation *operation)
     return TRK_OK;
 }
 
+#ifdef TRK_MUTATION
+static void mutant_range(struct operation *operation)
+{
+    uint64_t end_addr = operation->guest_addr + operation->size_bytes;
+    uint64_t rest = operation->tracker->policy.page_size_bytes - 1;
+    if (MUTANT(21) && (end_addr & rest) != 0 && (end_addr & ~rest) > operation->range.first_addr)
+        operation->range.end_addr = end_addr & ~rest;
+    if (MUTANT(41) && (operation->guest_addr & rest) != 0 &&
+        ((operation->guest_addr | rest) + 1) < operation->range.end_addr)
+        operation->range.first_addr = (operation->guest_addr | rest) + 1;
+}
+#endif
+
+/* Re-entrancy, then the range, then locks, before anything else. [M-13] */
 enum trk_status trk_op_check(struct operation *operation)
 {
     enum trk_status status = check_reentry(operation);
@@ -81,13 +95,9 @@ enum trk_status trk_op_check(struct operation *operation)
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
     operation->range = range_pages(operation->guest_addr, operation->size_bytes,
                                    operation->tracker->policy.page_size_bytes);
-    uint64_t end_addr = operation->guest_addr + operation->size_bytes;
-    uint64_t rest = operation->tracker->policy.page_size_bytes - 1;
-    if (MUTANT(21) && (end_addr & rest) != 0 && (end_addr & ~rest) > operation->range.first_addr)
-        operation->range.end_addr = end_addr & ~rest;
-    if (MUTANT(41) && (operation->guest_addr & rest) != 0 &&
-        ((operation->guest_addr | rest) + 1) < operation->range.end_addr)
-        operation->range.first_addr = (operation->guest_addr | rest) + 1;
+#ifdef TRK_MUTATION
+    mutant_range(operation);
+#endif
     if (TRK_UNLIKELY(operation->self->locks_held != 0) && needs_region_locks(operation->op) &&
         holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");

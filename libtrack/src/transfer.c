@@ -51,9 +51,10 @@ static enum trk_status take_region(struct transfer *transfer, struct region *reg
         FOR_WINDOW_WORDS(word, &window)
         were_cpu[word] = ~region->not_cpu[word] & window_mask(&window, word);
         report_held(transfer, region, &window, were_cpu);
+        return trk_states_cpu_to_clean(operation, &window, were_cpu);
     }
     enum trk_status status = trk_states_cpu_to_clean(operation, &window, were_cpu);
-    if (status == TRK_OK && !MUTANT(2) && !MUTANT(25))
+    if (status == TRK_OK && !MUTANT(25))
         report_held(transfer, region, &window, were_cpu);
     return status;
 }
