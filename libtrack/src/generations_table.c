@@ -17,7 +17,7 @@ enum trk_status trk_generations_create(struct trk_tracker *tracker)
     struct generations *generations = trk_arena_take(tracker, sizeof *generations);
     /* A reservation of its own: pages of it are backed where something is tracked. */
     struct generation_table **tables =
-        trk_arena_take(tracker, (uint64_t)TRK_REGION_COUNT * sizeof *tables);
+        trk_arena_take(tracker, (uint64_t)TRK_REGION_COUNT * sizeof(void *));
     if (generations == NULL || tables == NULL)
         return TRK_E_MEMORY;
     generations->tables = tables;

@@ -247,17 +247,15 @@ static enum trk_status step_do(const struct change *change, const struct space_e
 static void steps_undo(const struct change *change, const struct space_edit *edit, enum step step)
 {
     struct trk_space *space = change->space;
-    enum trk_status status = TRK_OK;
     if (step >= STEP_OPENED)
-        status = step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_CLOSED);
+        (void)step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_CLOSED);
     if (step >= STEP_JOINED)
-        status = step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_LEFT);
+        (void)step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_LEFT);
     if (step >= STEP_MAPPED)
-        status = range_map(space, space->table, edit, NULL);
+        (void)range_map(space, space->table, edit, NULL);
     if (step >= STEP_LEFT)
-        status = range_join(space, space->table, edit);
-    status = open_pieces(space, space->table, edit);
-    (void)status;
+        (void)range_join(space, space->table, edit);
+    (void)open_pieces(space, space->table, edit);
 }
 
 /* Bytes of flexible pieces that are not in the other table are free. They become zeros. */

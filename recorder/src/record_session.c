@@ -48,8 +48,10 @@ static void fill_control(const struct trk_record_session *session)
     control->size_bytes = session->size_bytes;
 }
 
+/* Equal today, which is what this holds them to. NOLINTBEGIN(misc-redundant-expression) */
 _Static_assert(TRK_RECORD_RING_LEAST == TRK_SESSION_RING_RECORDS_MIN, "one bound");
 _Static_assert(TRK_RECORD_RING_MOST == TRK_SESSION_RING_RECORDS_MAX, "one bound");
+/* NOLINTEND(misc-redundant-expression) */
 _Static_assert(TRK_RECORD_BYTES == sizeof(struct trk_record), "one size");
 
 enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t ring_records,
