@@ -47,7 +47,6 @@ struct trk_space {
     struct space_table *table;
     struct space_extents owned; /* guest addresses */
     struct space_extents direct_free, flexible_free;
-    uint64_t *told; /* a bit a region: the tracker knows that what is not mapped is closed */
 };
 
 /* ---- space_table.c --------------------------------------------------------------------------- */
