@@ -290,6 +290,15 @@ static bool physical_allocated(const struct trk_space *space, uint64_t first, ui
            !trk_space_extents_touch(&space->direct_free, first, first + size_bytes);
 }
 
+/* Whether a mapping is there in everything as it would be made: also its size, and all of it. */
+static bool same_mapping(const struct space_piece *there, const struct space_piece *made)
+{
+    return there->first_addr == made->first_addr && there->end_addr == made->end_addr &&
+           there->mapping_first == made->mapping_first && there->mapping_end == made->mapping_end &&
+           there->physical == made->physical && there->kind == made->kind &&
+           there->rights == made->rights && there->is_private == made->is_private;
+}
+
 static enum trk_status map_direct(struct trk_space *space, const struct trk_space_map *map,
                                   struct trk_error *error)
 {
@@ -297,6 +306,8 @@ static enum trk_status map_direct(struct trk_space *space, const struct trk_spac
         .first_addr = map->guest_addr,
         .end_addr = map->guest_addr + map->size_bytes,
         .physical = map->physical_offset,
+        .mapping_first = map->guest_addr,
+        .mapping_end = map->guest_addr + map->size_bytes,
         .kind = TRK_SPACE_DIRECT,
         .rights = map->rights,
         .is_private = map->is_private,
@@ -305,14 +316,9 @@ static enum trk_status map_direct(struct trk_space *space, const struct trk_spac
         !physical_allocated(space, map->physical_offset, map->size_bytes))
         return trk_error_set(error, TRK_E_ARGUMENT, "direct memory that is not allocated");
     /* The same again: the view, and with it every watch and generation, stays. */
-    FOR_PIECES(there, space->table, piece.first_addr, piece.end_addr)
-    {
-        if (there.first_addr == piece.first_addr && there.end_addr == piece.end_addr &&
-            there.physical == piece.physical && there.kind == piece.kind &&
-            there.rights == piece.rights && there.is_private == piece.is_private)
-            return TRK_OK;
-        break;
-    }
+    size_t at = trk_space_table_search(space->table, piece.first_addr);
+    if (at < space->table->count && same_mapping(&space->table->pieces[at], &piece))
+        return TRK_OK;
     return replace(space, map->guest_addr, map->size_bytes, &piece, 1, error);
 }
 

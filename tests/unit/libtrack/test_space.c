@@ -75,7 +75,17 @@ static const struct space_case change_cases[] = {
      "unwatch 40 1; prot 40 => none"},
     {"the same mapping again is kept",
      "allocate 4; direct 0 4 0 rw; register 0 4; upload 0 4; direct 0 4 0 rw fixed => ok; "
-     "state 0 => clean; prot 0 => r; direct 0 4 0 rw => exists"},
+     "state 0 => clean; prot 0 => r; direct 0 4 0 rw => exists; track 0 4; "
+     "direct 0 4 0 rw fixed => ok; known 0 4 => yes; direct 0 4 0 r fixed; known 0 4 => no"},
+    {"a mapping of another size is another",
+     "allocate 16; direct 0 8 0 rw; track 0 8; direct 0 4 0 rw fixed => ok; known 0 4 => no; "
+     "known 4 4 => yes; query 4 => direct 0+8 rw @0; track 0 4; direct 0 8 0 rw fixed; "
+     "known 0 4 => no; known 4 4 => no; track 0 8; direct 0 8 0 rw fixed; known 0 8 => yes"},
+    {"neighbours are no larger mapping, and what is left is no smaller one",
+     "allocate 16; direct 0 4 0 rw; direct 4 4 4 rw; query 5 => direct 0+8 rw @0; track 0 8; "
+     "direct 0 8 0 rw fixed; known 0 4 => no; track 0 8; direct 4 4 4 rw fixed; known 4 4 => no; "
+     "known 0 4 => yes; direct 0 8 0 rw fixed; unmap 4 4; track 0 4; direct 0 4 0 rw fixed; "
+     "known 0 4 => no"},
 };
 
 Test(space, changes)
