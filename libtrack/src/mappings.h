@@ -5,7 +5,8 @@
  * more than vm.max_map_count, also the un-protecting of a single page in the fault handler. So the
  * page manager counts the places where neighbouring pages of a region differ, warns before they are
  * used up, refuses to close pages beyond the budget, and opens whole runs instead of single pages.
- * What lies between the budget and the host's limit is kept for openings that cannot be widened.
+ * What lies between the budget and the host's limit is kept for openings that cannot be widened;
+ * and a reserve of its own for the case that the rest of the process takes that too.
  *
  * Rules: [M-49], [M-50].
  */
@@ -70,10 +71,23 @@ static inline int64_t trk_mappings_places(const struct trk_mappings *mappings,
 void trk_mappings_count(struct trk_mappings *mappings, int64_t change);
 
 /*
- * The run of pages closed to loads around a page, in a hold, where opening that page alone would
- * pass the budget and opening them all does not; else an empty one.
+ * The run of a region's pages closed to loads around a page, in a hold, where opening that page
+ * alone would pass the budget, or the host's limit as last met, and opening them all does not; else
+ * an empty one.
  */
-struct window trk_mappings_closed_run(const struct hold *hold, uint32_t page);
+struct window trk_mappings_closed_run(const struct hold *hold, uint32_t region_index,
+                                      uint32_t page);
+
+/*
+ * The host refuses an opening before the budget is used up when the rest of the process has taken
+ * its mappings. Then pieces of the reserve are let go, more at each step, and the opening is tried
+ * again: as often with a reserve as without, so that a log is re-executed alike. Pieces are taken
+ * back after an opening that needed none, or when they were no help; not within a change, whose
+ * next call may need what its first has freed.
+ */
+#define TRK_RELIEF_STEPS 3
+void trk_mappings_relieve(struct trk_mappings *mappings, int step);
+void trk_mappings_refill(struct trk_mappings *mappings);
 
 /* Whether a store to a page inside a closed run may be refused for want of mappings. */
 static inline bool trk_mappings_limit_stores(const struct trk_backend *backend)

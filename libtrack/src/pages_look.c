@@ -36,6 +36,19 @@ static void look_at_views(const struct hold *hold, uint32_t page, struct page_lo
     }
 }
 
+/* The runs that open with each view of the page; gives the longest one's pages. */
+static uint32_t look_at_runs(const struct hold *hold, struct page_look *out)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < out->view_count; i++) {
+        out->runs[i] = trk_mappings_closed_run(hold, trk_region_index(out->page_addr[i]),
+                                               page_number(out->page_addr[i]));
+        uint32_t pages = out->runs[i].end - out->runs[i].first;
+        longest = pages > longest ? pages : longest;
+    }
+    return longest;
+}
+
 static const unsigned needed_rights[] = {
     [TRK_ACCESS_READ] = TRK_RIGHT_READ,
     [TRK_ACCESS_WRITE] = TRK_RIGHT_WRITE,
@@ -73,10 +86,9 @@ void trk_pages_look_views(const struct operation *operation, enum trk_access acc
     else if (host & needed_rights[access])
         out->look = TRK_LOOK_PERMITTED;
     look_at_views(&hold, page, out);
-    if (out->look == TRK_LOOK_CLOSED)
-        out->run = trk_mappings_closed_run(&hold, page);
     event.context = (uint16_t)out->look;
-    event.pages = (uint16_t)(out->run.end - out->run.first);
+    if (out->look == TRK_LOOK_CLOSED && operation->tracker->backend->mappings != NULL)
+        event.pages = (uint16_t)look_at_runs(&hold, out);
     if (observed(operation->tracker))
         hold_event(&hold, event);
     hold_end(&hold, 0);

@@ -92,6 +92,28 @@ static enum trk_status to_cpu(const struct operation *operation, const struct wi
     return TRK_OK;
 }
 
+/*
+ * After an opening: whether the host has refused it and it is to be tried again, with some of the
+ * reserve of mappings let go. At the end the reserve is filled up, unless it has just been of help.
+ * With guard pages no mappings are short, but a log does not tell whether there were any: so all
+ * kinds of userfaultfd try as often.
+ */
+static bool again(const struct operation *operation, enum trk_status status, int step)
+{
+    const struct trk_backend *backend = operation->tracker->backend;
+    struct trk_mappings *mappings = backend->mappings;
+    if (TRK_UNLIKELY(status == TRK_E_PROTECT) && step < TRK_RELIEF_STEPS) {
+        if (mappings != NULL)
+            trk_mappings_relieve(mappings, step);
+        return mappings != NULL || backend->kind == TRK_BACKEND_USERFAULTFD;
+    }
+    if (mappings != NULL &&
+        TRK_UNLIKELY(__atomic_load_n(&mappings->reserve_out, __ATOMIC_RELAXED) != 0) &&
+        (status != TRK_OK || step == 0))
+        trk_mappings_refill(mappings);
+    return false;
+}
+
 enum trk_status trk_states_to_cpu(const struct operation *operation, const struct window *window)
 {
     enum trk_status status = to_cpu(operation, window, WATCH_DIRTY);
@@ -104,7 +126,11 @@ enum trk_status trk_states_to_cpu(const struct operation *operation, const struc
      */
     const struct region *region = region_slot(operation->tracker, window->index);
     struct window run = trk_mappings_clean_run(region, window);
-    return to_cpu(operation, &run, WATCH_WRITE_DROP);
+    status = to_cpu(operation, &run, WATCH_WRITE_DROP);
+    /* The host's mapping may be longer than a region's run. */
+    for (int step = 0; again(operation, status, step); step++)
+        status = to_cpu(operation, &run, WATCH_WRITE_DROP);
+    return status;
 }
 
 enum trk_status trk_states_cpu_to_clean(const struct operation *operation,
@@ -154,8 +180,8 @@ enum trk_status trk_states_to_gpu(const struct operation *operation, const struc
     return TRK_OK;
 }
 
-enum trk_status trk_states_leave_gpu(const struct operation *operation, const struct window *window,
-                                     bool to_cpu)
+static enum trk_status leave_gpu(const struct operation *operation, const struct window *window,
+                                 bool to_cpu)
 {
     struct region *region = region_slot(operation->tracker, window->index);
     uint64_t mask[TRK_REGION_WORDS];
@@ -184,4 +210,14 @@ enum trk_status trk_states_leave_gpu(const struct operation *operation, const st
     }
     region->hold_changed += count_pages(mask, window);
     return TRK_OK;
+}
+
+enum trk_status trk_states_leave_gpu(const struct operation *operation, const struct window *window,
+                                     bool to_cpu)
+{
+    enum trk_status status = leave_gpu(operation, window, to_cpu);
+    /* Neighbours cannot open along, as for CLEAN pages: their bytes are still the GPU's. */
+    for (int step = 0; again(operation, status, step); step++)
+        status = leave_gpu(operation, window, to_cpu);
+    return status;
 }
