@@ -50,6 +50,23 @@ void trk_backend_detach(struct trk_backend *backend, uint64_t guest_addr, uint64
         backend->detach(backend, guest_addr, size_bytes);
 }
 
+enum trk_status trk_backend_attach_closed(struct trk_backend *backend, uint64_t guest_addr,
+                                          uint64_t size_bytes, struct trk_error *error)
+{
+    if (backend->attach_closed != NULL)
+        return backend->attach_closed(backend, guest_addr, size_bytes, error);
+    if (backend->attach == NULL)
+        return TRK_OK;
+    return trk_error_set(error, TRK_E_UNSUPPORTED, "%s: cannot attach memory that is closed",
+                         backend->name);
+}
+
+void trk_backend_forget(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes)
+{
+    if (backend->forget != NULL)
+        backend->forget(backend, guest_addr, size_bytes);
+}
+
 void trk_backend_destroy(struct trk_backend *backend)
 {
     if (backend != NULL)

@@ -219,8 +219,9 @@ static enum trk_status attach_error(struct trk_error *error, int refused, uint64
     return status;
 }
 
-static enum trk_status userfaultfd_attach(struct trk_backend *backend, uint64_t guest_addr,
-                                          uint64_t size_bytes, struct trk_error *error)
+/* Attach a mapping that has these rights. */
+static enum trk_status attach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                              unsigned rights, struct trk_error *error)
 {
     struct userfaultfd *self = of(backend);
     struct host_range range = host_range(backend, guest_addr, size_bytes);
@@ -231,10 +232,30 @@ static enum trk_status userfaultfd_attach(struct trk_backend *backend, uint64_t 
     if (refused != 0)
         return attach_error(error, refused, guest_addr);
     bool guards = self->guards && trk_host_is_shared(range);
-    memset(page_bytes(self, guest_addr),
-           (int)(PAGE_ATTACHED | TRK_RIGHTS_RW | (guards ? PAGE_GUARDS : 0)),
+    memset(page_bytes(self, guest_addr), (int)(PAGE_ATTACHED | rights | (guards ? PAGE_GUARDS : 0)),
            (size_t)size_bytes / TRK_HOST_PAGE_BYTES);
     return TRK_OK;
+}
+
+static enum trk_status userfaultfd_attach(struct trk_backend *backend, uint64_t guest_addr,
+                                          uint64_t size_bytes, struct trk_error *error)
+{
+    return attach(backend, guest_addr, size_bytes, TRK_RIGHTS_RW, error);
+}
+
+static void userfaultfd_forget(struct trk_backend *backend, uint64_t guest_addr,
+                               uint64_t size_bytes)
+{
+    memset(page_bytes(of(backend), guest_addr), 0, (size_t)size_bytes / TRK_HOST_PAGE_BYTES);
+}
+
+static enum trk_status userfaultfd_attach_closed(struct trk_backend *backend, uint64_t guest_addr,
+                                                 uint64_t size_bytes, struct trk_error *error)
+{
+    enum trk_status status = attach(backend, guest_addr, size_bytes, TRK_RIGHTS_NONE, error);
+    if (status != TRK_OK && status != TRK_E_ARGUMENT)
+        userfaultfd_forget(backend, guest_addr, size_bytes);
+    return status;
 }
 
 static void userfaultfd_detach(struct trk_backend *backend, uint64_t guest_addr,
@@ -286,7 +307,9 @@ static struct userfaultfd *make(int64_t host_bias_bytes)
                     .destroy = userfaultfd_destroy,
                     .separate_runs = true,
                     .attach = userfaultfd_attach,
-                    .detach = userfaultfd_detach},
+                    .detach = userfaultfd_detach,
+                    .attach_closed = userfaultfd_attach_closed,
+                    .forget = userfaultfd_forget},
     };
     self->pages = mmap(NULL, ALL_PAGES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -126,8 +126,8 @@ void trk_space_destroy(struct trk_space *space)
     uint64_t bias = (uint64_t)space->tracker->backend->host_bias_bytes;
     for (size_t i = 0; i < space->owned.count; i++) {
         const struct space_extent *range = &space->owned.items[i];
-        trk_backend_detach(space->tracker->backend, range->first, range->end - range->first);
         space->host.unmap(space->host.context, range->first + bias, range->end - range->first);
+        trk_backend_forget(space->tracker->backend, range->first, range->end - range->first);
     }
     space->host.unmap(space->host.context, (uint64_t)(uintptr_t)space->alias, space->object_bytes);
     close(space->fd);

@@ -75,17 +75,13 @@ static enum trk_status open_pieces(const struct trk_space *space, const struct s
 
 /* ---- the host's mappings --------------------------------------------------------------------- */
 
-/* Through the backend, which may want to see the memory open first, and then closed region by
- * region. */
-static enum trk_status piece_attach(const struct trk_space *space, const struct space_piece *piece,
-                                    struct trk_error *error)
+/* Closed through the backend, region by region, whose own way of closing splits no mapping. */
+static enum trk_status piece_close(const struct trk_space *space, const struct space_piece *piece,
+                                   struct trk_error *error)
 {
     struct trk_backend *backend = space->tracker->backend;
-    uint64_t size_bytes = piece->end_addr - piece->first_addr;
-    enum trk_status status = trk_backend_attach(backend, piece->first_addr, size_bytes, error);
-    if (status != TRK_OK)
-        return status;
-    struct range range = range_pages(piece->first_addr, size_bytes, TRK_HOST_PAGE_BYTES);
+    struct range range =
+        range_pages(piece->first_addr, piece->end_addr - piece->first_addr, TRK_HOST_PAGE_BYTES);
     for (uint32_t index = range.first_region; index < range.end_region; index++) {
         struct window window = range_window(&range, index);
         uint64_t first_addr = trk_region_address(index) + window.first * TRK_HOST_PAGE_BYTES;
@@ -98,21 +94,28 @@ static enum trk_status piece_attach(const struct trk_space *space, const struct 
     return TRK_OK;
 }
 
+/*
+ * Without rights from its first moment, and the backend is told afterwards: the tracker would not
+ * hear of a store that finds it open.
+ */
 static enum trk_status piece_map(const struct trk_space *space, const struct space_piece *piece,
                                  struct trk_error *error)
 {
-    bool attaches = space->tracker->backend->attach != NULL;
+    struct trk_backend *backend = space->tracker->backend;
     struct trk_space_placement placement = {
         .host_addr = host_addr_of(space, piece->first_addr),
         .size_bytes = piece->end_addr - piece->first_addr,
         .fd = space->fd,
         .physical_offset = piece->physical,
-        .rights = attaches ? TRK_RIGHTS_RW : TRK_RIGHTS_NONE,
+        .rights = TRK_RIGHTS_NONE,
     };
     int result = space->host.map(space->host.context, &placement);
     if (result != 0)
         return host_failed(error, result);
-    return attaches ? piece_attach(space, piece, error) : TRK_OK;
+    enum trk_status status =
+        trk_backend_attach_closed(backend, piece->first_addr, placement.size_bytes, error);
+    bool attached = status == TRK_OK && backend->attach_closed != NULL;
+    return attached ? piece_close(space, piece, error) : status;
 }
 
 static enum trk_status hole_map(const struct trk_space *space, uint64_t first_addr,
@@ -122,7 +125,10 @@ static enum trk_status hole_map(const struct trk_space *space, uint64_t first_ad
         return TRK_OK;
     int result = space->host.close(space->host.context, host_addr_of(space, first_addr),
                                    end_addr - first_addr);
-    return result == 0 ? TRK_OK : host_failed(error, result);
+    if (result != 0)
+        return host_failed(error, result);
+    trk_backend_forget(space->tracker->backend, first_addr, end_addr - first_addr);
+    return TRK_OK;
 }
 
 /* Closed mappings for the pieces of a table in the range, placeholders between. */
@@ -131,7 +137,6 @@ static enum trk_status range_map(const struct trk_space *space, const struct spa
 {
     enum trk_status status = TRK_OK;
     uint64_t at = edit->first_addr;
-    trk_backend_detach(space->tracker->backend, at, edit->end_addr - at);
     FOR_PIECES(piece, table, edit->first_addr, edit->end_addr)
     {
         if (status != TRK_OK || piece.kind == TRK_SPACE_RESERVED)

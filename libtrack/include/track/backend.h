@@ -49,6 +49,15 @@ struct trk_backend {
     enum trk_status (*attach)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
                               struct trk_error *error);
     void (*detach)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
+    /*
+     * The same for memory that others may use meanwhile. attach_closed: a mapping without rights
+     * has just been made, in the place of whatever was attached there, and keeps having none.
+     * forget: what was attached is unmapped or mapped over; nothing of the host is touched. Not
+     * NULL where attach is not.
+     */
+    enum trk_status (*attach_closed)(struct trk_backend *backend, uint64_t guest_addr,
+                                     uint64_t size_bytes, struct trk_error *error);
+    void (*forget)(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
     struct trk_mappings *mappings; /* NULL: the host has no limit that matters */
 };
 
@@ -70,6 +79,11 @@ struct trk_mappings {
 TRK_MUST_USE enum trk_status trk_backend_attach(struct trk_backend *backend, uint64_t guest_addr,
                                                 uint64_t size_bytes, struct trk_error *error);
 void trk_backend_detach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
+/* TRK_E_UNSUPPORTED from a backend that can attach open memory only. */
+TRK_MUST_USE enum trk_status trk_backend_attach_closed(struct trk_backend *backend,
+                                                       uint64_t guest_addr, uint64_t size_bytes,
+                                                       struct trk_error *error);
+void trk_backend_forget(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes);
 
 /* The bias that this build needs: 0, except under ASan, whose shadow lies over both bands. */
 int64_t trk_host_bias_default(void);
@@ -108,7 +122,8 @@ enum trk_guards {
  * arrive as SIGBUS in the storing thread, and no mapping is split.
  *
  * It works on memory that was attached; what was not gets mprotect. Attach a shared mapping while
- * it is readable and writable and nobody uses it; detach it before it is unmapped or mapped anew.
+ * it is readable and writable and nobody uses it, or closed; detach it before it is unmapped or
+ * mapped anew, which opens it, or have it forgotten afterwards.
  * Memory belongs to one userfaultfd only. A child of fork(2) has the memory without protection.
  *
  * @return TRK_OK; TRK_E_ARGUMENT; TRK_E_MEMORY; TRK_E_UNSUPPORTED with the reason.

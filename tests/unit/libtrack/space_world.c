@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "track/address.h"
 #include "track/fault.h"
@@ -20,6 +21,25 @@ static bool fails(struct world *world)
     return world->failing != 0 && world->calls == world->failing;
 }
 
+/* The kernel reads where the guest could. */
+static bool lets_through(uint64_t host_addr)
+{
+    int fds[2];
+    if (pipe(fds) != 0)
+        abort();
+    bool open = write(fds[1], (void *)(uintptr_t)host_addr, 1) == 1;
+    close(fds[0]);
+    close(fds[1]);
+    return open;
+}
+
+/* While a mapping is exchanged its addresses let nothing through. */
+static void expect_closed(struct world *world, uint64_t host_addr, uint64_t size_bytes)
+{
+    for (uint64_t at = host_addr; at < host_addr + size_bytes; at += PAGE)
+        world->open_moments += lets_through(at);
+}
+
 static int world_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
                          unsigned rights)
 {
@@ -29,18 +49,20 @@ static int world_protect(struct trk_backend *backend, uint64_t guest_addr, uint6
     return world->real->protect(world->real, guest_addr, size_bytes, rights);
 }
 
-static enum trk_status world_attach(struct trk_backend *backend, uint64_t guest_addr,
-                                    uint64_t size_bytes, struct trk_error *error)
+static enum trk_status world_attach_closed(struct trk_backend *backend, uint64_t guest_addr,
+                                           uint64_t size_bytes, struct trk_error *error)
 {
     struct world *world = (struct world *)backend;
     if (fails(world))
         return trk_error_set(error, TRK_E_SYSTEM, "the test refuses to attach");
-    return trk_backend_attach(world->real, guest_addr, size_bytes, error);
+    enum trk_status status = trk_backend_attach_closed(world->real, guest_addr, size_bytes, error);
+    expect_closed(world, guest_addr + (uint64_t)backend->host_bias_bytes, size_bytes);
+    return status;
 }
 
-static void world_detach(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes)
+static void world_forget(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes)
 {
-    trk_backend_detach(((struct world *)backend)->real, guest_addr, size_bytes);
+    trk_backend_forget(((struct world *)backend)->real, guest_addr, size_bytes);
 }
 
 static int world_host_map(void *context, const struct trk_space_placement *placement)
@@ -48,7 +70,10 @@ static int world_host_map(void *context, const struct trk_space_placement *place
     struct world *world = context;
     if (fails(world))
         return ENOMEM;
-    return world->real_host.map(world->real_host.context, placement);
+    expect_closed(world, placement->host_addr, placement->size_bytes);
+    int result = world->real_host.map(world->real_host.context, placement);
+    expect_closed(world, placement->host_addr, placement->size_bytes);
+    return result;
 }
 
 static int world_host_close(void *context, uint64_t host_addr, uint64_t size_bytes)
@@ -56,6 +81,7 @@ static int world_host_close(void *context, uint64_t host_addr, uint64_t size_byt
     struct world *world = context;
     if (fails(world))
         return ENOMEM;
+    expect_closed(world, host_addr, size_bytes);
     return world->real_host.close(world->real_host.context, host_addr, size_bytes);
 }
 
@@ -105,9 +131,11 @@ bool world_open(struct world *world, enum backend_choice choice)
         return false;
     world->backend = *world->real;
     world->backend.protect = world_protect;
+    world->backend.attach = NULL; /* the space attaches what is closed */
+    world->backend.detach = NULL;
     if (world->real->attach != NULL) {
-        world->backend.attach = world_attach;
-        world->backend.detach = world_detach;
+        world->backend.attach_closed = world_attach_closed;
+        world->backend.forget = world_forget;
     }
     struct trk_tracker_options options = trk_tracker_options_default();
     options.backend = &world->backend;

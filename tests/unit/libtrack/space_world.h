@@ -45,6 +45,7 @@ struct world {
     unsigned failing; /* the number of the call that fails; 0: none */
     unsigned failures;
     unsigned flushes;
+    unsigned open_moments; /* times that memory between two mappings let something through */
     char result[400];
 };
 

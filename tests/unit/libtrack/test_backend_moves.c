@@ -232,6 +232,49 @@ Test(backend_moves, detached_memory_is_open_and_whole)
     }
 }
 
+/* Over the first half, which is armed and closed, comes a mapping of the other half's bytes. */
+static void map_over(struct memory *memory)
+{
+    cr_assert_eq(mremap(memory->own + memory->bytes / 2, 0, memory->bytes / 2,
+                        MREMAP_MAYMOVE | MREMAP_FIXED, memory->guest),
+                 memory->guest);
+}
+
+Test(backend_moves, closed_memory_is_attached_closed)
+{
+    FOR_BACKENDS(choice)
+    {
+        struct memory memory;
+        if (choice == BACKEND_MPROTECT || !memory_open(&memory, choice, PAGES))
+            continue;
+        const char *name = backend_choice_name(choice);
+        uint64_t half_bytes = memory.bytes / 2;
+        for (size_t to = 0; to < RIGHTS; to++) {
+            mix(&memory);
+            map_over(&memory);
+            cr_assert_eq(mprotect(memory.guest, half_bytes, PROT_NONE), 0);
+            cr_assert_eq(trk_backend_attach_closed(memory.backend, GUEST, half_bytes, NULL),
+                         TRK_OK);
+            cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_NONE, "%s", name);
+            cr_assert_eq(protect(&memory, 2, 2, TRK_RIGHTS_NONE), 0);
+            cr_expect_eq(rights_of(memory.guest + 2 * PAGE), TRK_RIGHTS_NONE, "%s", name);
+            cr_assert_eq(protect(&memory, 1, 2, all_rights[to]), 0);
+            for (uint32_t page = 0; page < 4; page++)
+                cr_expect_eq(rights_of(memory.guest + page * PAGE),
+                             page == 1 || page == 2 ? all_rights[to] & TRK_RIGHTS_RW : 0,
+                             "%s: page %u to %x", name, page, all_rights[to]);
+        }
+        /* Forgotten memory is mprotect's, and is left as it is. */
+        map_over(&memory);
+        cr_assert_eq(mprotect(memory.guest, half_bytes, PROT_NONE), 0);
+        trk_backend_forget(memory.backend, GUEST, half_bytes);
+        cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_NONE);
+        cr_assert_eq(protect(&memory, 0, 1, TRK_RIGHT_READ), 0);
+        cr_expect_eq(rights_of(memory.guest), TRK_RIGHT_READ);
+        memory_close(&memory);
+    }
+}
+
 Test(backend_moves, memory_belongs_to_one_userfaultfd)
 {
     struct memory memory;

@@ -24,6 +24,8 @@ static void run_table(const struct space_case *cases, size_t count)
     {
         for (size_t i = 0; i < count && world_open(&world, choice); i++) {
             const char *problem = world_run(&world, cases[i].steps);
+            cr_expect_eq(world.open_moments, 0, "%s, %s: open while it was exchanged",
+                         backend_choice_name(choice), cases[i].name);
             cr_expect_null(problem, "%s, %s: %s", backend_choice_name(choice), cases[i].name,
                            problem != NULL ? problem : "");
             world_close(&world);
@@ -222,6 +224,7 @@ static bool fail_nth(enum backend_choice choice, size_t at, unsigned nth)
     }
     free(before);
     free(after);
+    cr_expect_eq(world.open_moments, 0, "%s, call %u: open while it was exchanged", name, nth);
     cr_assert_null(world_run(&world, "drain 0 64; untrack 0 64"));
     world_close(&world);
     return reached;
