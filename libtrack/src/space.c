@@ -228,6 +228,14 @@ struct pool_run {
     size_t count;
 };
 
+/* Some of it may have been open to stores before the rest was refused. */
+static void pool_zero(struct trk_space *space, const struct pool_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        trk_space_zero(space, run->pieces[i].physical,
+                       run->pieces[i].end_addr - run->pieces[i].first_addr);
+}
+
 static void pool_give(struct trk_space *space, struct pool_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
@@ -276,8 +284,10 @@ static enum trk_status map_flexible(struct trk_space *space, const struct trk_sp
     enum trk_status status = pool_take(space, map, &run, error);
     if (status == TRK_OK) {
         status = replace(space, map->guest_addr, map->size_bytes, run.pieces, run.count, error);
-        if (status != TRK_OK)
+        if (status != TRK_OK) {
+            pool_zero(space, &run);
             pool_give(space, &run);
+        }
     }
     free(run.pieces);
     return status;

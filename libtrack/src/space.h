@@ -117,5 +117,7 @@ enum trk_status trk_space_change(struct trk_space *space, struct space_table *to
 enum trk_status trk_space_change_rights(struct trk_space *space, struct space_table *to,
                                         uint64_t first_addr, uint64_t end_addr,
                                         struct trk_error *error);
+/* Make bytes of the object zeros, and give their memory back where the host can. */
+void trk_space_zero(struct trk_space *space, uint64_t physical, uint64_t size_bytes);
 
 #endif

@@ -235,6 +235,12 @@ static void steps_undo(const struct change *change, const struct space_edit *edi
     (void)open_pieces(space, space->table, edit);
 }
 
+void trk_space_zero(struct trk_space *space, uint64_t physical, uint64_t size_bytes)
+{
+    if (space->host.forget(space->host.context, space->fd, physical, size_bytes) != 0)
+        memset(space->alias + physical, 0, (size_t)size_bytes);
+}
+
 /* Bytes of flexible pieces that are not in the other table are free. They become zeros. */
 static void let_go(struct trk_space *space, const struct space_table *former,
                    const struct space_edit *edit)
@@ -244,8 +250,7 @@ static void let_go(struct trk_space *space, const struct space_table *former,
         if (piece.kind != TRK_SPACE_FLEXIBLE)
             continue;
         uint64_t size_bytes = piece.end_addr - piece.first_addr;
-        if (space->host.forget(space->host.context, space->fd, piece.physical, size_bytes) != 0)
-            memset(space->alias + piece.physical, 0, (size_t)size_bytes);
+        trk_space_zero(space, piece.physical, size_bytes);
         trk_space_extents_give(&space->flexible_free, piece.physical, piece.physical + size_bytes);
     }
 }

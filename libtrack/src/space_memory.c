@@ -4,7 +4,6 @@
  * Rules: [M-78].
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 #include "space.h"
@@ -95,8 +94,7 @@ enum trk_status trk_space_release(struct trk_space *space, uint64_t physical_off
     else
         status = unmap_all(space, physical_offset, end, error);
     if (status == TRK_OK) {
-        if (space->host.forget(space->host.context, space->fd, physical_offset, size_bytes) != 0)
-            memset(space->alias + physical_offset, 0, (size_t)size_bytes);
+        trk_space_zero(space, physical_offset, size_bytes);
         trk_space_extents_give(&space->direct_free, physical_offset, end);
     }
     pthread_mutex_unlock(&space->change);

@@ -46,7 +46,12 @@ static int world_protect(struct trk_backend *backend, uint64_t guest_addr, uint6
     struct world *world = (struct world *)backend;
     if (fails(world))
         return ENOMEM;
-    return world->real->protect(world->real, guest_addr, size_bytes, rights);
+    int result = world->real->protect(world->real, guest_addr, size_bytes, rights);
+    if (world->stray >= guest_addr && world->stray < guest_addr + size_bytes &&
+        (rights & TRK_RIGHT_WRITE) && result == 0)
+        *(volatile unsigned char *)(uintptr_t)(world->stray +
+                                               (uint64_t)world->backend.host_bias_bytes) = 0xee;
+    return result;
 }
 
 static enum trk_status world_attach_closed(struct trk_backend *backend, uint64_t guest_addr,

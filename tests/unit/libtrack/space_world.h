@@ -46,6 +46,7 @@ struct world {
     unsigned failures;
     unsigned flushes;
     unsigned open_moments; /* times that memory between two mappings let something through */
+    uint64_t stray;        /* the page that a store of another thread's hits when it can; 0: none */
     char result[400];
 };
 

@@ -263,6 +263,29 @@ Test(space, memory_that_cannot_be_forgotten)
     }
 }
 
+/* A store meets new memory that is open in one region, before the other region is refused. */
+Test(space, memory_of_a_failed_mapping_is_zeros_again)
+{
+    static struct world world;
+    FOR_BACKENDS(choice)
+    {
+        unsigned failed = 0;
+        for (unsigned nth = 1; nth <= 8 && world_open(&world, choice); nth++) {
+            world.stray = WORLD_BASE + 14 * PAGE;
+            world_fail(&world, nth);
+            world_run(&world, "map 14 4 rw");
+            failed += strcmp(world.result, "ok") != 0;
+            world_fail(&world, 0);
+            world.stray = 0;
+            if (strcmp(world.result, "ok") != 0)
+                cr_expect_null(world_run(&world, "map 40 4 rw => ok; read 40 4 => 0"),
+                               "%s, call %u", backend_choice_name(choice), nth);
+            world_close(&world);
+        }
+        cr_expect(failed >= 3 || choice != BACKEND_MPROTECT, "%u calls", failed);
+    }
+}
+
 /* ---- the object's life ---- */
 
 static unsigned guest_rights(const struct world *world, uint64_t page)
