@@ -32,8 +32,6 @@ static void *run_beside(void *stop)
     return NULL;
 }
 
-static int64_t round_ns;
-
 /* Arm each page, then store to all, scattered. */
 static bool one_round(struct probe *probe)
 {
@@ -47,7 +45,7 @@ static bool one_round(struct probe *probe)
         uint32_t page = i * 37 % TRIAL_PAGES; /* 37 is odd: each page once */
         ((volatile unsigned char *)probe->memory)[page * TRK_HOST_PAGE_BYTES] = 1;
     }
-    round_ns = now_ns() - begun;
+    probe->round_ns = now_ns() - begun;
     return trk_probe_faults() == TRIAL_PAGES;
 }
 
@@ -77,7 +75,7 @@ static bool try_both(struct probe probes[2], int64_t median_ns[2])
     do {
         for (int i = 0; i < 2 && worked; i++) {
             worked = trk_probe_run(&probes[i], one_round);
-            rounds_ns[i][rounds] = round_ns;
+            rounds_ns[i][rounds] = probes[i].round_ns;
         }
     } while (worked && ++rounds < TRIAL_ROUNDS && now_ns() - begun < TRIAL_NS_MAX);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "backend_probe.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 static const int signals[] = {SIGSEGV, SIGBUS};
 #define SIGNAL_COUNT (sizeof signals / sizeof signals[0])
 
-/* What the handler knows; one try at a time, as the header asks. */
+/* What the handler knows: the signals are the process's, so one run at a time. */
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct probe *probe;
     volatile unsigned faults;
@@ -60,6 +62,7 @@ bool trk_probe_run(struct probe *probe, bool (*body)(struct probe *probe))
     sigemptyset(&action.sa_mask);
     sigemptyset(&ours);
     size_t installed = 0;
+    pthread_mutex_lock(&running);
     while (installed < SIGNAL_COUNT &&
            sigaction(signals[installed], &action, &formers[installed]) == 0)
         sigaddset(&ours, signals[installed++]);
@@ -75,6 +78,7 @@ bool trk_probe_run(struct probe *probe, bool (*body)(struct probe *probe))
     }
     while (installed-- > 0)
         sigaction(signals[installed], &formers[installed], NULL);
+    pthread_mutex_unlock(&running);
     return worked;
 }
 

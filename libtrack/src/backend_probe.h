@@ -17,11 +17,12 @@ struct probe {
     unsigned char *memory; /* PROBE_GUEST_ADDR under the backend's present bias */
     uint64_t size_bytes;
     int64_t former_bias;
+    int64_t round_ns; /* what the body took, where it measures that */
 };
 
 /*
- * Shared memory for a try, attached; the backend's bias is another until the end. Whoever tries
- * owns SIGSEGV and SIGBUS meanwhile: one at a time, and no other thread may fault.
+ * Shared memory for a try, attached; the backend's bias is another until the end. Whoever runs a
+ * try owns SIGSEGV and SIGBUS meanwhile: runs wait for each other, and no other thread may fault.
  */
 enum trk_status trk_probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
                                 struct trk_error *error);

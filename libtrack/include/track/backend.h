@@ -97,7 +97,7 @@ int64_t trk_host_bias_default(void);
  *
  * @return TRK_OK; TRK_E_MEMORY; TRK_E_UNSUPPORTED when the probe's fault did not arrive.
  *
- * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.
+ * Allocates: yes. Blocks: for another's probe. Signal-safe: no. Threads: any, and none may fault.
  */
 TRK_MUST_USE enum trk_status trk_backend_mprotect_create(struct trk_backend **out,
                                                          int64_t host_bias_bytes,
@@ -128,7 +128,7 @@ enum trk_guards {
  *
  * @return TRK_OK; TRK_E_ARGUMENT; TRK_E_MEMORY; TRK_E_UNSUPPORTED with the reason.
  *
- * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time, and none may fault.
+ * Allocates: yes. Blocks: for another's probe. Signal-safe: no. Threads: any, and none may fault.
  */
 TRK_MUST_USE enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out,
                                                             int64_t host_bias_bytes,
@@ -142,8 +142,8 @@ TRK_MUST_USE enum trk_status trk_backend_userfaultfd_create(struct trk_backend *
  *
  * @param why  Gets one line that says which and why, cut to why_bytes; NULL: nobody asks.
  *
- * Allocates: yes. Blocks: for the trial. Signal-safe: no. Threads: one at a time, and none may
- * fault.
+ * Allocates: yes. Blocks: for the trial, and another's. Signal-safe: no. Threads: any, and none
+ * may fault.
  */
 TRK_MUST_USE enum trk_status trk_backend_create_best(struct trk_backend **out,
                                                      int64_t host_bias_bytes, char *why,

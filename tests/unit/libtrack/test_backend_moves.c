@@ -417,3 +417,27 @@ Test(backend_moves, best_is_one_of_them_and_says_why)
     trk_backend_destroy(backend);
     cr_expect_eq(trk_backend_create_best(&backend, 5, NULL, 0, NULL), TRK_E_ARGUMENT);
 }
+
+/* The probes' handlers are the process's: two threads that choose at once wait for each other. */
+static void *choose(void *failed)
+{
+    for (int i = 0; i < 20; i++) {
+        struct trk_backend *backend = NULL;
+        char why[200] = "";
+        if (trk_backend_create_best(&backend, 0, why, sizeof why, NULL) != TRK_OK ||
+            strstr(why, "could not be tried") != NULL)
+            __atomic_store_n((bool *)failed, true, __ATOMIC_RELAXED);
+        trk_backend_destroy(backend);
+    }
+    return NULL;
+}
+
+Test(backend_moves, chosen_by_two_threads_at_once)
+{
+    bool failed = false;
+    pthread_t other;
+    cr_assert_eq(pthread_create(&other, NULL, choose, &failed), 0);
+    choose(&failed);
+    pthread_join(other, NULL);
+    cr_expect_not(__atomic_load_n(&failed, __ATOMIC_RELAXED));
+}
