@@ -218,6 +218,12 @@ static inline bool scenario_expects(const struct scenario_op *op, enum scenario_
     return false;
 }
 
+/* Regions that a program may reach which is run in several schedules. */
+#define SCENARIO_REACH_MOST 1024u
+
+/* scenario_reach.c: the regions that it can touch, ascending; false: there are more than that. */
+bool scenario_reach(const struct trk_scenario *scenario, uint32_t *regions, size_t *count);
+
 /* "none", "r", "rw", "rx" (and "rwx", which no file can ask for). */
 const char *scenario_rights_word(unsigned rights);
 /* The verb's word. */

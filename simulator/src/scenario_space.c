@@ -126,8 +126,9 @@ static enum trk_status leave_views(struct scenario_run *run, struct pages pages)
 static void changed(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
-    run->changes++;
-    run_span_add(run, &doing->thread->touched, pages.guest_addr, pages.size_bytes, 0);
+    run_changed(run);
+    run_span_add(doing->thread, &doing->thread->touched,
+                 (struct scenario_span){pages.guest_addr, pages.size_bytes, 0});
 }
 
 /* Tell the tracker of a mapping: rights, and with generations the view. Quiet. */
@@ -199,7 +200,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
 {
     struct scenario_run *run = doing_run(doing);
     struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = tell_mapping(run, entry, pages, rights);
     run_status(doing, status);
     if (status == TRK_OK) {
@@ -213,7 +214,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    run->quiet = false;
+    doing->thread->quiet = false;
 }
 
 void verb_map(struct doing *doing)
@@ -289,11 +290,11 @@ static void unmap_loses(struct doing *doing, struct pages pages)
 static void unmap_pages(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = leave_views(run, pages);
     if (status == TRK_OK)
         status = tell_rights(run, pages, TRK_RIGHTS_NONE);
-    run->quiet = false;
+    doing->thread->quiet = false;
     run_status(doing, status);
     if (status != TRK_OK)
         return;
@@ -301,7 +302,7 @@ static void unmap_pages(struct doing *doing, struct pages pages)
     while (world_next(&walk))
         world_hide(walk.page, PAGE_HOLE);
     world_entry_at(&run->world, pages.guest_addr)->mixed = true;
-    run->changes++;
+    run_changed(run);
 }
 
 void verb_unmap(struct doing *doing)
@@ -357,10 +358,10 @@ static void remap_same(struct doing *doing, struct world_entry *entry)
 {
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of_entry(entry);
-    run->quiet = true;
+    doing->thread->quiet = true;
     if (!entry->mixed)
         run_status(doing, tell_mapping(run, entry, pages, entry->view_rights));
-    run->quiet = false;
+    doing->thread->quiet = false;
 }
 
 void verb_gen_remap(struct doing *doing)
@@ -375,7 +376,7 @@ void verb_gen_remap(struct doing *doing)
         remap_same(doing, entry);
         return;
     }
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = leave_views(run, pages);
     uint64_t before = entry->offset_pages;
     entry->offset_pages = offset;
@@ -397,5 +398,5 @@ void verb_gen_remap(struct doing *doing)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    run->quiet = false;
+    doing->thread->quiet = false;
 }

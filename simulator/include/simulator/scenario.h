@@ -51,6 +51,7 @@ struct trk_scenario_report {
     uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
     /* What was done. */
     uint64_t schedules, operations, faults, host_calls;
+    char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
 };
 
 /**
