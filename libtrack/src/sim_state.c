@@ -25,6 +25,11 @@ enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uin
     return word == &tracker->regions[*region].lock.word ? TRK_SIM_LOCK_REGION : TRK_SIM_LOCK_PAGES;
 }
 
+bool trk_sim_ready(struct trk_tracker *tracker)
+{
+    return trk_arena_take(tracker, 1) != NULL;
+}
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 struct hole {

@@ -160,7 +160,7 @@ static enum step_end advance(struct search *search, schedule_count *schedules)
         search->count--;
         if (known)
             return STEP_KNOWN;
-        *schedules = 1;
+        *schedules = met_place(&search->met, node->hash)->schedules = 1;
         return STEP_OVER;
     }
     return STEP_OVER;

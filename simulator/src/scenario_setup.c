@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scenario_run.h"
+#include "track/sim_build.h"
 
 /* Pages of memory that are ready from the start; more get ready when they are written. */
 #define READY_PAGES 256u
@@ -67,6 +68,10 @@ static bool threads_init(struct scenario_run *run)
         thread->text = &scenario->threads[i];
         thread->core.id = i + 1;
         oracle_thread_pool(&run->oracle, i, &thread->pool);
+        /* A block each now: one that is made later lies wherever there is room then. */
+        if (scenario_pool_take(&thread->pool, 1) == NULL ||
+            scenario_pool_take(&thread->scratch, 1) == NULL)
+            return false;
         if (coroutine_create(&thread->coroutine, run_thread_body, thread) != TRK_OK)
             return false;
     }
@@ -113,7 +118,9 @@ enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *s
     options.failure = host_failure;
     options.failure_context = run;
     enum trk_status status = trk_tracker_create(&run->tracker, &options, NULL);
-    return status == TRK_OK ? space_init(run) : status;
+    if (status != TRK_OK)
+        return status;
+    return trk_sim_ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
 }
 
 void run_end(struct scenario_run *run)

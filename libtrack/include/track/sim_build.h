@@ -8,6 +8,7 @@
 #ifndef TRACK_SIM_BUILD_H
 #define TRACK_SIM_BUILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,9 @@ enum trk_sim_lock {
  */
 enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uint32_t *word,
                                     uint32_t *region);
+
+/* Have memory at hand, so that it lies in one place in every order of threads. False: none. */
+bool trk_sim_ready(struct trk_tracker *tracker);
 
 typedef void trk_sim_piece_fn(void *context, void *memory, size_t size_bytes);
 
