@@ -33,6 +33,9 @@ static void print_place(const struct trk_scenario_report *report)
 
 static void print_schedules(const struct trk_scenario_report *report)
 {
+    if (report->schedule[0] != '\0' && report->text[0] != '\0') {
+        printf("  again: --schedule %s\n", report->schedule);
+    }
     if (report->interleavings[0] != '\0') {
         printf("  schedules: %" PRIu64 " run, for all of %s\n", report->schedules,
                report->interleavings);
@@ -137,6 +140,8 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, ran ? counts[i].number : TRK_NOT_KNOWN);
     }
+    trk_json_out_text(object, "schedule",
+                      ran && report->schedule[0] != '\0' ? report->schedule : NULL);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
 }

@@ -12,7 +12,7 @@ set(core_names ${CMAKE_CURRENT_BINARY_DIR}/core_names.h)
 add_custom_command(
   OUTPUT ${core_names}
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/core_names.sh ${core_names} ${CMAKE_NM} $<TARGET_FILE:track>
-          ${core_files}
+          ${PROJECT_SOURCE_DIR}/libtrack ${core_files}
   DEPENDS track ${CMAKE_CURRENT_SOURCE_DIR}/core_names.sh
   VERBATIM)
 add_custom_target(trk_core_names DEPENDS ${core_names})

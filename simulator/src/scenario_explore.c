@@ -99,15 +99,14 @@ static struct node *node_push(struct search *search)
     return node;
 }
 
-/* The thread that ran last goes first: schedules with few changes of threads are seen first. */
-static void prefer_last(struct node *node, const struct path *path)
+/* The usual thread goes first: schedules with few changes of threads are seen first. */
+static void usual_first(struct node *node, uint32_t usual)
 {
-    for (uint32_t i = 1; path->count > 0 && i < node->count; i++) {
-        if (node->enabled[i] != path->threads[path->count - 1])
-            continue;
-        memmove(&node->enabled[1], &node->enabled[0], i * sizeof node->enabled[0]);
-        node->enabled[0] = path->threads[path->count - 1];
-    }
+    uint32_t place = 0;
+    while (node->enabled[place] != usual)
+        place++;
+    memmove(&node->enabled[1], &node->enabled[0], place * sizeof node->enabled[0]);
+    node->enabled[0] = usual;
 }
 
 /* Note the state that the run is in; known: it was met before, with so many schedules behind it. */
@@ -148,12 +147,13 @@ static enum step_end advance(struct search *search, schedule_count *schedules)
         if (node->count == 1 || (node->count == 0 && !done)) {
             search->count--;
             if (node->count == 1)
-                driver_step(driver, node->enabled[0]);
+                driver_step(driver, node->enabled[0], true);
             else
                 run_deadlock(run, 1, driver->end);
             continue;
         }
-        prefer_last(node, &driver->path);
+        if (!done)
+            usual_first(node, driver_usual(driver, node->enabled, node->count));
         bool known = node_meet(search, node, schedules);
         if (!known && !done)
             return STEP_CHOICE;
@@ -192,7 +192,8 @@ static bool back(struct search *search, schedule_count *total)
             snapshot_restore(&node->snapshot, search->driver->run);
             search->driver->path.count = node->path_count;
         }
-        driver_step(search->driver, node->enabled[node->next++]);
+        driver_step(search->driver, node->enabled[node->next], node->next == 0);
+        node->next++;
         return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "scenario_json.h"
 #include "track/pages.h"
@@ -294,6 +295,7 @@ enum trk_status trk_scenario_parse(struct trk_scenario **out, const char *json, 
         return reader.no_memory ? TRK_E_MEMORY : TRK_E_ARGUMENT;
     }
     needs(scenario);
+    scenario->hash = (uint32_t)XXH3_64bits(json, size_bytes);
     *out = scenario;
     return TRK_OK;
 }

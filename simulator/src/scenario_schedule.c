@@ -9,30 +9,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "track/sim_build.h"
+
 #define SCHEDULES_MOST UINT64_C(1000000) /* exploring stops there */
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void path_add(struct driver *driver, uint32_t thread)
+/* Where a thread stands, in a byte: enough to notice that a replay has lost its way. */
+static uint8_t place_of(const struct run_thread *thread)
+{
+    uint32_t place = (uint32_t)thread->wait * 31 + thread->wait_for;
+    if (thread->before != NULL)
+        place = place * 31 + thread->before->number * 7 + (uint32_t)thread->before->verb + 1;
+    if (thread->wait_lock != NULL) {
+        uint32_t region;
+        uint32_t kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+        place = place * 31 + kind * 7 + region + 1;
+    }
+    return (uint8_t)(place ^ place >> 8 ^ place >> 16);
+}
+
+static void path_add(struct driver *driver, uint32_t thread, bool usual)
 {
     struct path *path = &driver->path;
     if (path->count == path->capacity) {
         size_t capacity = path->capacity == 0 ? 256 : path->capacity * 2;
-        uint8_t *threads = realloc(path->threads, capacity);
-        driver->run->no_memory |= threads == NULL;
-        if (threads == NULL)
+        struct path_step *steps = realloc(path->steps, capacity * sizeof *steps);
+        driver->run->no_memory |= steps == NULL;
+        if (steps == NULL)
             return;
-        path->threads = threads;
+        path->steps = steps;
         path->capacity = capacity;
     }
-    path->threads[path->count++] = (uint8_t)thread;
+    path->steps[path->count++] =
+        (struct path_step){.thread = (uint8_t)thread,
+                           .label = place_of(&driver->run->threads[thread]),
+                           .usual = usual};
 }
 
-void driver_step(struct driver *driver, uint32_t thread)
+void driver_step(struct driver *driver, uint32_t thread, bool usual)
 {
-    path_add(driver, thread);
+    path_add(driver, thread, usual);
     coroutine_clean(driver->run->threads[thread].coroutine);
     run_resume(&driver->run->threads[thread]);
+}
+
+uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count)
+{
+    const struct path *path = &driver->path;
+    for (uint32_t i = 0; path->count > 0 && i < count; i++)
+        if (threads[i] == path->steps[path->count - 1].thread)
+            return threads[i];
+    return threads[0];
 }
 
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads)
@@ -89,7 +117,7 @@ static enum trk_status in_order(struct driver *driver)
         if (driver_enabled(driver, enabled) == 0)
             run_deadlock(run, 1, driver->end);
         else
-            driver_step(driver, enabled[0]);
+            driver_step(driver, enabled[0], true);
     }
     return driver_finish(driver);
 }
@@ -121,125 +149,12 @@ static enum trk_status list(struct driver *driver)
         bool one = step->label == NULL;
         while (!run->stopped && run_trouble(run) == TRK_OK && may_run(driver, step->thread) &&
                (one || !stands_at(thread, step->label))) {
-            driver_step(driver, step->thread);
+            driver_step(driver, step->thread, false);
             if (one)
                 break;
         }
     }
     return in_order(driver);
-}
-
-/* ---- random ---------------------------------------------------------------------------------- */
-
-/* splitmix64: a state is enough, and every seed will do. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number below a small bound, all alike but for less than one in 2^57. */
-static uint32_t random_below(uint64_t *state, uint64_t bound)
-{
-    return (uint32_t)((unsigned __int128)random_next(state) * bound >> 64);
-}
-
-/* A seed of its own for each run. */
-static uint64_t random_seed(uint64_t seed, uint64_t number)
-{
-    uint64_t state = seed ^ number * UINT64_C(0xd1342543de82ef95);
-    return random_next(&state);
-}
-
-/* Priorities of a PCT run: the highest that can run does; at some steps the runner falls behind. */
-struct priorities {
-    bool on;
-    uint64_t of[TRK_SCENARIO_THREADS + 1];
-    uint64_t falls[64]; /* numbers of steps */
-    uint32_t fall_count;
-};
-
-#define PCT_DEPTH_MOST 64u
-
-static void priorities_init(struct priorities *priorities, const struct driver *driver,
-                            uint64_t steps, uint64_t *state)
-{
-    uint64_t depth = driver->run->scenario->schedule.depth;
-    priorities->on = true;
-    priorities->fall_count = (uint32_t)((depth > PCT_DEPTH_MOST ? PCT_DEPTH_MOST : depth) - 1);
-    for (uint32_t i = 1; i < driver->end; i++)
-        priorities->of[i] = PCT_DEPTH_MOST + i;
-    for (uint32_t i = driver->end - 1; i > 1; i--) {
-        uint32_t other = 1 + random_below(state, i);
-        uint64_t swapped = priorities->of[i];
-        priorities->of[i] = priorities->of[other];
-        priorities->of[other] = swapped;
-    }
-    for (uint32_t i = 0; i < priorities->fall_count; i++)
-        priorities->falls[i] = random_below(state, steps);
-}
-
-static uint32_t highest(struct priorities *priorities, const uint32_t *enabled, uint32_t count,
-                        uint64_t choice)
-{
-    uint32_t best = enabled[0];
-    for (uint32_t i = 1; i < count; i++)
-        if (priorities->of[enabled[i]] > priorities->of[best])
-            best = enabled[i];
-    for (uint32_t i = 0; i < priorities->fall_count; i++)
-        if (priorities->falls[i] == choice)
-            priorities->of[best] = priorities->fall_count - i - 1;
-    return best;
-}
-
-/* One schedule; gives the number of its choices. */
-static enum trk_status random_run(struct driver *driver, struct priorities *priorities,
-                                  uint64_t *state, uint64_t *choices)
-{
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
-    *choices = 0;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
-        uint32_t chosen = enabled[0];
-        if (count > 1 && priorities->on)
-            chosen = highest(priorities, enabled, count, *choices);
-        else if (count > 1)
-            chosen = enabled[random_below(state, count)];
-        *choices += count > 1;
-        driver_step(driver, chosen);
-    }
-    return driver_finish(driver);
-}
-
-static enum trk_status random_runs(struct driver *driver)
-{
-    const struct scenario_schedule *schedule = &driver->run->scenario->schedule;
-    struct snapshot start = {0};
-    enum trk_status status = TRK_OK;
-    uint64_t choices = 0;
-    driver_prime(driver);
-    snapshot_save(&start, driver->run);
-    for (uint64_t i = 0; status == TRK_OK && i < schedule->runs; i++) {
-        uint64_t state = random_seed(schedule->seed, i);
-        struct priorities priorities = {0};
-        if (i > 0)
-            snapshot_restore(&start, driver->run);
-        driver->path.count = 0;
-        if (schedule->kind == SCHEDULE_PCT)
-            priorities_init(&priorities, driver, choices > 0 ? choices : 1, &state);
-        status = random_run(driver, &priorities, &state, &choices);
-    }
-    if (start.no_memory)
-        status = TRK_E_MEMORY;
-    snapshot_deinit(&start);
-    return status;
 }
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
@@ -253,7 +168,7 @@ static enum trk_status drive(struct driver *driver, struct trk_scenario_report *
         return list(driver);
     case SCHEDULE_RANDOM:
     case SCHEDULE_PCT:
-        return random_runs(driver);
+        return schedule_random(driver);
     case SCHEDULE_EXPLORE:
         status = schedule_explore(driver, SCHEDULES_MOST, &total);
         if (total != 0)
@@ -264,21 +179,83 @@ static enum trk_status drive(struct driver *driver, struct trk_scenario_report *
     }
 }
 
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+static bool can_turn(const uint32_t *enabled, uint32_t count, uint32_t thread)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (enabled[i] == thread)
+            return true;
+    return false;
+}
+
+static enum trk_status diverged(const struct driver *driver, const struct repro *repro,
+                                struct trk_scenario_fault *fault)
+{
+    *fault = (struct trk_scenario_fault){.where = "schedule"};
+    snprintf(fault->text, sizeof fault->text, "diverged at step %zu%s", driver->path.count + 1,
+             repro->same_core ? "" : "; it was made with another core");
+    return TRK_E_ARGUMENT;
+}
+
+/* The steps of a line, then the usual ones. */
+static enum trk_status replay(struct driver *driver, const struct repro *repro,
+                              struct trk_scenario_fault *fault)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint64_t usual = 0;
+    size_t turn = 0;
+    uint8_t check = 0;
+    driver_prime(driver);
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        uint32_t count = driver_enabled(driver, enabled);
+        if (count == 0) {
+            run_deadlock(run, 1, driver->end);
+            break;
+        }
+        uint32_t chosen = driver_usual(driver, enabled, count);
+        bool turns = turn < repro->count && usual == repro->turns[turn].usual;
+        if (turns && !can_turn(enabled, count, repro->turns[turn].thread))
+            return diverged(driver, repro, fault);
+        if (turns)
+            chosen = repro->turns[turn].thread;
+        check = repro_check(check, place_of(&run->threads[chosen]));
+        if (turns && check != repro->turns[turn].check)
+            return diverged(driver, repro, fault);
+        usual = turns ? 0 : usual + 1;
+        check = turns ? 0 : check;
+        turn += turns;
+        driver_step(driver, chosen, !turns);
+    }
+    return turn < repro->count ? diverged(driver, repro, fault) : driver_finish(driver);
+}
+
+/* ---- a scenario ------------------------------------------------------------------------------ */
+
+struct request {
+    const struct repro *repro; /* NULL: as the file asks */
+    struct trk_scenario_fault *fault;
+};
+
 static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
-                               struct trk_scenario_report *report)
+                               const struct request *request, struct trk_scenario_report *report)
 {
     struct driver driver = {.run = run, .tally = tally, .end = run->thread_count - 1};
     enum trk_status status = run_first(run);
-    if (status == TRK_OK && !run->stopped)
-        status = drive(&driver, report);
-    else if (status == TRK_OK)
+    if (status == TRK_OK && run->stopped)
         tally_add(tally, run, &driver.path);
-    free(driver.path.threads);
+    else if (status == TRK_OK && request->repro != NULL)
+        status = replay(&driver, request->repro, request->fault);
+    else if (status == TRK_OK)
+        status = drive(&driver, report);
+    free(driver.path.steps);
     return status;
 }
 
-enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
-                                 struct trk_scenario_report *report)
+static enum trk_status scenario_run(const struct trk_scenario *scenario,
+                                    const struct request *request,
+                                    struct trk_scenario_report *report)
 {
     memset(report, 0, sizeof *report);
     report->guest_addr = TRK_NOT_KNOWN;
@@ -288,10 +265,11 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
     struct tally tally;
     struct scenario_run run;
     enum trk_status status = tally_init(&tally, scenario);
+    tally.single = request->repro != NULL;
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
         if (status == TRK_OK)
-            status = run_all(&run, &tally, report);
+            status = run_all(&run, &tally, request, report);
         run_end(&run);
     }
     report->operations = one.operations;
@@ -300,5 +278,24 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
     if (status == TRK_OK)
         tally_report(&tally, report);
     tally_deinit(&tally);
+    return status;
+}
+
+enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
+                                 struct trk_scenario_report *report)
+{
+    return scenario_run(scenario, &(struct request){0}, report);
+}
+
+enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
+                                    struct trk_scenario_report *report,
+                                    struct trk_scenario_fault *fault)
+{
+    struct repro repro;
+    memset(report, 0, sizeof *report);
+    enum trk_status status = TRK_E_ARGUMENT;
+    if (repro_read(&repro, schedule, scenario, fault))
+        status = scenario_run(scenario, &(struct request){&repro, fault}, report);
+    repro_deinit(&repro);
     return status;
 }

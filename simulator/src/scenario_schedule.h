@@ -14,10 +14,45 @@
 
 typedef unsigned __int128 schedule_count; /* stops at its largest */
 
+struct path_step {
+    uint8_t thread;
+    uint8_t label; /* of where the thread stood before it */
+    bool usual;    /* the thread that would run if nobody chose: the last one, or else the first */
+};
+
 struct path {
-    uint8_t *threads;
+    struct path_step *steps;
     size_t count, capacity;
 };
+
+/* ---- scenario_repro.c ------------------------------------------------------------------------ */
+
+/*
+ * A schedule in a line: trk1:CORE:SCENARIO:STEPS, hashes of what it was made with, and in base 32
+ * for each step that is not the usual one how many usual ones come before it, its thread, and a
+ * check of where threads stood in all of them.
+ */
+void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
+                 size_t size);
+
+struct repro_turn {
+    uint64_t usual;
+    uint32_t thread;
+    uint8_t check;
+};
+
+struct repro {
+    struct repro_turn *turns;
+    size_t count;
+    bool same_core;
+};
+
+/* Read a line; false with fault filled: it is none, or one of another scenario. */
+bool repro_read(struct repro *repro, const char *text, const struct trk_scenario *scenario,
+                struct trk_scenario_fault *fault);
+void repro_deinit(struct repro *repro);
+/* The check goes on over one step more. */
+uint8_t repro_check(uint8_t check, uint8_t label);
 
 /* ---- scenario_tally.c ------------------------------------------------------------------------ */
 
@@ -25,6 +60,7 @@ struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
     bool stopped_early; /* there were more */
+    bool single;        /* one schedule of several: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
     struct trk_scenario_report *first; /* of each verdict: the first schedule, misplaced or not */
@@ -65,8 +101,10 @@ struct driver {
     uint32_t end; /* threads [1, end) */
 };
 
-/* Run one step of a thread. */
-void driver_step(struct driver *driver, uint32_t thread);
+/* Run one step of a thread; usual as in the path. */
+void driver_step(struct driver *driver, uint32_t thread, bool usual);
+/* The usual thread of those that can run. */
+uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count);
 /* Threads that can run, or else those that stand back; ascending. How many. */
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
 /* Whether all threads have ended. */
@@ -75,6 +113,11 @@ bool driver_done(const struct driver *driver);
 void driver_prime(struct driver *driver);
 /* The schedule is over: finally, and the verdict. */
 enum trk_status driver_finish(struct driver *driver);
+
+/* ---- scenario_random.c ----------------------------------------------------------------------- */
+
+/* As many schedules as the file asks for. */
+enum trk_status schedule_random(struct driver *driver);
 
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 

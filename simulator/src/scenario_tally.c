@@ -34,7 +34,11 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
         snprintf(report->verdict, sizeof report->verdict, "%s", ok);
     uint32_t verdict = scenario_verdict_number(report->verdict);
     bool misplaced = run->stopped && tally->scenario->expect.at != NULL && !run->at;
-    (void)path;
+    enum scenario_schedule_kind kind = tally->scenario->schedule.kind;
+    bool first = !(tally->seen & UINT32_C(1) << verdict) ||
+                 (misplaced && !(tally->misplaced & UINT32_C(1) << verdict));
+    if (first && kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST)
+        repro_write(path, tally->scenario, report->schedule, sizeof report->schedule);
     tally->schedules++;
     if (!(tally->seen & UINT32_C(1) << verdict))
         tally->first[verdict] = *report;
@@ -97,6 +101,8 @@ void tally_report(const struct tally *tally, struct trk_scenario_report *report)
 {
     const struct scenario_expect *expect = &tally->scenario->expect;
     struct wanted want = wanted(expect);
+    if (tally->single)
+        want.must = 0;
     uint32_t unexpected = tally->seen & ~want.may, missing = want.must & ~tally->seen;
     report->schedules = tally->schedules;
     scenario_expect_words(expect, report->expected, sizeof report->expected);
