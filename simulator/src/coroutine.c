@@ -229,6 +229,15 @@ void coroutine_destroy(struct coroutine *coroutine)
     free(coroutine);
 }
 
+bool coroutine_can_go_back(void)
+{
+#if defined(COROUTINE_ASAN) || defined(COROUTINE_TSAN)
+    return false;
+#else
+    return true;
+#endif
+}
+
 void coroutine_restart(struct coroutine *self)
 {
 #ifdef COROUTINE_ASAN

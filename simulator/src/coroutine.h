@@ -44,6 +44,11 @@ bool coroutine_done(const struct coroutine *coroutine);
 
 typedef void coroutine_piece_fn(void *context, void *memory, size_t size_bytes);
 
+/*
+ * Whether a stack that is put back goes on as it would have. Under sanitizers it does not: they
+ * know more of a stack than what lies on it. Then a coroutine begins anew and is led there.
+ */
+bool coroutine_can_go_back(void);
 /* Let it begin anew. Not from inside it. */
 void coroutine_restart(struct coroutine *coroutine);
 /* Visit all that it is while it does not run: its stack, as far as it is in use. */

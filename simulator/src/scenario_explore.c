@@ -188,10 +188,8 @@ static bool back(struct search *search, schedule_count *total)
             node_pop(search, total);
             continue;
         }
-        if (node->next > 0) {
-            snapshot_restore(&node->snapshot, search->driver->run);
-            search->driver->path.count = node->path_count;
-        }
+        if (node->next > 0)
+            driver_back(search->driver, node->path_count, &node->snapshot);
         driver_step(search->driver, node->enabled[node->next], node->next == 0);
         node->next++;
         return true;
@@ -234,8 +232,9 @@ enum trk_status schedule_explore(struct driver *driver, uint64_t most, schedule_
 {
     struct search search = {.driver = driver, .most = most};
     *total = 0;
-    driver_prime(driver);
-    enum trk_status status = search_run(&search, total);
+    enum trk_status status = driver_prime(driver);
+    if (status == TRK_OK)
+        status = search_run(&search, total);
     for (size_t i = 0; i < search.made; i++)
         snapshot_deinit(&search.nodes[i].snapshot);
     free(search.nodes);

@@ -95,23 +95,16 @@ static enum trk_status random_run(struct driver *driver, struct priorities *prio
 enum trk_status schedule_random(struct driver *driver)
 {
     const struct scenario_schedule *schedule = &driver->run->scenario->schedule;
-    struct snapshot start = {0};
-    enum trk_status status = TRK_OK;
     uint64_t choices = 0;
-    driver_prime(driver);
-    snapshot_save(&start, driver->run);
+    enum trk_status status = driver_prime(driver);
     for (uint64_t i = 0; status == TRK_OK && i < schedule->runs; i++) {
         uint64_t state = random_seed(schedule->seed, i);
         struct priorities priorities = {0};
         if (i > 0)
-            snapshot_restore(&start, driver->run);
-        driver->path.count = 0;
+            driver_back(driver, 0, NULL);
         if (schedule->kind == SCHEDULE_PCT)
             priorities_init(&priorities, driver, choices > 0 ? choices : 1, &state);
         status = random_run(driver, &priorities, &state, &choices);
     }
-    if (start.no_memory)
-        status = TRK_E_MEMORY;
-    snapshot_deinit(&start);
     return status;
 }

@@ -84,7 +84,7 @@ bool driver_done(const struct driver *driver)
     return true;
 }
 
-void driver_prime(struct driver *driver)
+static void prime(struct driver *driver)
 {
     driver->run->stepping = true;
     driver->path.count = 0;
@@ -92,6 +92,36 @@ void driver_prime(struct driver *driver)
         coroutine_clean(driver->run->threads[i].coroutine);
         run_resume(&driver->run->threads[i]);
     }
+}
+
+enum trk_status driver_prime(struct driver *driver)
+{
+    snapshot_save(&driver->start, driver->run);
+    prime(driver);
+    return driver->start.no_memory ? TRK_E_MEMORY : TRK_OK;
+}
+
+void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there)
+{
+    if (there != NULL && coroutine_can_go_back()) {
+        snapshot_restore(there, driver->run);
+        driver->path.count = path_count;
+        return;
+    }
+    snapshot_restore(&driver->start, driver->run);
+    for (uint32_t i = 1; i < driver->end; i++)
+        coroutine_restart(driver->run->threads[i].coroutine);
+    prime(driver);
+    while (driver->path.count < path_count) {
+        struct path_step step = driver->path.steps[driver->path.count];
+        driver_step(driver, step.thread, step.usual);
+    }
+}
+
+void driver_deinit(struct driver *driver)
+{
+    free(driver->path.steps);
+    snapshot_deinit(&driver->start);
 }
 
 enum trk_status driver_finish(struct driver *driver)
@@ -142,7 +172,7 @@ static enum trk_status list(struct driver *driver)
 {
     struct scenario_run *run = driver->run;
     const struct scenario_schedule *schedule = &run->scenario->schedule;
-    driver_prime(driver);
+    prime(driver);
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         const struct scenario_step *step = &schedule->steps[i];
         const struct run_thread *thread = &run->threads[step->thread];
@@ -207,7 +237,7 @@ static enum trk_status replay(struct driver *driver, const struct repro *repro,
     uint64_t usual = 0;
     size_t turn = 0;
     uint8_t check = 0;
-    driver_prime(driver);
+    prime(driver);
     while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
         uint32_t count = driver_enabled(driver, enabled);
         if (count == 0) {
@@ -249,7 +279,7 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
         status = replay(&driver, request->repro, request->fault);
     else if (status == TRK_OK)
         status = drive(&driver, report);
-    free(driver.path.steps);
+    driver_deinit(&driver);
     return status;
 }
 

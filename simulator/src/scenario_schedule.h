@@ -98,7 +98,8 @@ struct driver {
     struct scenario_run *run;
     struct tally *tally;
     struct path path;
-    uint32_t end; /* threads [1, end) */
+    uint32_t end;          /* threads [1, end) */
+    struct snapshot start; /* before any thread has run */
 };
 
 /* Run one step of a thread; usual as in the path. */
@@ -109,8 +110,11 @@ uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
 /* Whether all threads have ended. */
 bool driver_done(const struct driver *driver);
-/* Let all threads go to their first operation. */
-void driver_prime(struct driver *driver);
+/* Let all threads go to their first operation, and keep the state before. */
+enum trk_status driver_prime(struct driver *driver);
+/* Go back to where the path was when it had so many steps; the state there, if it was kept. */
+void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
+void driver_deinit(struct driver *driver);
 /* The schedule is over: finally, and the verdict. */
 enum trk_status driver_finish(struct driver *driver);
 
