@@ -64,6 +64,7 @@ struct search {
     struct node *nodes;
     size_t count, capacity, made; /* nodes[made..] have no snapshot yet */
     uint64_t most;
+    bool plain; /* no state is known */
     bool no_memory;
 };
 
@@ -115,6 +116,8 @@ static bool node_meet(struct search *search, struct node *node, schedule_count *
     struct met *met = &search->met;
     snapshot_save(&node->snapshot, search->driver->run);
     node->hash = snapshot_hash(&node->snapshot);
+    if (search->plain)
+        node->hash = met->count + 1;
     node->hash += node->hash == 0;
     search->no_memory |= node->snapshot.no_memory;
     if (met->count * 2 >= met->capacity && !met_grow(met))
@@ -228,9 +231,10 @@ static enum trk_status search_run(struct search *search, schedule_count *total)
     return TRK_OK;
 }
 
-enum trk_status schedule_explore(struct driver *driver, uint64_t most, schedule_count *total)
+enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
+                                 schedule_count *total)
 {
-    struct search search = {.driver = driver, .most = most};
+    struct search search = {.driver = driver, .plain = request->plain, .most = request->most};
     *total = 0;
     enum trk_status status = driver_prime(driver);
     if (status == TRK_OK)

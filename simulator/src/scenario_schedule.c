@@ -189,7 +189,8 @@ static enum trk_status list(struct driver *driver)
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
-static enum trk_status drive(struct driver *driver, struct trk_scenario_report *report)
+static enum trk_status drive(struct driver *driver, const struct schedule_request *request,
+                             struct trk_scenario_report *report)
 {
     schedule_count total = 0;
     enum trk_status status = TRK_OK;
@@ -200,7 +201,7 @@ static enum trk_status drive(struct driver *driver, struct trk_scenario_report *
     case SCHEDULE_PCT:
         return schedule_random(driver);
     case SCHEDULE_EXPLORE:
-        status = schedule_explore(driver, SCHEDULES_MOST, &total);
+        status = schedule_explore(driver, request, &total);
         if (total != 0)
             schedule_count_text(total, report->interleavings, sizeof report->interleavings);
         return status;
@@ -263,13 +264,9 @@ static enum trk_status replay(struct driver *driver, const struct repro *repro,
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
-struct request {
-    const struct repro *repro; /* NULL: as the file asks */
-    struct trk_scenario_fault *fault;
-};
-
 static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
-                               const struct request *request, struct trk_scenario_report *report)
+                               const struct schedule_request *request,
+                               struct trk_scenario_report *report)
 {
     struct driver driver = {.run = run, .tally = tally, .end = run->thread_count - 1};
     enum trk_status status = run_first(run);
@@ -278,14 +275,14 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
     else if (status == TRK_OK && request->repro != NULL)
         status = replay(&driver, request->repro, request->fault);
     else if (status == TRK_OK)
-        status = drive(&driver, report);
+        status = drive(&driver, request, report);
     driver_deinit(&driver);
     return status;
 }
 
-static enum trk_status scenario_run(const struct trk_scenario *scenario,
-                                    const struct request *request,
-                                    struct trk_scenario_report *report)
+enum trk_status schedule_scenario(const struct trk_scenario *scenario,
+                                  struct schedule_request *request,
+                                  struct trk_scenario_report *report)
 {
     memset(report, 0, sizeof *report);
     report->guest_addr = TRK_NOT_KNOWN;
@@ -296,6 +293,8 @@ static enum trk_status scenario_run(const struct trk_scenario *scenario,
     struct scenario_run run;
     enum trk_status status = tally_init(&tally, scenario);
     tally.single = request->repro != NULL;
+    if (request->most == 0)
+        request->most = SCHEDULES_MOST;
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
         if (status == TRK_OK)
@@ -307,6 +306,7 @@ static enum trk_status scenario_run(const struct trk_scenario *scenario,
     report->host_calls = one.host_calls;
     if (status == TRK_OK)
         tally_report(&tally, report);
+    request->seen = tally.seen;
     tally_deinit(&tally);
     return status;
 }
@@ -314,7 +314,7 @@ static enum trk_status scenario_run(const struct trk_scenario *scenario,
 enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                  struct trk_scenario_report *report)
 {
-    return scenario_run(scenario, &(struct request){0}, report);
+    return schedule_scenario(scenario, &(struct schedule_request){0}, report);
 }
 
 enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
@@ -322,10 +322,11 @@ enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const c
                                     struct trk_scenario_fault *fault)
 {
     struct repro repro;
+    struct schedule_request request = {.repro = &repro, .fault = fault};
     memset(report, 0, sizeof *report);
     enum trk_status status = TRK_E_ARGUMENT;
     if (repro_read(&repro, schedule, scenario, fault))
-        status = scenario_run(scenario, &(struct request){&repro, fault}, report);
+        status = schedule_scenario(scenario, &request, report);
     repro_deinit(&repro);
     return status;
 }

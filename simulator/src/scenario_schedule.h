@@ -123,9 +123,23 @@ enum trk_status driver_finish(struct driver *driver);
 /* As many schedules as the file asks for. */
 enum trk_status schedule_random(struct driver *driver);
 
+/* What is asked beside what the file asks; all 0: nothing. */
+struct schedule_request {
+    const struct repro *repro;        /* this schedule alone */
+    struct trk_scenario_fault *fault; /* why it does not fit */
+    uint64_t most;                    /* schedules to explore; 0: as many as the format says */
+    bool plain;                       /* explore every schedule, though it leads to known states */
+    uint32_t seen;                    /* out: verdicts, as in the tally */
+};
+
+enum trk_status schedule_scenario(const struct trk_scenario *scenario,
+                                  struct schedule_request *request,
+                                  struct trk_scenario_report *report);
+
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 
 /* Every schedule, up to a number; total: how many there are, 0 when that is not known. */
-enum trk_status schedule_explore(struct driver *driver, uint64_t most, schedule_count *total);
+enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
+                                 schedule_count *total);
 
 #endif
