@@ -8,8 +8,10 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static void found_value(struct found *found, uint8_t value)
+static void found_value(struct doing *doing, uint8_t value)
 {
+    struct found *found = &doing->found;
+    run_saw(doing->thread, value);
     found->mixed |= found->has_value && found->value != value;
     found->has_value = true;
     found->value = value;
@@ -38,12 +40,12 @@ void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, 
         if (finding.found)
             stop_stale(doing, side, walk.guest_addr - walk.part.first + finding.offset, finding);
         for (uint32_t i = 0; i < walk.part.size; i++)
-            found_value(&doing->found,
+            found_value(doing,
                         frame_byte(&run->oracle, walk.page->frame, side, walk.part.first + i));
         taken += walk.part.size;
     }
     if (taken < size_bytes)
-        found_value(&doing->found, 0); /* holes */
+        found_value(doing, 0); /* holes */
 }
 
 void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side)
@@ -131,6 +133,7 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     if (page->host_rights & right)
         return TRK_FAULT_RETRY;
     struct fault_views views = look_at_views(run, guest_addr);
+    run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);
     if (!(store && views.armed) && fault_in_hole(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
     uint64_t page_bytes = run_page_bytes(run);
@@ -160,6 +163,7 @@ static void count_repeats(struct doing *doing, struct repeats *repeats, uint64_t
     repeats->count = again ? repeats->count + 1 : 1;
     repeats->page = page;
     changes->since_count = false;
+    run_saw(doing->thread, repeats->count);
     if (repeats->count == LIVELOCK_FAULTS)
         run_stop(doing, "livelock", guest_addr,
                  "the access faulted %u times in a row and nothing changed", LIVELOCK_FAULTS);
@@ -177,12 +181,14 @@ static bool access_tries(struct doing *doing, bool store)
                         store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ, &guest_addr)) {
         if (run_inject(doing->thread, INJECT_LOSE_FAULT))
             return true;
+        run_saw(doing->thread, guest_addr);
         doing->found.faults++;
         run->report->faults++;
         count_repeats(doing, &repeats, guest_addr);
         changes->since_fault = false;
         run_point(doing->thread);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
+        run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)
             return false;
         if (outcome == TRK_FAULT_UNHANDLED) {
@@ -249,6 +255,7 @@ void verb_hle_write(struct doing *doing)
     for (uint64_t at = op->guest_addr; owned && at < walk.end; at = walk.at)
         owned = world_next(&walk) && walk.guest_addr == at;
     bool written = owned && guest_allows(run, op->guest_addr, op->size_bytes);
+    run_saw(doing->thread, (uint64_t)owned << 1 | written);
     if (owned && run_tracked(run, op->guest_addr, op->size_bytes)) {
         struct trk_hle_write write = {
             .size = sizeof write,
@@ -278,6 +285,7 @@ void verb_sparse_read(struct doing *doing)
     for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at) {
         if (!world_next(&walk) || walk.guest_addr != at || walk.entry->text->is_private) {
             doing->found.outcome = OUTCOME_REJECTED;
+            run_saw(doing->thread, OUTCOME_REJECTED);
             return;
         }
     }
@@ -293,6 +301,7 @@ static uint64_t kernel_bytes(struct doing *doing, unsigned right, uint64_t *clos
     if (!first_closed(doing_run(doing), op->guest_addr, op->size_bytes, right, closed))
         return op->size_bytes;
     uint64_t taken = *closed - op->guest_addr;
+    run_saw(doing->thread, taken);
     doing->found.outcome = taken == 0 ? OUTCOME_EFAULT : OUTCOME_SHORT;
     doing->found.number = taken;
     return taken;

@@ -65,6 +65,7 @@ struct search {
     size_t count, capacity, made; /* nodes[made..] have no snapshot yet */
     uint64_t most;
     bool plain; /* no state is known */
+    bool stacks;
     bool no_memory;
 };
 
@@ -115,7 +116,7 @@ static bool node_meet(struct search *search, struct node *node, schedule_count *
 {
     struct met *met = &search->met;
     snapshot_save(&node->snapshot, search->driver->run);
-    node->hash = snapshot_hash(&node->snapshot);
+    node->hash = snapshot_hash(&node->snapshot, search->stacks);
     if (search->plain)
         node->hash = met->count + 1;
     node->hash += node->hash == 0;
@@ -234,7 +235,10 @@ static enum trk_status search_run(struct search *search, schedule_count *total)
 enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
                                  schedule_count *total)
 {
-    struct search search = {.driver = driver, .plain = request->plain, .most = request->most};
+    struct search search = {.driver = driver,
+                            .plain = request->plain,
+                            .stacks = request->stacks,
+                            .most = request->most};
     *total = 0;
     enum trk_status status = driver_prime(driver);
     if (status == TRK_OK)

@@ -39,6 +39,8 @@ bool run_can(const struct run_thread *thread)
 static void give_way(struct run_thread *thread)
 {
     coroutine_yield(thread->coroutine);
+    const struct scenario_run *run = thread->run;
+    run_saw(thread, trk_sim_live_digest(run->tracker, run->reach, run->reach_count));
     thread->wait = WAIT_NONE;
     thread->wait_for = 0;
     thread->wait_lock = NULL;
@@ -96,13 +98,17 @@ void trk_hook_lock(const uint32_t *word)
     uint32_t region;
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
+    struct run_thread *thread = run->current;
     enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
-    if (kind == TRK_SIM_LOCK_MEMORY || (kind == TRK_SIM_LOCK_GENERATIONS && *word == 0))
+    if (kind == TRK_SIM_LOCK_MEMORY)
         return;
-    run->current->wait_lock = word;
-    run_wait(run->current, WAIT_LOCK, 0);
-    if (run->current != NULL)
-        run->current->wait_lock = NULL;
+    if (kind != TRK_SIM_LOCK_GENERATIONS || *word != 0) {
+        thread->wait_lock = word;
+        run_wait(thread, WAIT_LOCK, 0);
+        thread->wait_lock = NULL;
+    }
+    if (run->stepping)
+        run_saw(thread, trk_sim_lock_digest(run->tracker, word, run->reach, run->reach_count));
 }
 
 void run_resume(struct run_thread *thread)

@@ -203,6 +203,8 @@ void run_thread_body(void *context)
 {
     struct run_thread *thread = context;
     for (uint32_t i = 0; i < thread->text->op_count; i++) {
+        thread->next_op = i;
+        thread->digest = 0;
         run_op(thread, &thread->text->ops[i]);
         scenario_pool_reset(&thread->scratch);
     }

@@ -92,6 +92,12 @@ struct run_thread {
     const uint32_t *wait_lock;
     const struct scenario_op *before; /* stands before this operation; NULL: at another point */
     struct change_watch changes;
+    uint32_t next_op; /* of its list: under way, or stood before */
+    /*
+     * All that the operation under way has seen of what others change, and how many points it has
+     * passed: with next_op, where it is and what its stack holds.
+     */
+    uint64_t digest;
     bool done;
     bool quiet;
     struct scenario_pool pool;    /* what it keeps */
@@ -165,6 +171,13 @@ bool run_named(const struct scenario_run *run, const struct scenario_op *op);
 /* Note the verdict of the current thread and never come back. */
 _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest_addr,
                         const char *format, ...) TRK_PRINTF(4, 5);
+/* The thread has seen something that others can change; whatever it is goes into its digest. */
+static inline void run_saw(struct run_thread *thread, uint64_t value)
+{
+    uint64_t digest = (thread->digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    thread->digest = digest ^ digest >> 31;
+}
+
 /* Something has changed that threads which stand back wait for. */
 void run_changed(struct scenario_run *run);
 

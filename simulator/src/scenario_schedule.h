@@ -82,12 +82,14 @@ void schedule_count_text(schedule_count count, char *out, size_t size);
 struct snapshot {
     unsigned char *bytes;
     size_t size, capacity;
+    size_t without_stacks; /* the stacks lie behind this many */
     bool no_memory;
 };
 
 /* Keep all that a run is between two steps; the threads' stacks, too. */
 void snapshot_save(struct snapshot *snapshot, struct scenario_run *run);
-uint64_t snapshot_hash(const struct snapshot *snapshot);
+/* With the stacks, or with the digests alone. */
+uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks);
 void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run);
 void snapshot_deinit(struct snapshot *snapshot);
 
@@ -129,6 +131,7 @@ struct schedule_request {
     struct trk_scenario_fault *fault; /* why it does not fit */
     uint64_t most;                    /* schedules to explore; 0: as many as the format says */
     bool plain;                       /* explore every schedule, though it leads to known states */
+    bool stacks;                      /* know states by the stacks, too */
     uint32_t seen;                    /* out: verdicts, as in the tally */
 };
 

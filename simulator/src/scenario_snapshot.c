@@ -1,8 +1,11 @@
 /*
  * A run's state as bytes: to know states again, and to go back to them.
  *
- * The bytes are pieces of memory, each behind its place and size. They are the whole state, so that
- * equal bytes have an equal future; what only counts, and what lies below the stacks, is zeroed.
+ * The bytes are pieces of memory, each behind its place and size. With the stacks they are the
+ * whole state, so that equal bytes have an equal future; what only counts, and what lies below the
+ * stacks, is zeroed. What a stack holds depends on the compiler, which leaves things there that
+ * have no meaning any more. Without the stacks the threads' digests stand for them: the same states
+ * are known again on every machine, if nothing that a thread sees is forgotten in its digest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +48,16 @@ void snapshot_save(struct snapshot *snapshot, struct scenario_run *run)
         struct run_thread *thread = &run->threads[i];
         scenario_pool_pieces(&thread->pool, add, snapshot);
         scenario_pool_pieces(&thread->scratch, add, snapshot);
-        coroutine_pieces(thread->coroutine, add, snapshot);
     }
     trk_sim_pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
+    snapshot->without_stacks = snapshot->size;
+    for (uint32_t i = 0; i < run->thread_count; i++)
+        coroutine_pieces(run->threads[i].coroutine, add, snapshot);
 }
 
-uint64_t snapshot_hash(const struct snapshot *snapshot)
+uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks)
 {
-    return XXH3_64bits(snapshot->bytes, snapshot->size);
+    return XXH3_64bits(snapshot->bytes, stacks ? snapshot->size : snapshot->without_stacks);
 }
 
 static void put_back(const struct snapshot *snapshot)

@@ -49,6 +49,13 @@ static enum trk_status tell_rights(struct scenario_run *run, struct pages pages,
                                             rights);
 }
 
+/* The space is not as the operation wants it. */
+static void fail(struct doing *doing)
+{
+    doing->found.outcome = OUTCOME_FAIL;
+    run_saw(doing->thread, OUTCOME_FAIL);
+}
+
 /* The host's rights of mapped pages become what the tracker asks for now. */
 static void take_effective(struct scenario_run *run, struct pages pages)
 {
@@ -85,6 +92,8 @@ static enum trk_status join_with(struct scenario_run *run, const struct world_en
                entry->pages[end].state == PAGE_MAPPED &&
                other->pages[end + shift].state == PAGE_MAPPED)
             end++;
+        if (run->current != NULL)
+            run_saw(run->current, end);
         if (end > page)
             status =
                 trk_tracker_join_views(run->tracker, entry->guest_addr + page * SCENARIO_PAGE_BYTES,
@@ -222,7 +231,7 @@ void verb_map(struct doing *doing)
     struct world_entry *entry = &doing_run(doing)->world.entries[doing->op->entry];
     struct pages pages = pages_of_entry(entry);
     if (!world_all(&doing_run(doing)->world, pages.guest_addr, pages.size_bytes, PAGE_HOLE)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     entry->offset_pages = 0;
@@ -236,7 +245,7 @@ void verb_commit(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_RESERVED)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     uint64_t end = pages.guest_addr + pages.size_bytes;
@@ -254,7 +263,7 @@ void verb_reserve(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_HOLE)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
@@ -310,7 +319,7 @@ void verb_unmap(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!mapped_or_reserved(run, pages)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     unmap_loses(doing, pages);
@@ -328,7 +337,7 @@ void verb_guest_protect(struct doing *doing)
     struct pages pages = pages_of(doing->op);
     unsigned rights = doing->op->rights;
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_MAPPED)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     if (run_tracked(run, pages.guest_addr, pages.size_bytes)) {
@@ -372,6 +381,9 @@ void verb_gen_remap(struct doing *doing)
     struct pages pages = pages_of_entry(entry);
     uint64_t offset = op->has_offset ? op->value / SCENARIO_PAGE_BYTES : entry->offset_pages;
     unsigned rights = op->has_rights ? op->rights : entry->view_rights;
+    run_saw(doing->thread, offset << 4 | rights);
+    run_saw(doing->thread, entry->offset_pages << 4 | entry->view_rights);
+    run_saw(doing->thread, entry->mixed);
     if (offset == entry->offset_pages && rights == entry->view_rights) {
         remap_same(doing, entry);
         return;

@@ -39,6 +39,19 @@ enum trk_sim_lock {
 enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uint32_t *word,
                                     uint32_t *region);
 
+/**
+ * What a thread may read while it has a lock, as a number: equal numbers for equal contents.
+ *
+ * @param regions  Numbers, count of them: all that the lock's holder can look at.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: no. Threads: one.
+ */
+uint64_t trk_sim_lock_digest(const struct trk_tracker *tracker, const uint32_t *word,
+                             const uint32_t *regions, size_t count);
+/* The same for what is read without a lock: which regions are live. */
+uint64_t trk_sim_live_digest(const struct trk_tracker *tracker, const uint32_t *regions,
+                             size_t count);
+
 /* Have memory at hand, so that it lies in one place in every order of threads. False: none. */
 bool trk_sim_ready(struct trk_tracker *tracker);
 
