@@ -8,12 +8,14 @@ set(core_files ${core_sources})
 list(TRANSFORM core_files REPLACE "^src/" "")
 list(TRANSFORM core_sources PREPEND ${PROJECT_SOURCE_DIR}/libtrack/)
 
+file(GLOB core_all CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libtrack/src/*.[ch]
+     ${PROJECT_SOURCE_DIR}/libtrack/include/track/*.h)
 set(core_names ${CMAKE_CURRENT_BINARY_DIR}/core_names.h)
 add_custom_command(
   OUTPUT ${core_names}
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/core_names.sh ${core_names} ${CMAKE_NM} $<TARGET_FILE:track>
           ${PROJECT_SOURCE_DIR}/libtrack ${core_files}
-  DEPENDS track ${CMAKE_CURRENT_SOURCE_DIR}/core_names.sh
+  DEPENDS track ${core_all} ${CMAKE_CURRENT_SOURCE_DIR}/core_names.sh
   VERBATIM)
 add_custom_target(trk_core_names DEPENDS ${core_names})
 

@@ -53,7 +53,7 @@ static uint64_t region_digest(const struct region *region)
         digest = mix(digest, (uint64_t)region->spans[i].first << 32 | region->spans[i].end);
     for (const struct flight *flight = region->flights; flight != NULL; flight = flight->next)
         digest = mix_words(mix(digest, 2), flight->taken, TRK_REGION_WORDS);
-    return mix(digest, region->hold_changed);
+    return digest;
 }
 
 static uint64_t pages_digest(const struct region *region)

@@ -108,6 +108,7 @@ void driver_back(struct driver *driver, size_t path_count, const struct snapshot
         driver->path.count = path_count;
         return;
     }
+    struct trk_scenario_report counted = *driver->run->report; /* what was done is done twice */
     snapshot_restore(&driver->start, driver->run);
     for (uint32_t i = 1; i < driver->end; i++)
         coroutine_restart(driver->run->threads[i].coroutine);
@@ -116,6 +117,7 @@ void driver_back(struct driver *driver, size_t path_count, const struct snapshot
         struct path_step step = driver->path.steps[driver->path.count];
         driver_step(driver, step.thread, step.usual);
     }
+    *driver->run->report = counted;
 }
 
 void driver_deinit(struct driver *driver)
