@@ -81,6 +81,24 @@ cp out first
 run 1 sim --json all
 cmp -s first out || fail "the second report differs"
 
+# Schedules: what was found in some order is found again by its line.
+cat >race.json <<CASE
+{"scenario": 1, "name": "race", $memory, "schedule": "explore",
+ "threads": {"a": ["raw_write A 8 1"], "b": ["load A 8 => 0"]}}
+CASE
+run 1 sim race.json
+grep -q "schedules: 2 run, for all of 2" out || fail "no number of schedules"
+line=$(sed -n 's/^  again: --schedule //p' out)
+run 1 sim --json race.json
+same schedule "$(get schedule)" "$line"
+same interleavings "$(get interleavings)" 2
+run 1 sim --schedule "$line" race.json
+grep -q "verdict: mismatch, expected ok" out || fail "another verdict"
+grep -q "schedules:" out && fail "more than one schedule"
+run 2 sim --schedule "$line" held.json
+grep -q "another scenario" out || fail "a line of another file"
+run 2 sim --schedule nonsense race.json
+
 # JUnit.
 run 1 sim --junit junit.xml all
 grep -q 'tests="5" failures="1" errors="1" skipped="1"' junit.xml || fail "counts in JUnit"
@@ -96,4 +114,6 @@ run 2 sim --junit no/such/folder.xml held.json
 "$tools/trace_tool" make t.trk || fail "trace_tool make"
 run 2 sim --junit other.xml t.trk
 said "junit"
+run 2 sim --schedule "$line" t.trk
+said "schedule"
 finish

@@ -46,11 +46,13 @@ static void add_place(struct text *text)
     add(text, places[below(text, sizeof places / sizeof places[0])]);
 }
 
-static void add_op(struct text *text, unsigned depth)
+static void add_op(struct text *text)
 {
+    /* Some more often than others: what fails ends a schedule. */
     static const char *const plain[] = {
-        "load",  "is_cpu",   "is_gpu", "mark_cpu", "mark_gpu", "unmark_gpu", "untrack",  "upload",
-        "drain", "download", "watch",  "unwatch",  "gpu_read", "invalidate", "sys_write"};
+        "load",   "load",    "is_cpu",   "is_gpu",   "upload",     "upload",     "upload",
+        "drain",  "drain",   "download", "gpu_read", "invalidate", "invalidate", "unmark_gpu",
+        "upload", "untrack", "mark_cpu", "mark_gpu", "watch"};
     static const char *const writing[] = {"store", "hle_write", "raw_write", "sys_read",
                                           "gpu_write"};
     static const char *const whole[] = {"unmap T 4P",
@@ -73,19 +75,22 @@ static void add_op(struct text *text, unsigned depth)
         add(text, " ");
         add_place(text);
         add(text, below(text, 2) ? " 1" : " 2");
-    } else if (kind < 10 || depth > 0) {
+    } else if (kind < 10) {
         add(text, whole[below(text, sizeof whole / sizeof whole[0])]);
     } else {
         static const char *const around[] = {"upload", "download", "invalidate"};
+        static const char *const within[] = {"gpu_write", "gpu_read", "drain"};
         uint32_t which = below(text, 3);
         add(text, around[which]);
         add(text, " ");
         add_place(text);
-        if (which < 2 && below(text, 2))
+        if (which < 2 && below(text, 4) > 0)
             add(text, which == 0 ? " written" : " clear");
         add(text, " { ");
-        add_op(text, depth + 1);
-        add(text, " }");
+        add(text, within[which]);
+        add(text, " ");
+        add_place(text);
+        add(text, which == 0 ? " 3 }" : " }");
     }
 }
 
@@ -94,7 +99,7 @@ static void add_ops(struct text *text, uint32_t most)
     uint32_t count = 1 + below(text, most);
     for (uint32_t i = 0; i < count; i++) {
         add(text, i > 0 ? ", \"" : "\"");
-        add_op(text, 0);
+        add_op(text);
         add(text, "\"");
     }
 }
