@@ -56,6 +56,13 @@ uint8_t repro_check(uint8_t check, uint8_t label);
 
 /* ---- scenario_tally.c ------------------------------------------------------------------------ */
 
+/* Of the schedules of one verdict that were run, the one that is nearest to the usual order. */
+struct tally_shown {
+    bool there;
+    uint64_t cost;
+    struct trk_scenario_report report;
+};
+
 struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
@@ -63,8 +70,7 @@ struct tally {
     bool single;        /* one schedule of several: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
-    struct trk_scenario_report *first; /* of each verdict: the first schedule, misplaced or not */
-    struct trk_scenario_report *first_misplaced;
+    struct tally_shown *shown, *misplaced_shown; /* of each verdict */
 };
 
 enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scenario);

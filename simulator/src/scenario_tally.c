@@ -15,16 +15,25 @@ static const char ok[] = "ok";
 enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scenario)
 {
     *tally = (struct tally){.scenario = scenario};
-    tally->first = calloc(2 * (size_t)SCENARIO_VERDICTS, sizeof *tally->first);
-    if (tally->first == NULL)
+    tally->shown = calloc(2 * (size_t)SCENARIO_VERDICTS, sizeof *tally->shown);
+    if (tally->shown == NULL)
         return TRK_E_MEMORY;
-    tally->first_misplaced = tally->first + SCENARIO_VERDICTS;
+    tally->misplaced_shown = tally->shown + SCENARIO_VERDICTS;
     return TRK_OK;
 }
 
 void tally_deinit(struct tally *tally)
 {
-    free(tally->first);
+    free(tally->shown);
+}
+
+/* How far a schedule is from the usual one: first in choices, then in steps. */
+static uint64_t cost_of(const struct path *path)
+{
+    uint64_t choices = 0;
+    for (size_t i = 0; i < path->count; i++)
+        choices += !path->steps[i].usual;
+    return choices << 32 | (uint32_t)path->count;
 }
 
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path)
@@ -35,18 +44,17 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     uint32_t verdict = scenario_verdict_number(report->verdict);
     bool misplaced = run->stopped && tally->scenario->expect.at != NULL && !run->at;
     enum scenario_schedule_kind kind = tally->scenario->schedule.kind;
-    bool first = !(tally->seen & UINT32_C(1) << verdict) ||
-                 (misplaced && !(tally->misplaced & UINT32_C(1) << verdict));
-    if (first && kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST)
-        repro_write(path, tally->scenario, report->schedule, sizeof report->schedule);
+    struct tally_shown *kept = &(misplaced ? tally->misplaced_shown : tally->shown)[verdict];
+    uint64_t cost = cost_of(path);
     tally->schedules++;
-    if (!(tally->seen & UINT32_C(1) << verdict))
-        tally->first[verdict] = *report;
     tally->seen |= UINT32_C(1) << verdict;
-    if (misplaced && !(tally->misplaced & UINT32_C(1) << verdict))
-        tally->first_misplaced[verdict] = *report;
     if (misplaced)
         tally->misplaced |= UINT32_C(1) << verdict;
+    if (!kept->there || cost < kept->cost) {
+        if (kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST)
+            repro_write(path, tally->scenario, report->schedule, sizeof report->schedule);
+        *kept = (struct tally_shown){.there = true, .cost = cost, .report = *report};
+    }
     const struct trk_scenario_report counts = *report;
     *report = (struct trk_scenario_report){.guest_addr = TRK_NOT_KNOWN,
                                            .operations = counts.operations,
@@ -85,16 +93,23 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     *report = whole;
 }
 
-/* The schedule to show: the first that must not be, else the worst that may, else an ok one. */
+/* The schedule of a verdict that is nearest to the usual one, wherever it broke. */
+static const struct tally_shown *nearest(const struct tally *tally, uint32_t verdict)
+{
+    const struct tally_shown *one = &tally->shown[verdict],
+                             *other = &tally->misplaced_shown[verdict];
+    return !one->there || (other->there && other->cost < one->cost) ? other : one;
+}
+
+/* The schedule to show: one that must not be, else one at the wrong place, else a broken one. */
 static const struct trk_scenario_report *shown(const struct tally *tally, uint32_t unexpected)
 {
-    uint32_t misplaced = tally->misplaced & ~unexpected;
     if (unexpected != 0)
-        return &tally->first[__builtin_ctz(unexpected)];
-    if (misplaced != 0)
-        return &tally->first_misplaced[__builtin_ctz(misplaced)];
+        return &nearest(tally, (uint32_t)__builtin_ctz(unexpected))->report;
+    if (tally->misplaced != 0)
+        return &tally->misplaced_shown[__builtin_ctz(tally->misplaced)].report;
     uint32_t broken = tally->seen & ~(UINT32_C(1) << scenario_verdict_number(ok));
-    return &tally->first[__builtin_ctz(broken != 0 ? broken : tally->seen)];
+    return &nearest(tally, (uint32_t)__builtin_ctz(broken != 0 ? broken : tally->seen))->report;
 }
 
 void tally_report(const struct tally *tally, struct trk_scenario_report *report)
