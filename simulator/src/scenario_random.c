@@ -95,7 +95,7 @@ static enum trk_status random_run(struct driver *driver, struct priorities *prio
 enum trk_status schedule_random(struct driver *driver)
 {
     const struct scenario_schedule *schedule = &driver->run->scenario->schedule;
-    uint64_t choices = 0;
+    uint64_t choices = 0, most = 0; /* the most that a schedule has had yet */
     enum trk_status status = driver_prime(driver);
     for (uint64_t i = 0; status == TRK_OK && i < schedule->runs; i++) {
         uint64_t state = random_seed(schedule->seed, i);
@@ -103,8 +103,9 @@ enum trk_status schedule_random(struct driver *driver)
         if (i > 0)
             driver_back(driver, 0, NULL);
         if (schedule->kind == SCHEDULE_PCT)
-            priorities_init(&priorities, driver, choices > 0 ? choices : 1, &state);
+            priorities_init(&priorities, driver, most > 0 ? most : 1, &state);
         status = random_run(driver, &priorities, &state, &choices);
+        most = choices > most ? choices : most;
     }
     return status;
 }

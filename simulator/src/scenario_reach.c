@@ -1,5 +1,5 @@
 /*
- * The regions that a program can touch: its operations and its memory name them all.
+ * The regions that a program can touch: its operations name them all, and views of what they name.
  */
 #include <string.h>
 
@@ -49,10 +49,17 @@ static bool reach_range(struct reach *reach, uint64_t guest_addr, uint64_t size_
     return true;
 }
 
+static bool reach_entry(struct reach *reach, uint32_t entry)
+{
+    const struct scenario_entry *its = &reach->scenario->entries[entry];
+    return reach_range(reach, its->guest_addr, its->size_bytes);
+}
+
 static bool reach_ops(struct reach *reach, const struct scenario_op *ops, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!reach_range(reach, ops[i].guest_addr, ops[i].size_bytes) ||
+            (ops[i].entry != SCENARIO_NONE && !reach_entry(reach, ops[i].entry)) ||
             !reach_ops(reach, ops[i].nested, ops[i].nested_count))
             return false;
     return true;
@@ -64,9 +71,10 @@ bool scenario_reach(const struct trk_scenario *scenario, uint32_t *regions, size
     bool whole = true;
     for (uint32_t i = 0; whole && i < scenario->thread_count; i++)
         whole = reach_ops(&reach, scenario->threads[i].ops, scenario->threads[i].op_count);
+    /* What happens to one view happens to the others. */
     for (uint32_t i = 0; whole && i < scenario->entry_count; i++)
-        whole =
-            reach_range(&reach, scenario->entries[i].guest_addr, scenario->entries[i].size_bytes);
+        if (scenario->entries[i].alias_of != SCENARIO_NONE)
+            whole = reach_entry(&reach, i) && reach_entry(&reach, scenario->entries[i].alias_of);
     *count = reach.count;
     return whole;
 }
