@@ -26,6 +26,7 @@ struct dump {
     struct trk_clock clock;
     bool json;
     uint64_t first_tsc;
+    uint64_t seen, printed; /* events */
 };
 
 /* A thread's name; one that gave none is called by its stream's number. */
@@ -101,16 +102,36 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
         if (status != TRK_OK) {
             return status == TRK_E_END ? TRK_OK : status;
         }
+        dump->seen++;
         if (first) {
             dump->first_tsc = event.tsc;
             first = false;
         }
         if (trk_range_has(&dump->range, &event)) {
             (dump->json ? print_json : print_text)(dump, &event);
+            dump->printed++;
         }
         if (!trk_terminal_alive() || trk_range_ends_at(&dump->range, &event)) {
             return TRK_OK;
         }
+    }
+}
+
+/* A range that picked nothing is told, with what there is instead. It is no error. */
+static void say_nothing_picked(const struct dump *dump)
+{
+    const struct trk_range *range = &dump->range;
+    if (dump->seen == 0) {
+        trk_terminal_say("dump", "nothing in range: the trace has no events");
+    } else if (range->kind == TRK_RANGE_EVENTS) {
+        trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
+    } else if (range->kind == TRK_RANGE_REGION) {
+        trk_terminal_say("dump", "nothing in range: no event is about the 4 MiB from 0x%" PRIx64,
+                         range->first);
+    } else if (range->frame == UINT64_MAX) {
+        trk_terminal_say("dump", "nothing in range: the trace has no frames");
+    } else {
+        trk_terminal_say("dump", "nothing in range: the last frame is %" PRIu64, range->frame);
     }
 }
 
@@ -135,6 +156,9 @@ static int run_dump(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&dump.input, options, SCHEMA, &error);
     } else {
+        if (dump.printed == 0 && options->operand_count > 1 && trk_terminal_alive()) {
+            say_nothing_picked(&dump);
+        }
         code = trk_input_report(&dump.input, options);
     }
     trk_input_close(&dump.input);
@@ -151,9 +175,12 @@ const struct trk_command trk_cmd_dump = {
         "What is left of a damaged or unfinished trace is printed as far as it goes.\n\n"
         "RANGE picks events: 10, 10-20, 10- or 10-20/2 by number; frame:5-9 by the frame they "
         "happen in; region:0x200000000 by the 4 MiB of guest memory they are about. Numbers start "
-        "at 0 and ranges include both ends.",
+        "at 0 and ranges include both ends. A range that picks nothing is told on standard error, "
+        "with "
+        "what comes closest, and is no error.",
     .examples = "trk dump trace.trk 100-120\ntrk dump --json trace.trk frame:7 | grep witness",
     .options = dump_options,
     .operands_most = 2,
+    .json_lines = true,
     .run = run_dump,
 };

@@ -19,14 +19,16 @@
 static const struct trk_option info_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
     {.name = "quick",
-     .about = "Read chunk headers only: faults and regions, which need every event, are left out."},
+     .about =
+         "Read chunk headers only: faults and regions, which need every event, are left out, and "
+         "so is the number of events where some were lost."},
     {.name = NULL},
 };
 
 struct info {
     struct trk_input input;
     struct trk_trace_state state;
-    uint64_t events;
+    uint64_t events;  /* without those that tell of losses; TRK_NOT_KNOWN: see run_info */
     uint64_t faults;  /* TRK_NOT_KNOWN with --quick */
     uint64_t regions; /* likewise */
 };
@@ -41,7 +43,7 @@ static enum trk_status count_events(struct info *info, struct trk_error *error)
     while (status == TRK_OK) {
         status = trk_trace_next(info->input.trace, &event, error);
         if (status == TRK_OK) {
-            info->events++;
+            info->events += event.event.type != TRK_EVENT_DROP;
             info->faults += event.event.type == TRK_EVENT_FAULT;
             trk_regions_note(regions, &event.event);
         }
@@ -107,7 +109,7 @@ static void print_text(const struct info *info)
     fputs("trace      ", stdout);
     trk_terminal_text(stdout, info->input.path);
     printf("\n%-10s %" PRIu64, "bytes", info->input.bytes);
-    if (info->events > 0) {
+    if (info->events > 0 && info->events != TRK_NOT_KNOWN) {
         printf(" (%.2f an event)", (double)info->input.bytes / (double)info->events);
     }
     putchar('\n');
@@ -185,6 +187,10 @@ static int run_info(const struct trk_options *options)
     enum trk_status status =
         trk_options_flag(options, "quick") ? TRK_OK : count_events(&info, &error);
     info.state = trk_trace_state(info.input.trace);
+    /* Chunk headers count events with the marks of losses, and how many those are is inside. */
+    if (trk_options_flag(options, "quick") && info.state.dropped > 0) {
+        info.events = TRK_NOT_KNOWN;
+    }
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&info.input, options, SCHEMA, &error);

@@ -15,8 +15,7 @@
 
 #define SCHEMA "trk-record/1"
 /* Other recordings may take the name that was free a moment ago; more than this is no accident. */
-#define NAME_TRIES   64
-#define RECORD_BYTES 32u
+#define NAME_TRIES 64
 
 static const struct trk_option record_options[] = {
     {.name = "output",
@@ -30,11 +29,10 @@ static const struct trk_option record_options[] = {
      .kind = TRK_OPTION_SIZE,
      .value = "BYTES",
      .fallback = "4M",
-     .least = 64 << 10,
-     .most = 1 << 30,
-     .about =
-         "Room for events that a thread has before they are drained: a power of two, with K, M "
-         "or G. Default 4M."},
+     .least = (uint64_t)TRK_RECORD_RING_LEAST * TRK_RECORD_BYTES,
+     .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
+     .about = "Room for events that a thread has before they are drained: a power of two from 4K "
+              "to 128M. Default 4M."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -52,28 +50,56 @@ static void say_result(const struct trk_record_result *result, const char *path)
     if (!result->attached) {
         trk_terminal_say("record", "the command did not join the session: nothing was recorded");
     }
+    if (result->refused_joins > 0) {
+        trk_terminal_say("record",
+                         "%" PRIu32 " further program%s wanted to record and %s refused: a trace "
+                         "is of the first that joins",
+                         result->refused_joins, result->refused_joins == 1 ? "" : "s",
+                         result->refused_joins == 1 ? "was" : "were");
+    }
     char each[40] = "";
+    char thrown[100] = "";
+    if (result->thrown_away > 0) {
+        snprintf(thrown, sizeof thrown,
+                 " (%" PRIu64 " of them because the file could not be written)",
+                 result->thrown_away);
+    }
     if (result->events > 0) {
         snprintf(each, sizeof each, " (%.2f bytes/event)",
                  (double)result->bytes / (double)result->events);
     }
-    trk_terminal_say("record",
-                     "%" PRIu64 " events, %" PRIu64 " dropped, %" PRIu32 " threads, %" PRIu64
-                     " bytes%s -> %s",
-                     result->events, result->dropped, result->threads, result->bytes, each, path);
+    trk_terminal_say(
+        "record",
+        "%" PRIu64 " events, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64 " bytes%s -> %s",
+        result->events, result->dropped, thrown, result->threads, result->bytes, each, path);
 }
 
-static void print_json(const struct trk_record_result *result, const char *path)
+static void print_json(const struct trk_record_result *result, const char *path,
+                       const struct trk_error *error)
 {
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", path);
     cJSON_AddBoolToObject(object, "attached", result->attached);
+    cJSON_AddBoolToObject(object, "complete", result->complete);
+    if (error->status == TRK_OK) {
+        cJSON_AddNullToObject(object, "error");
+    } else {
+        trk_json_out_error(object, error);
+    }
     trk_json_out_number(object, "events", result->events);
     trk_json_out_number(object, "dropped", result->dropped);
+    trk_json_out_number(object, "thrown_away", result->thrown_away);
+    trk_json_out_number(object, "refused_joins", result->refused_joins);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
     trk_json_out_end(object, result->child_status);
     trk_json_out_print(object);
+}
+
+static void say_waiting(void)
+{
+    trk_terminal_say("record", "the command has ended; waiting for a process that it left behind "
+                               "and that records or may yet (interrupt to stop waiting)");
 }
 
 /* Record under the given name, or under the next free one. path is where it went. */
@@ -86,7 +112,8 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .path = output ? output : path,
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
-        .ring_records = (uint32_t)(trk_options_number(options, "ring") / RECORD_BYTES),
+        .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
+        .waiting = say_waiting,
     };
     if (output) {
         snprintf(path, PATH_MAX, "%s", output);
@@ -140,10 +167,11 @@ static int run_record(const struct trk_options *options)
     }
     if (status != TRK_OK) {
         (void)trk_terminal_error("record", NULL, &error);
+        trk_terminal_say("record", "THE TRACE IS NOT COMPLETE; the exit code is the command's own");
     }
     say_result(&result, to_stdout ? "standard output" : path);
     if (trk_options_flag(options, "json")) {
-        print_json(&result, path);
+        print_json(&result, path, &error);
     }
     return exit_code_of(result.child_status);
 }
@@ -153,11 +181,20 @@ const struct trk_command trk_cmd_record = {
     .about = "run a command and record what it says of its memory",
     .operands = "[--] CMD [ARGUMENT...]",
     .text =
-        "Runs CMD with a recording session and writes what its threads emit, compressed, until it "
-        "has ended. If CMD dies, everything it had committed before is in the trace; if trk record "
-        "dies, CMD goes on unrecorded and what was written so far can be read.\n\n"
-        "The exit code is CMD's own, or 128 and the number of the signal that ended it. Errors "
-        "before CMD has started give 2 (no such command; F exists and -f is not given), 4 or 70.",
+        "Runs CMD with a recording session and writes what its threads emit, compressed. Recorded "
+        "is the first program that joins, CMD or what CMD starts; further ones are refused and "
+        "counted. The recording ends when CMD and the recorded program have ended; while none has "
+        "joined, when nothing that CMD left behind holds the session. If the program dies, "
+        "everything it had committed before is in the trace; if trk record dies, the program goes "
+        "on unrecorded and what was written so far can be read.\n\n"
+        "SIGINT, SIGTERM, SIGHUP and SIGQUIT that are sent to trk record go to CMD; from the "
+        "terminal CMD gets its own. Once CMD has ended, any of them ends the waiting for others: "
+        "the trace then has no end mark.\n\n"
+        "The exit code is CMD's own, also when the trace could not be written whole: the messages "
+        "and --json say that.",
+    .exits = "CMD's own exit code, or 128 and the number of the signal that ended it. Errors "
+             "before CMD has started give 2 (no such command; F exists and -f is not given; "
+             "another recording writes F), 4 (no permission, no room) or 70 (a fault of trk).",
     .examples = "trk record -o trace.trk -- trk demo --frames 60\n"
                 "trk record -- ./emulator game.bin && trk sim",
     .options = record_options,

@@ -51,9 +51,11 @@ struct trk_command {
     const char *operands; /* "[F [RANGE]]"; "" when there are none */
     const char *text;     /* what it does, with paragraphs set apart by an empty line */
     const char *examples; /* a line each */
+    const char *exits;    /* the exit codes, where they are not everybody's; NULL: they are */
     const struct trk_option *options;
     unsigned operands_least;
     unsigned operands_most;
+    bool json_lines;   /* --json gives an object a line */
     bool runs_command; /* the operands are a command line: the first ends the options */
     int (*run)(const struct trk_options *options);
 };

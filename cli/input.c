@@ -38,10 +38,40 @@ static enum trk_status write_all(int fd, const char *bytes, size_t size, struct 
     return TRK_OK;
 }
 
-/* Copy what fd still gives into a nameless file. */
-static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *error)
+/* Read until the buffer has so many bytes, or there are no more. */
+static enum trk_status read_some(int fd, char *buffer, size_t size, size_t *length,
+                                 struct trk_error *error)
 {
-    static char buffer[1 << 16];
+    *length = 0;
+    while (*length < size) {
+        ssize_t got = read(fd, buffer + *length, size - *length);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return system_error(error, "cannot read");
+        }
+        if (got == 0) {
+            break;
+        }
+        *length += (size_t)got;
+    }
+    return TRK_OK;
+}
+
+/* Whether a trace may begin with these bytes: what is none must not be copied first. */
+static enum trk_status look_at_head(const char *bytes, size_t size, struct trk_error *error)
+{
+    struct trk_trace *trace = NULL;
+    enum trk_status status = trk_trace_open_bytes(&trace, bytes, size, error);
+    if (status == TRK_OK) {
+        trk_trace_close(trace);
+    }
+    return status == TRK_E_INCOMPLETE ? TRK_OK : status;
+}
+
+static enum trk_status open_spool(struct trk_input *input, struct trk_error *error)
+{
     const char *directory = getenv("TMPDIR");
     char name[PATH_MAX];
     int length = snprintf(name, sizeof name, "%s/trk-input-XXXXXX",
@@ -54,27 +84,33 @@ static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *
         return system_error(error, "temporary file");
     }
     unlink(name);
-    for (;;) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return system_error(error, "cannot read");
-        }
-        if (got == 0) {
-            return TRK_OK;
-        }
-        input->bytes += (uint64_t)got;
+    return TRK_OK;
+}
+
+/* Copy what fd still gives into a nameless file. */
+static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *error)
+{
+    static char buffer[1 << 16];
+    size_t got;
+    enum trk_status status = read_some(fd, buffer, TRK_INPUT_HEAD_BYTES, &got, error);
+    if (status == TRK_OK) {
+        status = look_at_head(buffer, got, error);
+    }
+    if (status == TRK_OK) {
+        status = open_spool(input, error);
+    }
+    while (status == TRK_OK && got > 0) {
+        input->bytes += got;
         if (input->bytes > TRK_INPUT_PIPE_BYTES) {
             return trk_error_set(error, TRK_E_ARGUMENT, "more than %" PRIu64 " bytes from a pipe",
                                  TRK_INPUT_PIPE_BYTES);
         }
-        enum trk_status status = write_all(input->fd, buffer, (size_t)got, error);
-        if (status != TRK_OK) {
-            return status;
+        status = write_all(input->fd, buffer, got, error);
+        if (status == TRK_OK) {
+            status = read_some(fd, buffer, sizeof buffer, &got, error);
         }
     }
+    return status;
 }
 
 /* Open what fd refers to, which is the caller's. */
@@ -153,7 +189,11 @@ int trk_input_fail(const struct trk_input *input, const struct trk_options *opti
         trk_json_out_text(object, "path", path);
         cJSON_AddBoolToObject(object, "complete", false);
         trk_json_out_error(object, error);
-        trk_json_out_print(object);
+        if (options->command->json_lines) {
+            trk_json_out_print_line(object);
+        } else {
+            trk_json_out_print(object);
+        }
     }
     trk_terminal_flush();
     return trk_terminal_error(options->command->name, path, error);
@@ -166,7 +206,10 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
         return TRK_EXIT_OK;
     }
     const char *name = options->command->name;
-    if (state.damaged_chunks > 0 || state.first_damage_offset != TRK_NOT_KNOWN) {
+    /* A file that just stops has its damage there: that is what the last line says. */
+    bool only_stops =
+        !state.ended && state.damaged_chunks == 0 && state.first_damage_offset == input->bytes;
+    if (!only_stops && (state.damaged_chunks > 0 || state.first_damage_offset != TRK_NOT_KNOWN)) {
         trk_terminal_say(name, "%s: damaged at byte %" PRIu64 ": %s", input->path,
                          state.first_damage_offset, state.damage);
     }
@@ -179,7 +222,9 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
                          state.order_gaps);
     }
     if (!state.ended) {
-        trk_terminal_say(name, "%s: incomplete: the end mark is missing", input->path);
+        trk_terminal_say(name,
+                         "%s: incomplete: the file ends at byte %" PRIu64 " without its end mark",
+                         input->path, input->bytes);
     } else if (state.dropped == 0 && state.damaged_chunks == 0) {
         trk_terminal_say(name, "%s: incomplete%s%s", input->path, state.damage[0] ? ": " : "",
                          state.damage);

@@ -129,10 +129,19 @@ void trk_json_out_error(cJSON *object, const struct trk_error *error)
     trk_json_out_number(detail, "event", error->event_number);
 }
 
-void trk_json_out_print(cJSON *object)
+static void print(cJSON *object, char *text)
 {
-    char *text = cJSON_Print(object);
     puts(text);
     cJSON_free(text);
     cJSON_Delete(object);
+}
+
+void trk_json_out_print(cJSON *object)
+{
+    print(object, cJSON_Print(object));
+}
+
+void trk_json_out_print_line(cJSON *object)
+{
+    print(object, cJSON_PrintUnformatted(object));
 }

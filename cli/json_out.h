@@ -31,6 +31,8 @@ void trk_json_out_error(cJSON *object, const struct trk_error *error);
 
 /* Print on standard output, a newline behind it, and free. */
 void trk_json_out_print(cJSON *object);
+/* The same without a line break inside, for commands that give an object a line. */
+void trk_json_out_print_line(cJSON *object);
 
 /* Copy text to out as valid UTF-8, each bad byte replaced; at most size - 1 bytes and a NUL. */
 void trk_json_out_utf8(const char *text, char *out, size_t size);

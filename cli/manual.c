@@ -107,7 +107,8 @@ void trk_manual_overview(FILE *out)
 
 void trk_manual_help(FILE *out, const struct trk_command *command)
 {
-    fprintf(out, "usage: trk %s [OPTION...] %s\n\n", command->name, command->operands);
+    fprintf(out, "usage: trk %s [OPTION...]%s%s\n\n", command->name,
+            command->operands[0] ? " " : "", command->operands);
     print_wrapped(out, command->text, 0, 0);
     fputs("\noptions\n", out);
     for (const struct trk_option *at = command->options; at && at->name; at++) {
@@ -115,6 +116,10 @@ void trk_manual_help(FILE *out, const struct trk_command *command)
     }
     for (const struct trk_option *at = trk_options_common(); at->name; at++) {
         print_option(out, at);
+    }
+    if (command->exits) {
+        fputs("\nexit codes\n", out);
+        print_wrapped(out, command->exits, 0, 0);
     }
     if (command->examples) {
         fputs("\nexamples\n", out);
@@ -185,7 +190,10 @@ void trk_manual_page(FILE *out, const struct trk_command *command)
             dash, name);
     roff(out, command ? command->about : "who has the current bytes: record, run again, judge");
     fprintf(out, ".SH SYNOPSIS\n.B trk %s\n", command ? name : "COMMAND");
-    roff(out, command ? command->operands[0] ? command->operands : "[OPTION...]" : "[OPTION...]");
+    roff(out, "[OPTION...]");
+    if (!command || command->operands[0]) {
+        roff(out, command ? command->operands : "[ARGUMENT...]");
+    }
     fputs(".SH DESCRIPTION\n", out);
     if (command) {
         roff(out, command->text);
@@ -198,8 +206,11 @@ void trk_manual_page(FILE *out, const struct trk_command *command)
         }
     }
     fputs(".SH EXIT STATUS\n", out);
-    for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++) {
+    for (size_t i = 0; i < sizeof exits / sizeof exits[0] && !(command && command->exits); i++) {
         roff_entry(out, exits[i].code, exits[i].about);
+    }
+    if (command && command->exits) {
+        roff(out, command->exits);
     }
     fputs(".SH ENVIRONMENT\n", out);
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {

@@ -1,9 +1,12 @@
 /*
  * Which guest addresses there are, and their packed form without the gap between the bands.
+ *
+ * Rules: [M-1] [M-2] [M-4].
  */
 #include "track/address.h"
+#include "mutation.h"
 
-_Static_assert(TRK_PAGE_INDEX_COUNT == 100663296u, "tracker-spec 1 names the table's size");
+_Static_assert(TRK_PAGE_INDEX_COUNT == 100663296u, "[M-4] names the table's size");
 _Static_assert(TRK_REGION_COUNT < (1u << 24), "a region's number fits the 24 bits of a domain");
 
 #define PACKED_END ((uint64_t)TRK_PAGE_INDEX_COUNT * TRK_GUEST_PAGE_BYTES)
@@ -17,7 +20,7 @@ static bool in_band(uint64_t first, uint64_t end, uint64_t guest_addr, uint64_t 
 bool trk_range_valid(enum trk_arena arena, uint64_t guest_addr, uint64_t size_bytes)
 {
     if (size_bytes == 0)
-        return false;
+        return MUTANT(42);
     if (in_band(TRK_LOW_FIRST, TRK_LOW_END, guest_addr, size_bytes))
         return true;
     return arena == TRK_ARENA_LOW_EXTENDED &&

@@ -1,5 +1,7 @@
 /*
  * What all backends have: the bias that this build needs, attaching, destruction.
+ *
+ * Rules: [M-3].
  */
 #include "track/backend.h"
 

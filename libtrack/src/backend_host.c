@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kernel_abi.h"
+#include "track/address.h"
 
 /* A call that other changes of the address space disturb says so; it is tried again this often. */
 #define DISTURBED_MAX 1000
@@ -137,4 +138,35 @@ int64_t trk_host_mapping_budget(void)
     int64_t limit = read_limit();
     int64_t budget = limit - limit / RESERVE_SHARE_OF - count_mappings();
     return budget > 0 ? budget : 0;
+}
+
+#define RESERVE_BYTES ((2 * (size_t)TRK_RESERVE_PIECES + 1) * TRK_HOST_PAGE_BYTES)
+
+bool trk_host_reserve_set(const struct trk_mappings *mappings, uint32_t piece, bool held)
+{
+    int former_errno = errno;
+    unsigned char *page = mappings->reserve + (2 * (size_t)piece + 1) * TRK_HOST_PAGE_BYTES;
+    bool done = mprotect(page, TRK_HOST_PAGE_BYTES, held ? PROT_READ : PROT_NONE) == 0;
+    errno = former_errno;
+    return done;
+}
+
+void trk_host_reserve_make(struct trk_mappings *mappings)
+{
+    void *pages =
+        mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        return;
+    mappings->reserve = pages;
+    mappings->met = TRK_LIMIT_NOT_MET;
+    for (uint32_t piece = 0; piece < TRK_RESERVE_PIECES; piece++) {
+        if (!trk_host_reserve_set(mappings, piece, true))
+            mappings->reserve_out |= UINT64_C(1) << piece;
+    }
+}
+
+void trk_host_reserve_end(struct trk_mappings *mappings)
+{
+    if (mappings->reserve != NULL)
+        munmap(mappings->reserve, RESERVE_BYTES);
 }

@@ -49,6 +49,17 @@ int trk_host_guard(struct host_range range, bool install);
  */
 int64_t trk_host_mapping_budget(void);
 
+/*
+ * A reserve of mappings: pages of no use, of which every other one has other rights; a piece of it
+ * is let go, or taken again, by changing one page's. False: the host refused. It lives as long as
+ * the backend, which may have none.
+ */
+#define TRK_RESERVE_PIECES 64 /* of two mappings each */
+#define TRK_LIMIT_NOT_MET  (INT64_MAX)
+void trk_host_reserve_make(struct trk_mappings *mappings);
+void trk_host_reserve_end(struct trk_mappings *mappings);
+bool trk_host_reserve_set(const struct trk_mappings *mappings, uint32_t piece, bool held);
+
 /* Whether all of the range is mapped, shared; false where the kernel cannot say. */
 bool trk_host_is_shared(struct host_range range);
 

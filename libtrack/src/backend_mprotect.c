@@ -32,6 +32,7 @@ static int mprotect_protect(struct trk_backend *backend, uint64_t guest_addr, ui
 
 static void mprotect_destroy(struct trk_backend *backend)
 {
+    trk_host_reserve_end(backend->mappings);
     free(backend);
 }
 
@@ -56,6 +57,7 @@ enum trk_status trk_backend_mprotect_create(struct trk_backend **out, int64_t ho
         mprotect_destroy(&self->backend);
         return TRK_E_UNSUPPORTED;
     }
+    trk_host_reserve_make(&self->mappings);
     *out = &self->backend;
     return TRK_OK;
 }

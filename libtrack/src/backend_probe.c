@@ -81,9 +81,11 @@ bool trk_probe_run(struct probe *probe, bool (*body)(struct probe *probe))
 enum trk_status trk_probe_begin(struct probe *probe, struct trk_backend *backend, uint64_t pages,
                                 struct trk_error *error)
 {
-    if (sysconf(_SC_PAGESIZE) != (long)TRK_HOST_PAGE_BYTES)
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "host pages of %ld bytes: 4096 are needed",
-                             sysconf(_SC_PAGESIZE));
+    if (sysconf(_SC_PAGESIZE) != (long)TRK_HOST_PAGE_BYTES) {
+        trk_error_set(error, TRK_E_UNSUPPORTED, "host pages of %ld bytes: 4096 are needed",
+                      sysconf(_SC_PAGESIZE));
+        return TRK_E_UNSUPPORTED;
+    }
     *probe = (struct probe){
         .backend = backend,
         .size_bytes = pages * TRK_HOST_PAGE_BYTES,
@@ -96,8 +98,10 @@ enum trk_status trk_probe_begin(struct probe *probe, struct trk_backend *backend
         memory = mmap(NULL, probe->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
-    if (memory == MAP_FAILED)
-        return trk_error_set(error, TRK_E_MEMORY, "no memory to try the %s backend", backend->name);
+    if (memory == MAP_FAILED) {
+        trk_error_set(error, TRK_E_MEMORY, "no memory to try the %s backend", backend->name);
+        return TRK_E_MEMORY;
+    }
     probe->memory = memory;
     backend->host_bias_bytes = (int64_t)((uintptr_t)memory - PROBE_GUEST_ADDR);
     enum trk_status status =

@@ -262,6 +262,7 @@ static void userfaultfd_destroy(struct trk_backend *backend)
     struct userfaultfd *self = of(backend);
     close(self->fd);
     munmap(self->pages, ALL_PAGES);
+    trk_host_reserve_end(&self->mappings);
     free(self);
 }
 
@@ -328,6 +329,7 @@ enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out, int64_t
     if (!guarded) {
         self->mappings =
             (struct trk_mappings){.budget = trk_host_mapping_budget(), .loads_only = true};
+        trk_host_reserve_make(&self->mappings);
         self->backend.mappings = &self->mappings;
     }
     *out = &self->backend;

@@ -29,9 +29,9 @@ static inline struct trk_thread *env_self(void)
 }
 
 /*
- * A lock that a signal handler may take: the owner's id, or 0. Who sleeps for it is counted apart,
- * in a slot by the lock's place, so that an unlock is a store and a look; lock.c says why that is
- * enough. Locks that share a slot cost each other a needless wake now and then.
+ * A lock that a signal handler may take [M-34]: the owner's id, or 0. Who sleeps for it is counted
+ * apart, in a slot by the lock's place, so that an unlock is a store and a look; lock.c says why
+ * that is enough. Locks that share a slot cost each other a needless wake now and then.
  */
 struct env_lock {
     uint32_t word;

@@ -3,6 +3,8 @@
  *
  * It may run inside a fault handler while another thread holds stdio's or malloc's locks, so the
  * line is put together by hand and leaves through write(2).
+ *
+ * Rules: [M-62].
  */
 #define _GNU_SOURCE
 #include "failure_default.h"

@@ -5,6 +5,8 @@
  * put back, and the signal mask comes back with the interrupted context. SA_NODEFER keeps the
  * signal open inside the handler, so that an owner's callback may itself touch a watched page; with
  * the signal blocked the kernel would kill the process there.
+ *
+ * Rules: [M-51] [M-53].
  */
 #define _GNU_SOURCE
 #include "track/fault.h"

@@ -8,11 +8,12 @@
  * since the first look; else not ours. For the tracker a store invalidates, a load or an
  * instruction fetch reads back.
  *
- * Rules: tracker-spec 7, branch 2; [M-66].
+ * Rules: [M-55] to [M-59], [M-66] [M-74].
  */
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "track/fault.h"
 #include "views.h"
 
@@ -100,6 +101,8 @@ static void bring_home(const struct operation *operation, enum trk_access access
 static void bring_run_home(const struct operation *operation, enum trk_access access,
                            const struct window *run)
 {
+    if (TRK_LIKELY(run->end == run->first))
+        return;
     struct ownership found = ownership(operation);
     if (!found.registered || !found.gpu)
         return;
@@ -119,7 +122,7 @@ static enum trk_status serve_view(const struct operation *operation, enum trk_ac
 {
     const struct trk_resource_layer *layer = &operation->tracker->layer;
     uint64_t flushes = 0;
-    if (access == TRK_ACCESS_WRITE)
+    if (access == TRK_ACCESS_WRITE && !MUTANT(33))
         return trk_invalidate_run(operation, layer->flush, layer->context, registered_only,
                                   &flushes);
     struct ownership found = ownership(operation);
@@ -168,6 +171,8 @@ static enum trk_status serve_views(const struct operation *operation, enum trk_a
     }
     if (status != TRK_OK)
         return status;
+    for (uint32_t i = 0; i < look->view_count; i++)
+        bring_run_home(&views[i], access, &look->runs[i]);
     for (uint32_t i = 0; status == TRK_OK && i < look->view_count; i++)
         status = report(operation, serve_view(&views[i], access, false));
     return status;
@@ -184,10 +189,9 @@ static enum trk_status serve(struct operation *operation, enum trk_access access
     enum trk_status status = trk_op_check(operation);
     if (status != TRK_OK)
         return status;
-    if (TRK_UNLIKELY(look->run.end != look->run.first))
-        bring_run_home(operation, access, &look->run);
     if (look->view_count > 1)
         return serve_views(operation, access, look);
+    bring_run_home(operation, access, &look->runs[0]);
     return report(operation, serve_view(operation, access, true));
 }
 

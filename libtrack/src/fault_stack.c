@@ -3,6 +3,8 @@
  *
  * A guest's own stack page can be watched; the handler must then run elsewhere. The mapping is
  * [guard page][stack], and a thread that ends without a word gives it back through a destructor.
+ *
+ * Rules: [M-52].
  */
 #define _GNU_SOURCE
 #include "track/fault.h"

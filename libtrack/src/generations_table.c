@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 
 #define HOLD_CHANGED_MAX 2048u /* what UNLOCK counts at most */
 
@@ -16,7 +17,7 @@ enum trk_status trk_generations_create(struct trk_tracker *tracker)
     struct generations *generations = trk_arena_take(tracker, sizeof *generations);
     /* A reservation of its own: pages of it are backed where something is tracked. */
     struct generation_table **tables =
-        trk_arena_take(tracker, (uint64_t)TRK_REGION_COUNT * sizeof *tables);
+        trk_arena_take(tracker, (uint64_t)TRK_REGION_COUNT * sizeof(void *));
     if (generations == NULL || tables == NULL)
         return TRK_E_MEMORY;
     generations->tables = tables;
@@ -162,6 +163,8 @@ enum trk_status trk_generations_advance(const struct operation *operation,
     struct generations *generations = operation->tracker->generations;
     struct generation_table *table = generations->tables[window->index];
     struct window whole = guest_window(window);
+    if (MUTANT(102) && !trk_generations_armed(operation->tracker, &whole))
+        return TRK_OK;
     enum trk_status status = let_go_at_least(operation, &whole);
     if (status != TRK_OK || table == NULL)
         return status;
@@ -185,7 +188,7 @@ enum trk_status trk_generations_drop(const struct operation *operation, const st
     for (uint32_t page = whole.first / GUEST_PAGE_PAGES; page < whole.end / GUEST_PAGE_PAGES;
          page++) {
         generations->hold_changed += table->of_page[page] != 0;
-        table->of_page[page] = 0;
+        table->of_page[page] = MUTANT(103) ? table->of_page[page] : 0;
     }
     /* Nothing is registered here any more: what moves on is what had to be let go beside it. */
     return trk_generations_advance(operation, &whole);

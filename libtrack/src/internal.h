@@ -10,7 +10,7 @@
  *   span      a piece of registered bytes inside a region
  *   operation a public call: trk_op_begin .. trk_op_end, with the events and checks that all share
  *
- * A region of zeros is an untouched one: the page sets are stored so that all-zero means CPU,
+ * A region of zeros is an untouched one [M-7]: the page sets are stored so that all-zero means CPU,
  * writable, readable. Regions lie in one reservation, one slot each by number; the kernel backs
  * what is touched. A region is `live` once an operation that creates regions has met it, and stays
  * so until the tracker is destroyed.
@@ -152,12 +152,11 @@ static inline bool region_live(const struct trk_tracker *tracker, uint32_t index
     return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
 }
 
-void trk_region_first_touch(struct trk_tracker *tracker, uint32_t index);
-
 static inline void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
 {
     if (TRK_UNLIKELY(!region_live(tracker, index)))
-        trk_region_first_touch(tracker, index);
+        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
+                          __ATOMIC_RELEASE);
 }
 
 static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)
@@ -168,7 +167,7 @@ static inline uint32_t region_index(const struct trk_tracker *tracker, const str
 /* The first live region with a number in [index, end), or end: skips untouched memory quickly. */
 uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end);
 
-/* A range, page-rounded, as the regions see it. */
+/* A range, page-rounded [M-11], as the regions see it. */
 struct window {
     uint32_t index;      /* region number */
     uint32_t first, end; /* pages, first < end <= 1024 */
@@ -341,16 +340,14 @@ bool trk_pages_may_change(const struct operation *operation, const struct window
 /* The same for the guest's own rights of all pages of the window. */
 enum trk_status trk_pages_set_rights(const struct operation *operation, const struct window *window,
                                      unsigned rights);
-/* The look of the fault handler at a page; emits the FAULT event, gives the counter of changes. */
-enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
-                                   uint32_t *changes);
 
 /* Rights of the 64 pages of a word, one word a right. */
 struct rights_word {
     uint64_t read, write, exec;
 };
 
-/* What the guest asked for, and what the host is asked for: less what the watches take. */
+/* What the guest asked for, and what the host is asked for: less what the watches take.
+ * [M-38] [M-39] */
 static inline struct rights_word rights_guest(const struct region *region, uint32_t word)
 {
     const struct page_extra *extra = region->extra;

@@ -7,10 +7,11 @@
  * apart each region of an invalidate in flight carries a `flight`, in which a page that becomes GPU
  * is noted. `per-region` lets each region decide alone and verifies nothing.
  *
- * Rules: tracker-spec 4.
+ * Rules: [M-28] to [M-33], [M-36].
  */
 #include <stddef.h>
 
+#include "mutation.h"
 #include "quick_change.h"
 
 static void call_flush(const struct operation *operation, trk_flush_fn *flush, void *context)
@@ -73,7 +74,7 @@ static bool held_any_gpu(const struct operation *operation)
     {
         struct window window =
             range_window(&operation->range, region_index(operation->tracker, region));
-        if (window_any(&window, region->gpu))
+        if (window_any(&window, region->gpu) && !MUTANT(16))
             return true;
     }
     return false;
@@ -86,7 +87,7 @@ static enum trk_status held_to_cpu(const struct operation *operation)
         struct window window =
             range_window(&operation->range, region_index(operation->tracker, region));
         enum trk_status status = trk_states_to_cpu(operation, &window);
-        if (status != TRK_OK)
+        if (status != TRK_OK || (MUTANT(58) && !region_live(operation->tracker, window.index + 1)))
             return status;
     }
     return TRK_OK;
@@ -115,10 +116,13 @@ static enum trk_status run_whole(const struct operation *operation, trk_flush_fn
             decided = false;
         if (!decided)
             flights_begin(operation);
+        if (MUTANT(57) && !decided)
+            call_flush(operation, flush, context);
         trk_regions_unlock(operation);
         if (decided)
             return status;
-        call_flush(operation, flush, context);
+        if (!MUTANT(57))
+            call_flush(operation, flush, context);
         (*flushes)++;
     }
 }
@@ -229,7 +233,7 @@ static TRK_COLD enum trk_status invalidate_words(struct trk_tracker *tracker,
     struct quick quick;
     if (!quick_begin(&quick, tracker, request->guest_addr, request->size_bytes))
         return invalidate_long(tracker, request);
-    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->not_cpu, false))
         return TRK_OK;
     return invalidate_quick(&quick, request);
 }
@@ -241,7 +245,7 @@ enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker, uint64_t gue
     if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, guest_addr, size_bytes)))
         return invalidate_words(tracker,
                                 &(struct invalidate){guest_addr, size_bytes, flush, context});
-    if (quick_look(&quick, quick.region->not_cpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->not_cpu, false))
         return TRK_OK;
     struct invalidate request = {guest_addr, size_bytes, flush, context};
     return invalidate_quick(&quick, &request);

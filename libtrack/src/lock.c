@@ -81,10 +81,10 @@ bool env_lock_pair_spin(struct env_lock *first, uint32_t id)
 {
     const struct env_lock *second = first + 1;
     for (int i = 0; i < LOCK_SPINS; i++) {
-        pause_once();
         if (__atomic_load_n(&first->word, __ATOMIC_RELAXED) == 0 &&
             __atomic_load_n(&second->word, __ATOMIC_RELAXED) == 0 && env_lock_try_pair(first, id))
             return true;
+        pause_once();
     }
     return false;
 }

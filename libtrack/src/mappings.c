@@ -1,5 +1,7 @@
 #include "mappings.h"
 
+#include "backend_host.h"
+
 #include <errno.h>
 #include <unistd.h>
 
@@ -103,6 +105,42 @@ void trk_mappings_count(struct trk_mappings *mappings, int64_t change)
         warn(mappings);
 }
 
+void trk_mappings_relieve(struct trk_mappings *mappings, int step)
+{
+    static const int pieces[TRK_RELIEF_STEPS] = {2, 8, TRK_RESERVE_PIECES};
+    if (mappings->reserve == NULL)
+        return;
+    for (int i = 0; i < pieces[step]; i++) {
+        uint64_t held = ~__atomic_load_n(&mappings->reserve_out, __ATOMIC_RELAXED);
+        if (held == 0)
+            break;
+        uint64_t bit = held & (0 - held);
+        /* Another thread may let the same piece go; then this one does without. */
+        if (!(__atomic_fetch_or(&mappings->reserve_out, bit, __ATOMIC_RELAXED) & bit))
+            trk_host_reserve_set(mappings, (uint32_t)__builtin_ctzll(bit), false);
+    }
+    int64_t met = __atomic_load_n(&mappings->count, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&mappings->reserve_out, __ATOMIC_RELAXED) == ~UINT64_C(0))
+        met = INT64_MIN; /* from now on nothing is risked */
+    __atomic_store_n(&mappings->met, met, __ATOMIC_RELAXED);
+    warn(mappings);
+}
+
+void trk_mappings_refill(struct trk_mappings *mappings)
+{
+    uint64_t out;
+    while ((out = __atomic_load_n(&mappings->reserve_out, __ATOMIC_RELAXED)) != 0) {
+        uint64_t bit = out & (0 - out);
+        if (!(__atomic_fetch_and(&mappings->reserve_out, ~bit, __ATOMIC_RELAXED) & bit))
+            continue;
+        if (!trk_host_reserve_set(mappings, (uint32_t)__builtin_ctzll(bit), true)) {
+            __atomic_fetch_or(&mappings->reserve_out, bit, __ATOMIC_RELAXED);
+            return;
+        }
+    }
+    __atomic_store_n(&mappings->met, TRK_LIMIT_NOT_MET, __ATOMIC_RELAXED);
+}
+
 static bool clean(const struct region *region, uint32_t page)
 {
     uint64_t bit = UINT64_C(1) << (page % 64);
@@ -119,15 +157,23 @@ struct window trk_mappings_clean_run(const struct region *region, const struct w
     return run;
 }
 
-struct window trk_mappings_closed_run(const struct hold *hold, uint32_t page)
+/* Whether the budget, and the host as it was last met, have room for one page alone. */
+static bool room_for_page(const struct trk_mappings *mappings)
 {
-    const struct trk_mappings *mappings = hold->operation->tracker->backend->mappings;
-    const uint64_t *closed = hold->region->read;
-    struct window run = {hold->index, page, page};
-    /* One page takes two at most. Pages with other views are not opened together. */
-    if (mappings == NULL || hold->number == TRK_DOMAIN_SHARED ||
-        __atomic_load_n(&mappings->count, __ATOMIC_RELAXED) + 2 <=
-            __atomic_load_n(&mappings->budget, __ATOMIC_RELAXED))
+    int64_t count = __atomic_load_n(&mappings->count, __ATOMIC_RELAXED);
+    /* One page takes two at most. */
+    return count + 2 <= __atomic_load_n(&mappings->budget, __ATOMIC_RELAXED) &&
+           (mappings->reserve == NULL ||
+            count + 2 <= __atomic_load_n(&mappings->met, __ATOMIC_RELAXED));
+}
+
+struct window trk_mappings_closed_run(const struct hold *hold, uint32_t region_index, uint32_t page)
+{
+    const struct trk_tracker *tracker = hold->operation->tracker;
+    const uint64_t *closed = region_slot(tracker, region_index)->read;
+    struct window run = {region_index, page, page};
+    if (tracker->backend->mappings == NULL || room_for_page(tracker->backend->mappings) ||
+        !(closed[page / 64] >> (page % 64) & 1))
         return run;
     while (run.first > 0 && closed[(run.first - 1) / 64] >> ((run.first - 1) % 64) & 1)
         run.first--;

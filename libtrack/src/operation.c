@@ -1,11 +1,14 @@
 /*
  * What every public operation shares: its events, the checks of re-entrancy and range, failure, and
  * the holds of regions.
+ *
+ * Rules: [M-11] [M-13] [M-25] [M-34] [M-35] [M-62].
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "internal.h"
+#include "mutation.h"
 
 static void emit_op_begin(const struct operation *operation, unsigned flags, unsigned rights)
 {
@@ -21,16 +24,16 @@ static void emit_op_begin(const struct operation *operation, unsigned flags, uns
     emit(operation->tracker, &event);
 }
 
-/* Whether this thread is inside an upload callback of the operation's own tracker. */
+/* Whether this thread is inside an upload callback of the operation's own tracker. [M-25] */
 static bool uploads_here(const struct operation *operation)
 {
     const struct trk_upload_frame *frame = operation->self->uploads;
-    while (frame != NULL && frame->tracker != operation->tracker)
+    while (frame != NULL && frame->tracker != operation->tracker && !MUTANT(105))
         frame = frame->outer;
-    return frame != NULL;
+    return frame != NULL && !(MUTANT(105) && frame->tracker != operation->tracker);
 }
 
-/* A region of the range whose lock this thread holds already would never be granted. */
+/* A region of the range whose lock this thread holds already would never be granted. [M-34] */
 static bool holds_any(const struct operation *operation)
 {
     const struct range *range = &operation->range;
@@ -68,6 +71,20 @@ static enum trk_status check_reentry(const struct operation *operation)
     return TRK_OK;
 }
 
+#ifdef TRK_MUTATION
+static void mutant_range(struct operation *operation)
+{
+    uint64_t end_addr = operation->guest_addr + operation->size_bytes;
+    uint64_t rest = operation->tracker->policy.page_size_bytes - 1;
+    if (MUTANT(21) && (end_addr & rest) != 0 && (end_addr & ~rest) > operation->range.first_addr)
+        operation->range.end_addr = end_addr & ~rest;
+    if (MUTANT(41) && (operation->guest_addr & rest) != 0 &&
+        ((operation->guest_addr | rest) + 1) < operation->range.end_addr)
+        operation->range.first_addr = (operation->guest_addr | rest) + 1;
+}
+#endif
+
+/* Re-entrancy, then the range, then locks, before anything else. [M-13] */
 enum trk_status trk_op_check(struct operation *operation)
 {
     enum trk_status status = check_reentry(operation);
@@ -78,6 +95,9 @@ enum trk_status trk_op_check(struct operation *operation)
         return trk_op_fail(operation, TRK_E_RANGE, "range is empty or leaves the address bands");
     operation->range = range_pages(operation->guest_addr, operation->size_bytes,
                                    operation->tracker->policy.page_size_bytes);
+#ifdef TRK_MUTATION
+    mutant_range(operation);
+#endif
     if (TRK_UNLIKELY(operation->self->locks_held != 0) && needs_region_locks(operation->op) &&
         holds_any(operation))
         return trk_op_fail(operation, TRK_E_LOCK, "region lock taken twice by one thread");

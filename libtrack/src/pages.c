@@ -1,7 +1,7 @@
 /*
  * The page manager's own clients, and a look at a page for checkers.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-37] [M-40] [M-43].
  */
 #include "track/pages.h"
 
@@ -21,8 +21,8 @@ static enum trk_status range_part(const struct operation *operation, uint32_t in
 }
 
 /*
- * All regions are looked at before any is changed. Another client may still be faster: then the
- * regions done so far are taken back.
+ * All regions are looked at before any is changed. [M-63] Another client may still be faster: then
+ * the regions done so far are taken back.
  */
 static enum trk_status range_change(const struct operation *operation, bool add)
 {

@@ -5,11 +5,12 @@
  * counts, then make the host calls, ascending and joined. When the host refuses one, the calls
  * made so far are taken back and the counts with them.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-37] [M-43] to [M-45].
  */
 #include <stddef.h>
 #include <string.h>
 
+#include "mutation.h"
 #include "pages_hold.h"
 #include "views.h"
 
@@ -21,11 +22,28 @@ struct change {
     uint64_t counted[TRK_REGION_WORDS]; /* pages of which counts[] moved, not the sets alone */
 };
 
+#ifdef TRK_MUTATION
+/* The change's mask without some pages. */
+static const uint64_t *mutant_mask(const struct change *change, uint64_t *less)
+{
+    uint32_t first = change->window->first / 64;
+    memcpy(less, change->mask, TRK_REGION_WORDS * sizeof *less);
+    if (MUTANT(20))
+        less[first] &= less[first] - 1;
+    if (MUTANT(23) && change->kind == WATCH_WRITE_ADD)
+        less[TRK_REGION_WORDS - 1] &= ~UINT64_C(0) >> 1;
+    for (uint32_t word = 0; MUTANT(40) && word < TRK_REGION_WORDS; word++)
+        less[word] &= ~UINT64_C(0) >> 1;
+    return less;
+}
+#endif
+
 static bool drops_writes(enum watch_change kind)
 {
     return kind == WATCH_WRITE_DROP || kind == WATCH_DIRTY || kind == WATCH_BOTH_DROP;
 }
 
+/* Bounds of counts, looked at before any changes. [M-43] */
 static bool change_allowed(const struct region *region, const struct change *change)
 {
     FOR_WINDOW_WORDS(word, change->window)
@@ -48,7 +66,7 @@ static bool change_allowed(const struct region *region, const struct change *cha
             continue;
         for (uint64_t full = mask & region->many[word]; full != 0; full &= full - 1) {
             uint32_t page = word * 64 + (uint32_t)__builtin_ctzll(full);
-            if (region->counts[page] + 1u >= WRITE_WATCHES_MAX)
+            if (region->counts[page] + 1u >= WRITE_WATCHES_MAX + MUTANT(52))
                 return false;
         }
     }
@@ -94,12 +112,12 @@ static uint32_t change_apply(struct region *region, struct change *change)
         count += (uint32_t)__builtin_popcountll(mask);
         change->counted[word] = 0;
         if (change->kind == WATCH_WRITE_ADD) {
-            change->counted[word] = mask & region->watched[word];
+            change->counted[word] = MUTANT(38) ? 0 : mask & region->watched[word];
             region->watched[word] |= mask;
             move_counts(region, word, change->counted[word], 1);
         } else if (drops_writes(change->kind)) {
             change->counted[word] = mask & region->many[word];
-            region->watched[word] &= ~(mask & ~change->counted[word]);
+            region->watched[word] &= ~(mask & ~(MUTANT(22) ? 0 : change->counted[word]));
             move_counts(region, word, change->counted[word], -1);
         }
         move_sets(region, word, mask, change->kind, true);
@@ -166,6 +184,10 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     struct hold hold;
     struct change change = {.window = window, .mask = mask, .kind = kind};
     struct rights_before before;
+#ifdef TRK_MUTATION
+    uint64_t less[TRK_REGION_WORDS];
+    change.mask = mutant_mask(&change, less);
+#endif
     hold_begin(&hold, operation, window->index);
     hold.thrifty = kind == WATCH_DIRTY;
     struct region *region = hold.region;
@@ -244,7 +266,7 @@ enum trk_status trk_pages_set_rights(const struct operation *operation, const st
     remember(&before, region, window);
     set_window(extra->no_read, window, !(rights & TRK_RIGHT_READ));
     set_window(extra->no_write, window, !(rights & TRK_RIGHT_WRITE));
-    set_window(extra->exec, window, (rights & TRK_RIGHT_EXEC) != 0);
+    set_window(extra->exec, window, (rights & TRK_RIGHT_EXEC) != 0 && !MUTANT(113));
     uint32_t count = count_moved(window, &former, extra);
     region->pages_changes += count != 0;
     uint32_t refused = trk_pages_protect_moved(&hold, window, &before);

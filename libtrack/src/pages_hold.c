@@ -1,9 +1,10 @@
 /*
  * Joining the host calls of a hold: a run of pages that get the same protection is one call.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-41] [M-42].
  */
 #include "mappings.h"
+#include "mutation.h"
 
 /* Neighbouring pages that get the same protection in one call. */
 struct run {
@@ -22,6 +23,7 @@ static bool run_flush(struct hold *hold, struct run *run)
     uint64_t size_bytes = (uint64_t)(run->end - run->first) * TRK_HOST_PAGE_BYTES;
     bool done =
         !hold->no_room && env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
+    done |= MUTANT(54);
     if (observed(tracker))
         hold_event(
             hold,
@@ -38,7 +40,7 @@ static bool run_flush(struct hold *hold, struct run *run)
 /* Whether all pages [first, end) have exactly these rights at the host. */
 static bool all_have(const struct region *region, uint32_t first, uint32_t end, unsigned rights)
 {
-    if (first >= end)
+    if (first >= end || MUTANT(107))
         return true;
     struct window window = {.first = first, .end = end};
     uint64_t read = rights & TRK_RIGHT_READ ? ~UINT64_C(0) : 0;

@@ -5,7 +5,7 @@
  * protection follows from remembers the rights before, makes the change, and tells the host where
  * they have moved: ascending, neighbouring pages joined.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-35] [M-41].
  */
 #ifndef TRACK_PAGES_HOLD_H
 #define TRACK_PAGES_HOLD_H

@@ -1,9 +1,10 @@
 /*
  * The look of the fault handler at a page: one hold of the page manager, and the FAULT event.
  *
- * Rules: tracker-spec 7, branch 2.
+ * Rules: [M-55] [M-56] [M-74].
  */
 #include "mappings.h"
+#include "mutation.h"
 #include "views.h"
 
 static bool page_armed(const struct region *region, uint32_t page)
@@ -28,11 +29,24 @@ static void look_at_views(const struct hold *hold, uint32_t page, struct page_lo
     for (uint32_t i = 0; i < group->count; i++) {
         uint64_t other_addr = group->page_addr[i];
         const struct region *region = region_slot(tracker, trk_region_index(other_addr));
-        if (!view_seen(tracker, other_addr))
+        if (!view_seen(tracker, other_addr) || (MUTANT(104) && other_addr != page_addr))
             continue;
         out->armed |= (uint32_t)page_armed(region, page_number(other_addr)) << out->view_count;
         out->page_addr[out->view_count++] = other_addr;
     }
+}
+
+/* The runs that open with each view of the page; gives the longest one's pages. */
+static uint32_t look_at_runs(const struct hold *hold, struct page_look *out)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < out->view_count; i++) {
+        out->runs[i] = trk_mappings_closed_run(hold, trk_region_index(out->page_addr[i]),
+                                               page_number(out->page_addr[i]));
+        uint32_t pages = out->runs[i].end - out->runs[i].first;
+        longest = pages > longest ? pages : longest;
+    }
+    return longest;
 }
 
 static const unsigned needed_rights[] = {
@@ -68,24 +82,14 @@ void trk_pages_look_views(const struct operation *operation, enum trk_access acc
     out->changes = hold.region->pages_changes;
     out->look = TRK_LOOK_CLOSED;
     if (!(guest & needed_rights[access]))
-        out->look = TRK_LOOK_FORBIDDEN;
+        out->look = MUTANT(112) ? TRK_LOOK_CLOSED : TRK_LOOK_FORBIDDEN;
     else if (host & needed_rights[access])
         out->look = TRK_LOOK_PERMITTED;
     look_at_views(&hold, page, out);
-    if (out->look == TRK_LOOK_CLOSED)
-        out->run = trk_mappings_closed_run(&hold, page);
     event.context = (uint16_t)out->look;
-    event.pages = (uint16_t)(out->run.end - out->run.first);
+    if (out->look == TRK_LOOK_CLOSED && operation->tracker->backend->mappings != NULL)
+        event.pages = (uint16_t)look_at_runs(&hold, out);
     if (observed(operation->tracker))
         hold_event(&hold, event);
     hold_end(&hold, 0);
-}
-
-enum trk_fault_look trk_pages_look(const struct operation *operation, enum trk_access access,
-                                   uint32_t *changes)
-{
-    struct page_look look;
-    trk_pages_look_views(operation, access, &look);
-    *changes = look.changes;
-    return look.look;
 }

@@ -3,6 +3,7 @@
  */
 #include "quick_change.h"
 
+#include "mutation.h"
 #include "pages_hold.h"
 
 void trk_quick_prepare(struct trk_tracker *tracker)
@@ -26,7 +27,7 @@ void trk_quick_undo(const struct quick *quick, const uint64_t *picked, enum quic
     struct rights_before made;
     remember(&made, region, &window);
     FOR_WINDOW_WORDS(word, &window)
-    quick_move(region, word, picked[quick_at(quick, word)], change, true);
+    quick_move(region, word, MUTANT(108) ? 0 : picked[quick_at(quick, word)], change, true);
     trk_pages_protect_back(&hold, &window, &made, refused);
 }
 

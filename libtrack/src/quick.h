@@ -184,6 +184,18 @@ static QUICK_INLINE int quick_look(const struct quick *quick, const uint64_t *se
     return TRK_LIKELY(region_peek_valid(quick->region, seq)) ? any : -1;
 }
 
+/*
+ * Whether there is nothing to do, which takes a look at the lock; where there is, one at the set is
+ * enough: the lock is taken next, and its line moves between processors once.
+ */
+static QUICK_INLINE bool quick_nothing(const struct quick *quick, const uint64_t *set,
+                                       bool inverted)
+{
+    if (quick->one_word && quick_any(quick, set, inverted))
+        return false;
+    return quick_look(quick, set, inverted) == 0;
+}
+
 /* Both locks, where the region and the host are plain. */
 static QUICK_INLINE bool quick_lock(const struct quick *quick)
 {

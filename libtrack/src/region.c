@@ -1,8 +1,9 @@
 /*
  * Regions: one reservation for all of them, touched where memory is tracked; ranges cut into
  * windows; the tracker's own memory.
+ *
+ * Rules: [M-6] [M-7] [M-26] [M-27].
  */
-#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -11,11 +12,6 @@
 #define REGIONS_BYTES     ((uint64_t)TRK_REGION_COUNT * sizeof(struct region))
 #define LIVE_WORDS        ((TRK_REGION_COUNT + 63) / 64)
 #define ARENA_BLOCK_BYTES UINT64_C(65536)
-#define POPULATE_BYTES    UINT64_C(16384)
-
-#if !defined(MADV_POPULATE_WRITE)
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older headers lack it */
-#endif
 
 static void *reserve(uint64_t size_bytes)
 {
@@ -108,30 +104,6 @@ void trk_flight_give(struct trk_tracker *tracker, struct flight *flight)
     flight->next = tracker->free_flights;
     tracker->free_flights = flight;
     env_unlock(&tracker->arena.lock);
-}
-
-/*
- * The first of the regions that begin in a piece of the table is about to become live: the others
- * will, too. One call gives them memory for less than a page fault each; what it does not give
- * comes by faults.
- */
-static void populate(const struct trk_tracker *tracker, uint32_t index)
-{
-    uint64_t first = (uint64_t)index * sizeof(struct region) & ~(POPULATE_BYTES - 1);
-    uint64_t end = first + POPULATE_BYTES < REGIONS_BYTES ? first + POPULATE_BYTES : REGIONS_BYTES;
-    uint32_t first_region = (uint32_t)((first + sizeof(struct region) - 1) / sizeof(struct region));
-    uint32_t end_region = (uint32_t)((end + sizeof(struct region) - 1) / sizeof(struct region));
-    if (trk_region_next_live(tracker, first_region, end_region) < end_region)
-        return;
-    int saved = errno;
-    madvise((char *)tracker->regions + first, end - first, MADV_POPULATE_WRITE);
-    errno = saved;
-}
-
-void trk_region_first_touch(struct trk_tracker *tracker, uint32_t index)
-{
-    populate(tracker, index);
-    __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64), __ATOMIC_RELEASE);
 }
 
 uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end)

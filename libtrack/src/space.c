@@ -17,7 +17,6 @@
 
 #define UNIT_BYTES    TRK_GUEST_PAGE_BYTES
 #define DEFAULT_BYTES (UINT64_C(256) << 20)
-#define TOLD_WORDS    ((TRK_REGION_COUNT + 63) / 64)
 #define KIND(name)    (1u << TRK_SPACE_##name)
 #define KINDS_MAPPED  (KIND(DIRECT) | KIND(FLEXIBLE))
 #define KINDS_TAKEN   (KINDS_MAPPED | KIND(RESERVED))
@@ -50,9 +49,7 @@ static enum trk_status no_memory(struct trk_error *error)
 static enum trk_status tables_create(struct trk_space *space)
 {
     space->table = trk_space_table_create(0);
-    space->told = calloc(TOLD_WORDS, sizeof *space->told);
-    if (space->table == NULL || space->told == NULL ||
-        !trk_space_extents_room(&space->direct_free, 2) ||
+    if (space->table == NULL || !trk_space_extents_room(&space->direct_free, 2) ||
         !trk_space_extents_room(&space->flexible_free, 2))
         return TRK_E_MEMORY;
     if (space->direct_bytes > 0)
@@ -65,7 +62,6 @@ static enum trk_status tables_create(struct trk_space *space)
 static void tables_destroy(struct trk_space *space)
 {
     trk_space_table_destroy(space->table);
-    free(space->told);
     free(space->owned.items);
     free(space->direct_free.items);
     free(space->flexible_free.items);
@@ -160,6 +156,28 @@ static enum trk_status check_owned(const struct trk_space *space, uint64_t guest
     return status;
 }
 
+/* Under the change lock. A placeholder that the tracker knows to be closed, or all as before. */
+static enum trk_status placeholder_make(struct trk_space *space, uint64_t guest_addr,
+                                        uint64_t size_bytes, struct trk_error *error)
+{
+    uint64_t host_addr = guest_addr + (uint64_t)space->tracker->backend->host_bias_bytes;
+    int result = space->host.reserve(space->host.context, host_addr, size_bytes);
+    if (result == EEXIST)
+        return trk_error_set(error, TRK_E_EXISTS, "the process has something mapped there");
+    if (result != 0)
+        return host_failed(error, result, "no placeholder for guest addresses");
+    enum trk_status status =
+        trk_tracker_set_guest_protection(space->tracker, guest_addr, size_bytes, TRK_RIGHTS_NONE);
+    if (status == TRK_OK)
+        return TRK_OK;
+    enum trk_status back =
+        trk_tracker_set_guest_protection(space->tracker, guest_addr, size_bytes, TRK_RIGHTS_RW);
+    (void)back; /* refused on the way back as well: there is no further way */
+    space->host.unmap(space->host.context, host_addr, size_bytes);
+    return trk_error_set(error, status, "the tracker refused to close guest addresses: %s",
+                         trk_status_name(status));
+}
+
 enum trk_status trk_space_own(struct trk_space *space, uint64_t guest_addr, uint64_t size_bytes,
                               struct trk_error *error)
 {
@@ -168,23 +186,20 @@ enum trk_status trk_space_own(struct trk_space *space, uint64_t guest_addr, uint
         return status;
     if (!trk_range_valid(space->tracker->policy.arena, guest_addr, size_bytes))
         return trk_error_set(error, TRK_E_RANGE, "addresses outside the bands");
-    uint64_t bias = (uint64_t)space->tracker->backend->host_bias_bytes;
     pthread_mutex_lock(&space->change);
     pthread_rwlock_wrlock(&space->publish);
-    int result = 0;
     if (trk_space_extents_touch(&space->owned, guest_addr, guest_addr + size_bytes))
         status = trk_error_set(error, TRK_E_EXISTS, "addresses that the space owns already");
     else if (!trk_space_extents_room(&space->owned, 1))
         status = no_memory(error);
-    else
-        result = space->host.reserve(space->host.context, guest_addr + bias, size_bytes);
-    if (result == EEXIST)
-        status = trk_error_set(error, TRK_E_EXISTS, "the process has something mapped there");
-    else if (result != 0)
-        status = host_failed(error, result, "no placeholder for guest addresses");
+    pthread_rwlock_unlock(&space->publish); /* a callback of the tracker's may read the space */
     if (status == TRK_OK)
+        status = placeholder_make(space, guest_addr, size_bytes, error);
+    if (status == TRK_OK) {
+        pthread_rwlock_wrlock(&space->publish);
         trk_space_extents_give(&space->owned, guest_addr, guest_addr + size_bytes);
-    pthread_rwlock_unlock(&space->publish);
+        pthread_rwlock_unlock(&space->publish);
+    }
     pthread_mutex_unlock(&space->change);
     return status;
 }
@@ -275,6 +290,15 @@ static bool physical_allocated(const struct trk_space *space, uint64_t first, ui
            !trk_space_extents_touch(&space->direct_free, first, first + size_bytes);
 }
 
+/* Whether a mapping is there in everything as it would be made: also its size, and all of it. */
+static bool same_mapping(const struct space_piece *there, const struct space_piece *made)
+{
+    return there->first_addr == made->first_addr && there->end_addr == made->end_addr &&
+           there->mapping_first == made->mapping_first && there->mapping_end == made->mapping_end &&
+           there->physical == made->physical && there->kind == made->kind &&
+           there->rights == made->rights && there->is_private == made->is_private;
+}
+
 static enum trk_status map_direct(struct trk_space *space, const struct trk_space_map *map,
                                   struct trk_error *error)
 {
@@ -282,6 +306,8 @@ static enum trk_status map_direct(struct trk_space *space, const struct trk_spac
         .first_addr = map->guest_addr,
         .end_addr = map->guest_addr + map->size_bytes,
         .physical = map->physical_offset,
+        .mapping_first = map->guest_addr,
+        .mapping_end = map->guest_addr + map->size_bytes,
         .kind = TRK_SPACE_DIRECT,
         .rights = map->rights,
         .is_private = map->is_private,
@@ -290,14 +316,9 @@ static enum trk_status map_direct(struct trk_space *space, const struct trk_spac
         !physical_allocated(space, map->physical_offset, map->size_bytes))
         return trk_error_set(error, TRK_E_ARGUMENT, "direct memory that is not allocated");
     /* The same again: the view, and with it every watch and generation, stays. */
-    FOR_PIECES(there, space->table, piece.first_addr, piece.end_addr)
-    {
-        if (there.first_addr == piece.first_addr && there.end_addr == piece.end_addr &&
-            there.physical == piece.physical && there.kind == piece.kind &&
-            there.rights == piece.rights && there.is_private == piece.is_private)
-            return TRK_OK;
-        break;
-    }
+    size_t at = trk_space_table_search(space->table, piece.first_addr);
+    if (at < space->table->count && same_mapping(&space->table->pieces[at], &piece))
+        return TRK_OK;
     return replace(space, map->guest_addr, map->size_bytes, &piece, 1, error);
 }
 

@@ -2,7 +2,8 @@
  * Inside the address space.
  *
  * Glossary
- *   piece   consecutive guest pages of one kind, rights and consecutive memory
+ *   piece   consecutive guest pages of one kind, rights and consecutive memory, out of one mapping
+ *           where it is direct
  *   table   all pieces, ascending; holes are not in it. Never changed: a change makes another
  *   extent  consecutive free bytes of the object
  *   edit    a guest range that gets other pieces, as part of a change
@@ -17,6 +18,8 @@
 struct space_piece {
     uint64_t first_addr, end_addr;
     uint64_t physical; /* offset in the object; 0 for reserved ones */
+    /* Direct: the mapping as it was asked for, of which this is what is left; else 0. */
+    uint64_t mapping_first, mapping_end;
     enum trk_space_kind kind;
     unsigned rights;
     bool is_private;
@@ -47,7 +50,6 @@ struct trk_space {
     struct space_table *table;
     struct space_extents owned; /* guest addresses */
     struct space_extents direct_free, flexible_free;
-    uint64_t *told; /* a bit a region: the tracker knows that what is not mapped is closed */
 };
 
 /* ---- space_table.c --------------------------------------------------------------------------- */
@@ -63,6 +65,9 @@ struct space_table *trk_space_table_replace(const struct space_table *table, uin
 /* The part of a piece inside a range; false: none. */
 bool trk_space_piece_cut(const struct space_piece *piece, uint64_t first_addr, uint64_t end_addr,
                          struct space_piece *out);
+
+/* Whether one piece goes on with the same kind, rights and memory as the other. */
+bool trk_space_piece_goes_on(const struct space_piece *piece, const struct space_piece *next);
 
 /* The next part of a piece inside a range; `at` goes on. False: no more. */
 bool trk_space_table_next(const struct space_table *table, size_t *at, uint64_t first_addr,

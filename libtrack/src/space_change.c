@@ -73,34 +73,6 @@ static enum trk_status open_pieces(const struct trk_space *space, const struct s
     return status;
 }
 
-/*
- * The first change in a region tells the tracker of the holes in it. For all owned addresses at
- * once it would take memory for regions that are never used.
- */
-static enum trk_status tell_holes(const struct trk_space *space, const struct space_edit *edit)
-{
-    uint32_t end = trk_region_index(edit->end_addr - 1) + 1;
-    for (uint32_t index = trk_region_index(edit->first_addr); index < end; index++) {
-        uint64_t bit = UINT64_C(1) << (index % 64);
-        if (space->told[index / 64] & bit)
-            continue;
-        uint64_t first_addr = trk_region_address(index);
-        uint64_t end_addr = first_addr + TRK_REGION_BYTES;
-        for (size_t i = 0; i < space->owned.count; i++) {
-            struct space_extent part = space->owned.items[i];
-            part.first = part.first > first_addr ? part.first : first_addr;
-            part.end = part.end < end_addr ? part.end : end_addr;
-            enum trk_status status = TRK_OK;
-            if (part.first < part.end)
-                status = set_rights(space, part.first, part.end, TRK_RIGHTS_NONE);
-            if (status != TRK_OK)
-                return status;
-        }
-        space->told[index / 64] |= bit;
-    }
-    return TRK_OK;
-}
-
 /* ---- the host's mappings --------------------------------------------------------------------- */
 
 /* Through the backend, which may want to see the memory open first, and then closed region by
@@ -247,17 +219,15 @@ static enum trk_status step_do(const struct change *change, const struct space_e
 static void steps_undo(const struct change *change, const struct space_edit *edit, enum step step)
 {
     struct trk_space *space = change->space;
-    enum trk_status status = TRK_OK;
     if (step >= STEP_OPENED)
-        status = step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_CLOSED);
+        (void)step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_CLOSED);
     if (step >= STEP_JOINED)
-        status = step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_LEFT);
+        (void)step_do(&(struct change){.space = space, .to = space->table}, edit, STEP_LEFT);
     if (step >= STEP_MAPPED)
-        status = range_map(space, space->table, edit, NULL);
+        (void)range_map(space, space->table, edit, NULL);
     if (step >= STEP_LEFT)
-        status = range_join(space, space->table, edit);
-    status = open_pieces(space, space->table, edit);
-    (void)status;
+        (void)range_join(space, space->table, edit);
+    (void)open_pieces(space, space->table, edit);
 }
 
 /* Bytes of flexible pieces that are not in the other table are free. They become zeros. */
@@ -295,7 +265,6 @@ enum trk_status trk_space_change(struct trk_space *space, struct space_table *to
     enum trk_status status = TRK_OK;
     for (; edit < count && status == TRK_OK; edit += status == TRK_OK) {
         step = STEP_NONE;
-        status = tracker_failed(error, tell_holes(space, &edits[edit]));
         while (status == TRK_OK && step < STEP_OPENED)
             status = step_do(&change, &edits[edit], ++step);
     }

@@ -15,12 +15,16 @@
 
 #define KINDS_MAPPED (1u << TRK_SPACE_DIRECT | 1u << TRK_SPACE_FLEXIBLE)
 
-/* Where flexible memory goes on, its owner sees one stretch: it lies in pieces for us only. */
+/*
+ * One stretch, also of several mappings. Flexible memory has no offsets that its owner sees, so
+ * that it may lie anywhere.
+ */
 static bool goes_on(const struct space_piece *piece, const struct space_piece *next)
 {
-    return piece->kind == TRK_SPACE_FLEXIBLE && next->kind == TRK_SPACE_FLEXIBLE &&
-           piece->end_addr == next->first_addr && piece->rights == next->rights &&
-           piece->is_private == next->is_private;
+    struct space_piece beside = *next;
+    if (piece->kind == TRK_SPACE_FLEXIBLE)
+        beside.physical = piece->physical + (piece->end_addr - piece->first_addr);
+    return trk_space_piece_goes_on(piece, &beside);
 }
 
 static void stretch_of(const struct space_table *table, size_t at, struct trk_space_stretch *out)
@@ -35,7 +39,7 @@ static void stretch_of(const struct space_table *table, size_t at, struct trk_sp
         .kind = piece->kind,
         .guest_addr = table->pieces[first].first_addr,
         .size_bytes = table->pieces[last].end_addr - table->pieces[first].first_addr,
-        .physical_offset = piece->kind == TRK_SPACE_DIRECT ? piece->physical : 0,
+        .physical_offset = piece->kind == TRK_SPACE_DIRECT ? table->pieces[first].physical : 0,
         .rights = piece->rights,
         .is_private = piece->is_private,
     };

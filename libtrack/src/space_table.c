@@ -61,16 +61,22 @@ bool trk_space_table_next(const struct space_table *table, size_t *at, uint64_t 
            trk_space_piece_cut(&table->pieces[(*at)++], first_addr, end_addr, out);
 }
 
-/* Append a piece, as a part of the last one where it goes on. */
+bool trk_space_piece_goes_on(const struct space_piece *piece, const struct space_piece *next)
+{
+    uint64_t physical = 0;
+    if (piece->kind != TRK_SPACE_RESERVED)
+        physical = piece->physical + (piece->end_addr - piece->first_addr);
+    return piece->end_addr == next->first_addr && piece->kind == next->kind &&
+           piece->rights == next->rights && piece->is_private == next->is_private &&
+           next->physical == physical;
+}
+
+/* Append a piece, as a part of the last one where it goes on in the same mapping. */
 static void table_add(struct space_table *table, const struct space_piece *piece)
 {
     struct space_piece *last = table->count > 0 ? &table->pieces[table->count - 1] : NULL;
-    uint64_t goes_on = 0;
-    if (last != NULL && last->kind != TRK_SPACE_RESERVED)
-        goes_on = last->physical + (last->end_addr - last->first_addr);
-    if (last != NULL && last->end_addr == piece->first_addr && last->kind == piece->kind &&
-        last->rights == piece->rights && last->is_private == piece->is_private &&
-        piece->physical == goes_on)
+    if (last != NULL && trk_space_piece_goes_on(last, piece) &&
+        last->mapping_first == piece->mapping_first && last->mapping_end == piece->mapping_end)
         last->end_addr = piece->end_addr;
     else
         table->pieces[table->count++] = *piece;

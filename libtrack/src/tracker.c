@@ -1,11 +1,12 @@
 /*
  * The tracker object: its life, queries, marks, and region locks taken by hand.
  *
- * Rules: tracker-spec 2, 3, 5.
+ * Rules: [M-10] [M-14] to [M-17], [M-23] [M-34].
  */
 #include <stdlib.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "quick.h"
 #include "track/pages.h"
 
@@ -96,7 +97,7 @@ static bool region_any(const struct operation *operation, uint32_t index, bool c
     return found;
 }
 
-/* One region at a time, up to the first hit. */
+/* One region at a time, up to the first hit. [M-14] [M-15] */
 static TRK_COLD enum trk_status query_long(struct trk_tracker *tracker, enum trk_op op,
                                            uint64_t guest_addr, uint64_t size_bytes, bool *out)
 {
@@ -173,7 +174,7 @@ enum trk_status trk_tracker_is_gpu(struct trk_tracker *tracker, uint64_t guest_a
 
 typedef enum trk_status states_fn(const struct operation *operation, const struct window *window);
 
-/* Marks hold all regions of the range over check and change. */
+/* Marks hold all regions of the range over check and change. [M-16] [M-63] */
 struct mark {
     bool create;
     enum trk_status refusal;
@@ -189,7 +190,7 @@ static bool mark_refused(const struct operation *operation, const struct mark *m
             range_window(&operation->range, region_index(operation->tracker, region));
         bool refused = mark->move == trk_states_to_gpu ? window_any_not(&window, region->not_cpu)
                                                        : window_any(&window, region->gpu);
-        if (refused)
+        if (refused && !(MUTANT(55) && operation->op == TRK_OP_UNTRACK))
             return true;
     }
     return false;
@@ -204,6 +205,11 @@ static enum trk_status mark_run(struct operation *operation, const struct mark *
     if (mark_refused(operation, mark)) {
         trk_regions_unlock(operation);
         return trk_op_end(operation, trk_op_fail(operation, mark->refusal, mark->refusal_text), 0);
+    }
+    if (MUTANT(17)) {
+        trk_regions_unlock(operation);
+        env_stand_back();
+        trk_regions_lock(operation, mark->create);
     }
     FOR_HELD_REGIONS(region, operation)
     {

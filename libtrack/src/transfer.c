@@ -5,10 +5,11 @@
  * owner's copy faults and dirties the page again; a download reports while the pages are still
  * closed, and opens them afterwards.
  *
- * Rules: tracker-spec 3.
+ * Rules: [M-18] to [M-22], [M-36].
  */
 #include <stddef.h>
 
+#include "mutation.h"
 #include "transfer.h"
 
 struct transfer {
@@ -39,15 +40,21 @@ static void run_completion(struct transfer *transfer)
         env_call_completion(transfer->request->completion, transfer->request->context);
 }
 
-/* Take the CPU pages of one region, in its hold, and report them. */
+/* Take the CPU pages of one region, in its hold, and report them: closed before copied [M-20]. */
 static enum trk_status take_region(struct transfer *transfer, struct region *region)
 {
     struct operation *operation = &transfer->operation;
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
     uint64_t were_cpu[TRK_REGION_WORDS];
+    if (MUTANT(2)) {
+        FOR_WINDOW_WORDS(word, &window)
+        were_cpu[word] = ~region->not_cpu[word] & window_mask(&window, word);
+        report_held(transfer, region, &window, were_cpu);
+        return trk_states_cpu_to_clean(operation, &window, were_cpu);
+    }
     enum trk_status status = trk_states_cpu_to_clean(operation, &window, were_cpu);
-    if (status == TRK_OK)
+    if (status == TRK_OK && !MUTANT(25))
         report_held(transfer, region, &window, were_cpu);
     return status;
 }
@@ -90,6 +97,14 @@ static enum trk_status upload_written(struct transfer *transfer)
          region = trk_regions_next(operation, region_index(operation->tracker, region) + 1))
         status = take_region(transfer, region);
     if (status == TRK_OK) {
+        if (MUTANT(10)) {
+            trk_regions_unlock(operation);
+            env_stand_back();
+            trk_regions_lock(operation, true);
+        }
+        if (MUTANT(9))
+            trk_regions_unlock(operation);
+        /* Under all locks, for the pages are to become GPU in the same hold. [M-19] */
         run_completion(transfer);
         for (struct region *region = trk_regions_next(operation, operation->range.first_region);
              status == TRK_OK && region != NULL;
@@ -146,7 +161,7 @@ static enum trk_status leave_region(struct transfer *transfer, struct region *re
         return TRK_OK;
     struct window window =
         range_window(&operation->range, region_index(operation->tracker, region));
-    return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN);
+    return trk_states_leave_gpu(operation, &window, operation->op == TRK_OP_DRAIN && !MUTANT(15));
 }
 
 /*
@@ -176,6 +191,8 @@ static enum trk_status download_per_region(struct transfer *transfer)
         if (nothing_to_do(transfer, index))
             continue;
         struct region *region = trk_region_lock(operation, index);
+        if (MUTANT(11))
+            status = leave_region(transfer, region);
         visit_region(transfer, region);
         status = leave_region(transfer, region);
         trk_region_unlock(operation, region);

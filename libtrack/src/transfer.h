@@ -39,7 +39,7 @@ static inline void report_run(struct report *report, uint32_t first, uint32_t en
                        (uint64_t)(end - first) * TRK_HOST_PAGE_BYTES);
 }
 
-/* Report the maximal runs of the mask's pages (all inside the window), ascending. */
+/* Report the maximal runs of the mask's pages (all inside the window), ascending. [M-12] */
 static inline void report_runs(struct report *report, const struct window *window,
                                const uint64_t *mask)
 {

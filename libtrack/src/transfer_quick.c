@@ -1,8 +1,9 @@
 /*
  * Upload and download of a range in one region, by the short way.
  *
- * Rules: tracker-spec 3.
+ * Rules: [M-18] to [M-22].
  */
+#include "mutation.h"
 #include "transfer.h"
 
 static QUICK_INLINE void quick_report_run(const struct quick *quick,
@@ -37,21 +38,19 @@ static TRK_COLD void quick_report_words(const struct quick *quick,
     report_runs(&report, &window, mask);
 }
 
-/* The owner is called in a hold of the region: this thread is inside an operation meanwhile. */
 static QUICK_INLINE void quick_report(const struct quick *quick, const struct trk_transfer *request,
                                       const uint64_t *mask)
 {
-    quick->self->locks_held++;
     if (quick->one_word) {
         quick_report_word(quick, request, mask[0]);
-    } else {
-        struct quick copy = *quick;
-        quick_report_words(&copy, request, mask);
+        return;
     }
-    quick->self->locks_held--;
+    struct quick copy = *quick;
+    quick_report_words(&copy, request, mask);
 }
 
-/* In an upload its tracker refuses this thread, whatever the range. */
+/* In an upload its tracker refuses this thread, whatever the range: so it need not know of locks.
+ */
 static QUICK_INLINE void quick_report_upload(const struct quick *quick,
                                              const struct trk_transfer *request,
                                              const uint64_t *mask)
@@ -80,9 +79,10 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
                                               const struct trk_transfer *request)
 {
     struct region *region = quick->region;
-    trk_region_make_live(quick->tracker, quick->index);
     if (!quick_lock(quick))
         return QUICK_LONG_WAY;
+    if (TRK_UNLIKELY(region->seq == 1)) /* the first hold; any other first one has seen to it */
+        trk_region_make_live(quick->tracker, quick->index);
     uint64_t taken[TRK_REGION_WORDS];
     enum quick_end end = quick_change(quick, QUICK_TO_CLEAN, taken);
     if (TRK_UNLIKELY(end != QUICK_DONE || request->range == NULL)) {
@@ -90,7 +90,8 @@ static QUICK_INLINE enum quick_end quick_take(const struct quick *quick,
         return end;
     }
     env_unlock(&region->pages_lock);
-    quick_report_upload(quick, request, taken);
+    if (!MUTANT(109))
+        quick_report_upload(quick, request, taken);
     env_unlock(&region->lock);
     return QUICK_DONE;
 }
@@ -134,9 +135,7 @@ static TRK_COLD enum quick_end quick_written_called(const struct quick *quick,
     if (quick_ended(end)) {
         if (end == QUICK_DONE)
             quick_report_upload(quick, upload, taken);
-        quick->self->locks_held++;
         quick_complete(quick, upload);
-        quick->self->locks_held--;
         end = quick_second(quick, QUICK_TO_GPU);
     }
     env_unlock(&region->lock);
@@ -158,7 +157,7 @@ static QUICK_INLINE enum quick_end quick_written(const struct quick *quick,
         return quick_written_called(&copy, upload);
     }
     uint64_t taken[TRK_REGION_WORDS];
-    enum quick_end end = quick_change(quick, QUICK_TO_GPU, taken);
+    enum quick_end end = MUTANT(110) ? QUICK_DONE : quick_change(quick, QUICK_TO_GPU, taken);
     quick_unlock(quick);
     return end;
 }
@@ -169,7 +168,7 @@ enum quick_end trk_quick_take_part(const struct operation *operation,
     struct quick quick;
     struct window window = range_window(&operation->range, index);
     quick_part(&quick, operation, &window);
-    if (quick_look(&quick, quick.region->not_cpu, true) == 0)
+    if (quick_nothing(&quick, quick.region->not_cpu, true))
         return QUICK_NOTHING;
     return quick_take(&quick, request);
 }
@@ -242,7 +241,7 @@ static bool upload_has_nothing(struct trk_tracker *tracker, const struct trk_tra
         if (!quick_place(&quick, guest_addr, last_addr < end_addr ? last_addr : end_addr - 1))
             return false;
         quick.one_word = false;
-        if (quick_look(&quick, quick.region->not_cpu, true) != 0)
+        if (!quick_nothing(&quick, quick.region->not_cpu, true))
             return false;
         guest_addr = last_addr + 1;
     }
@@ -268,7 +267,7 @@ enum trk_status trk_tracker_upload(struct trk_tracker *tracker, const struct trk
         return upload_words(tracker, upload);
     if (upload->written)
         return upload_written_word(tracker, upload, quick.region, quick.first, quick.last);
-    if (upload->completion == NULL && quick_look(&quick, quick.region->not_cpu, true) == 0)
+    if (upload->completion == NULL && quick_nothing(&quick, quick.region->not_cpu, true))
         return TRK_OK;
     return upload_word(tracker, upload, quick.region, quick.first, quick.last);
 }
@@ -284,8 +283,10 @@ static QUICK_INLINE enum quick_end quick_download(const struct quick *quick,
     struct quick_words words = quick_words(quick);
     FOR_QUICK_WORDS(word, words)
     mask[quick_at(quick, word)] = env_load(&region->gpu[word]) & quick_inside(quick, word);
+    quick->self->locks_held++;
     if (!quick->one_word || mask[0] != 0)
         quick_report(quick, request, mask);
+    quick->self->locks_held--;
     enum quick_end end = QUICK_DONE;
     if (request->clear)
         end = quick_second(quick, QUICK_LEAVE_GPU);
@@ -327,7 +328,7 @@ static TRK_COLD enum trk_status download_words(struct trk_tracker *tracker,
     struct quick quick;
     if (!quick_begin(&quick, tracker, download->guest_addr, download->size_bytes))
         return trk_download_long(tracker, download, TRK_OP_DOWNLOAD);
-    if (quick_look(&quick, quick.region->gpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->gpu, false))
         return TRK_OK;
     return download_quick(&quick, download);
 }
@@ -339,7 +340,7 @@ enum trk_status trk_tracker_download(struct trk_tracker *tracker,
     if (TRK_UNLIKELY(
             !quick_begin_word(&quick, tracker, download->guest_addr, download->size_bytes)))
         return download_words(tracker, download);
-    if (quick_look(&quick, quick.region->gpu, false) == 0)
+    if (quick_nothing(&quick, quick.region->gpu, false))
         return TRK_OK;
     return download_word(tracker, download, quick.region, quick.first, quick.last);
 }

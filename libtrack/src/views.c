@@ -257,21 +257,55 @@ static enum trk_status window_regroup(struct hold *hold, const struct regroup *p
     return TRK_E_PROTECT;
 }
 
-static uint32_t group_count(const struct view_group *group)
+/* A join of all pages [first_addr, end_addr) with those so far away, modulo 2^64. */
+struct regroup_range {
+    uint64_t first_addr, end_addr, distance;
+};
+
+/* Pages that a join would bring together with one page. */
+struct frame {
+    uint32_t count;
+    uint64_t page_addr[TRK_VIEWS_MAX];
+};
+
+/* False: there would be too many. */
+static bool frame_add(struct frame *frame, uint64_t page_addr)
 {
-    return group != NULL ? group->count : 1;
+    for (uint32_t i = 0; i < frame->count; i++) {
+        if (frame->page_addr[i] == page_addr)
+            return true;
+    }
+    if (frame->count == TRK_VIEWS_MAX)
+        return false;
+    frame->page_addr[frame->count++] = page_addr;
+    return true;
 }
 
-/* Whether each frame of the range would have few enough views. */
-static bool join_fits(const struct trk_tracker *tracker, const struct range *range,
-                      uint64_t distance)
+/* Add what a page is, or by the join will be, a view of. */
+static bool frame_grow(const struct trk_tracker *tracker, struct frame *frame, uint64_t page_addr,
+                       const struct regroup_range *join)
 {
-    for (uint64_t at = range->first_addr; at < range->end_addr; at += TRK_HOST_PAGE_BYTES) {
-        const struct view_group *group = *view_slot(tracker, at);
-        const struct view_group *other = *view_slot(tracker, at + distance);
-        if ((group == NULL || group != other) &&
-            group_count(group) + group_count(other) > TRK_VIEWS_MAX)
-            return false;
+    const struct view_group *group = *view_slot(tracker, page_addr);
+    bool fits = true;
+    for (uint32_t i = 0; group != NULL && fits && i < group->count; i++)
+        fits = frame_add(frame, group->page_addr[i]);
+    uint64_t size_bytes = join->end_addr - join->first_addr;
+    if (fits && page_addr - join->first_addr < size_bytes)
+        fits = frame_add(frame, page_addr + join->distance);
+    if (fits && page_addr - join->distance - join->first_addr < size_bytes)
+        fits = frame_add(frame, page_addr - join->distance);
+    return fits;
+}
+
+/* Whether each frame would have few enough views, once all pages of the range are joined. */
+static bool join_fits(const struct trk_tracker *tracker, const struct regroup_range *join)
+{
+    for (uint64_t at = join->first_addr; at < join->end_addr; at += TRK_HOST_PAGE_BYTES) {
+        struct frame frame = {1, {at}};
+        for (uint32_t i = 0; i < frame.count; i++) {
+            if (!frame_grow(tracker, &frame, frame.page_addr[i], join))
+                return false;
+        }
     }
     return true;
 }
@@ -283,7 +317,8 @@ static enum trk_status regroup_run(const struct operation *operation, const stru
     struct hold hold;
     enum trk_status status = TRK_OK;
     bracket_begin(&hold, operation, range->first_region);
-    if (distance != 0 && !join_fits(operation->tracker, range, distance))
+    struct regroup_range join = {range->first_addr, range->end_addr, distance};
+    if (distance != 0 && !join_fits(operation->tracker, &join))
         status = TRK_E_ARGUMENT;
     for (uint32_t index = range->first_region; status == TRK_OK && index < range->end_region;
          index++) {

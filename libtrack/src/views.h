@@ -77,7 +77,8 @@ struct page_look {
     uint32_t view_count;               /* registered views of the page; else the page alone: 1 */
     uint64_t page_addr[TRK_VIEWS_MAX]; /* of these, ascending */
     uint32_t armed;                    /* bit i: view i is armed for generations */
-    struct window run; /* not empty: the host is short of mappings, and these are opened together */
+    /* Not empty: the host is short of mappings, and these pages of view i are opened together. */
+    struct window runs[TRK_VIEWS_MAX];
 };
 
 /* Look at a page, in a hold; emits the FAULT event. No view where no region is live. */

@@ -149,8 +149,17 @@ static struct trk_capture_gate *create_gate(void)
 static enum trk_status session_claim(struct trk_session_control *control, struct trk_error *error)
 {
     uint32_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&control->attached, &nobody, 1))
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "session: another program records in it");
+    if (!atomic_compare_exchange_strong(&control->attached, &nobody, 1)) {
+        atomic_fetch_add_explicit(&control->refused_joins, 1, memory_order_relaxed);
+        return trk_error_set(error, TRK_E_EXISTS,
+                             "session: another program (process %u) was recorded first; this one "
+                             "runs unrecorded",
+                             atomic_load_explicit(&control->pid, memory_order_relaxed));
+    }
+    struct stat names;
+    if (stat(TRK_SESSION_PID_NAMESPACE, &names) == 0)
+        atomic_store_explicit(&control->pid_namespace, (uint64_t)names.st_ino,
+                              memory_order_relaxed);
     atomic_store_explicit(&control->pid, (uint32_t)getpid(), memory_order_release);
     return TRK_OK;
 }

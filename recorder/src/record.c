@@ -2,8 +2,9 @@
  * The recording parent.
  *
  * One thread: start the command, wait until it has joined (or gone without), write the header, then
- * drain in short turns until the command has ended. The producer never calls the kernel to wake us,
- * so turns are timed: 10 ms while rings stay low, at once when one fills.
+ * drain in short turns until the command has ended and nobody is left who may write. The producer
+ * never calls the kernel to wake us, so turns are timed: 10 ms while rings stay low, at once when
+ * one fills. When the file takes no more, the rings are drained and counted all the same.
  *
  * The file has its final name from the first byte on: if this process is killed, what is there can
  * be read. It is taken away only when the command never ran, or nothing could be written.
@@ -13,16 +14,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "record_child.h"
 #include "record_drain.h"
 #include "record_header.h"
+#include "record_program.h"
 #include "record_session.h"
+#include "record_signals.h"
 #include "recorder/writer.h"
 
 #define TURN_MS      10
@@ -31,18 +37,25 @@
 /* The header waits for the program to join and name its tracker; so long after the first event. */
 #define TRACKER_WAIT_NS  UINT64_C(100000000)
 #define ANCHORS_APART_NS UINT64_C(5000000)
+/* Others outlive the command for so long before it is worth a word. */
+#define WAITING_NS UINT64_C(1000000000)
 
 struct recording {
     const struct trk_record_options *options;
     struct trk_record_result *result;
     struct trk_error *error;
     struct trk_record_session session;
+    struct trk_record_signals signals;
     struct trk_record_child child;
+    struct trk_record_program program;
     struct trk_record_drain drain;
     struct trk_writer *writer;
     int fd;
     bool created; /* the file is new: ours to take away */
     bool is_stdout;
+    bool interrupted; /* a signal ended the waiting for those who outlive the command */
+    bool told_waiting;
+    uint64_t child_ended_ns; /* 0: it has not */
     struct trk_record_anchor start;
 };
 
@@ -63,6 +76,24 @@ static enum trk_status file_error(const struct recording *recording, enum trk_st
     return status;
 }
 
+/*
+ * Two recordings must not write one file. The lock ends with this process, however it ends. A file
+ * system without locks is taken as it is.
+ */
+static enum trk_status lock_output(struct recording *recording)
+{
+    struct stat file;
+    if (fstat(recording->fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return TRK_OK;
+    bool taken = flock(recording->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    /* Without a name: the one who had the lock has just taken the file away. */
+    if (!taken && fstat(recording->fd, &file) == 0 && file.st_nlink > 0)
+        return TRK_OK;
+    recording->created = false; /* it is theirs */
+    return trk_error_set(recording->error, TRK_E_ARGUMENT, "%.80s: another recording writes it",
+                         recording->options->path);
+}
+
 /* Open the output without hurting what it may hold: the command may yet fail to start. */
 static enum trk_status open_output(struct recording *recording)
 {
@@ -78,16 +109,16 @@ static enum trk_status open_output(struct recording *recording)
         recording->fd = open(path, O_WRONLY | O_CLOEXEC);
     if (recording->fd < 0)
         return file_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno);
-    return TRK_OK;
+    return lock_output(recording);
 }
 
 static void close_output(struct recording *recording, bool keep)
 {
     if (recording->fd < 0)
         return;
-    close(recording->fd);
     if (recording->created && !keep)
         (void)unlink(recording->options->path);
+    close(recording->fd); /* last: with it goes the lock */
 }
 
 static bool has_joined(const struct recording *recording)
@@ -117,6 +148,35 @@ static uint64_t fullest_ring(const struct recording *recording)
     return fullest;
 }
 
+/* Those who outlive the command are waited for, until a signal says that it is enough. */
+static bool wait_for_others(struct recording *recording, int timeout_ms)
+{
+    if (recording->child_ended_ns == 0) {
+        recording->child_ended_ns = now_ns();
+        trk_record_signals_forget(); /* so far they were the command's */
+    }
+    if (recording->interrupted || trk_record_program_ended(&recording->program))
+        return true;
+    recording->interrupted = trk_record_signals_came();
+    if (!recording->told_waiting && recording->options->waiting &&
+        now_ns() - recording->child_ended_ns >= WAITING_NS) {
+        recording->told_waiting = true;
+        recording->options->waiting();
+    }
+    (void)poll(NULL, 0, timeout_ms);
+    return false;
+}
+
+/* Let some time pass; true when nobody will write any more, or nobody is waited for. */
+static bool pass_time(struct recording *recording, int timeout_ms)
+{
+    if (trk_record_child_wait(&recording->child, timeout_ms))
+        return wait_for_others(recording, timeout_ms);
+    trk_record_child_forward(&recording->child);
+    trk_record_program_look(&recording->program);
+    return false;
+}
+
 /*
  * Wait until there is something to say in the header: a tracker, or an end. As long as there are no
  * events nothing can be lost by waiting.
@@ -124,7 +184,7 @@ static uint64_t fullest_ring(const struct recording *recording)
 static void await_program(struct recording *recording)
 {
     uint64_t first_event_ns = 0;
-    while (!trk_record_child_wait(&recording->child, TURN_BUSY_MS)) {
+    while (!pass_time(recording, TURN_BUSY_MS)) {
         uint64_t held = fullest_ring(recording);
         if (held == 0)
             continue;
@@ -171,25 +231,21 @@ static enum trk_status create_writer(struct recording *recording)
     return status;
 }
 
-/* Drain until the command has ended, then what is left. */
+/* Drain until nobody writes any more, then what is left. */
 static enum trk_status drain_until_end(struct recording *recording)
 {
     struct trk_record_drain *drain = &recording->drain;
     uint64_t flushed_ns = now_ns();
     uint64_t fullest = 0;
-    enum trk_status status = TRK_OK;
-    while (status == TRK_OK) {
-        bool busy = fullest > recording->session.ring_records / 8;
-        if (trk_record_child_wait(&recording->child, busy ? 0 : TURN_MS))
-            return trk_record_drain_finish(drain, recording->error);
-        status = trk_record_drain_pass(drain, &fullest, recording->error);
+    while (!pass_time(recording, fullest > recording->session.ring_records / 8 ? 0 : TURN_MS)) {
+        enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
         uint64_t now = now_ns();
         if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
-            status = trk_writer_flush(recording->writer, recording->error);
+            drain->status = trk_writer_flush(recording->writer, recording->error);
             flushed_ns = now;
         }
     }
-    return status;
+    return trk_record_drain_finish(drain, recording->error);
 }
 
 /* END, if all went well; the writer is gone afterwards. */
@@ -197,7 +253,14 @@ static void end_file(struct recording *recording, enum trk_status *status)
 {
     if (!recording->writer)
         return;
+    if (*status == TRK_OK)
+        *status = trk_writer_flush(recording->writer, recording->error);
     recording->result->bytes = trk_writer_bytes(recording->writer);
+    recording->result->events = trk_writer_events(recording->writer);
+    if (*status == TRK_OK && recording->interrupted)
+        *status = trk_error_set(recording->error, TRK_E_INCOMPLETE,
+                                "a process that outlived the command could still record: the "
+                                "trace has no end");
     if (*status == TRK_OK)
         *status =
             trk_writer_end(recording->writer, recording->result->child_status, recording->error);
@@ -215,31 +278,42 @@ static enum trk_status record_child(struct recording *recording)
     struct trk_record_result *result = recording->result;
     await_program(recording);
     enum trk_status status = create_writer(recording);
-    if (status == TRK_OK)
-        status = trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
-                                       recording->error);
-    if (status == TRK_OK) {
+    if (trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
+                              status == TRK_OK ? recording->error : NULL) == TRK_OK) {
         recording->drain.program = recording->child.pid;
+        recording->drain.status = status;
         status = drain_until_end(recording);
         trk_record_drain_deinit(&recording->drain);
-    }
-    while (!trk_record_child_wait(&recording->child, TURN_MS * 10)) {
+    } else {
+        status = status == TRK_OK ? TRK_E_MEMORY : status;
+        while (!pass_time(recording, TURN_MS)) {
+        }
     }
     result->child_status = recording->child.wait_status;
     result->attached = has_joined(recording);
-    result->events = recording->drain.events;
-    result->dropped = recording->drain.dropped;
     result->threads = recording->drain.streams;
+    result->refused_joins =
+        atomic_load_explicit(&recording->session.control->refused_joins, memory_order_relaxed);
     end_file(recording, &status);
+    result->thrown_away = recording->drain.events - result->events;
+    result->dropped = recording->drain.dropped + result->thrown_away;
+    result->complete = status == TRK_OK && result->dropped == 0;
     return status;
 }
 
 static enum trk_status start_child(struct recording *recording)
 {
     recording->start = trk_record_header_anchor();
-    enum trk_status status =
-        trk_record_child_init(&recording->child, recording->options->argv, recording->session.fd,
-                              recording->is_stdout, recording->error);
+    struct trk_record_child_start start = {
+        .argv = recording->options->argv,
+        .session_fd = trk_record_session_share(&recording->session),
+        .output_to_stderr = recording->is_stdout,
+        .signals = &recording->signals,
+    };
+    if (start.session_fd < 0)
+        return file_error(recording, TRK_E_SYSTEM, errno);
+    enum trk_status status = trk_record_child_init(&recording->child, &start, recording->error);
+    close(start.session_fd);
     if (status != TRK_OK)
         return status;
     /* The old content goes only now that there will be a new one. */
@@ -251,15 +325,17 @@ static enum trk_status start_child(struct recording *recording)
 static enum trk_status record_with_session(struct recording *recording)
 {
     enum trk_status status = open_output(recording);
-    if (status != TRK_OK)
-        return status;
-    status = start_child(recording);
+    if (status == TRK_OK)
+        status = start_child(recording);
     bool started = status == TRK_OK;
     if (started) {
+        trk_record_program_init(&recording->program, &recording->session);
         status = record_child(recording);
+        trk_record_program_deinit(&recording->program);
         trk_record_child_deinit(&recording->child);
     }
-    close_output(recording, started && (status == TRK_OK || recording->result->events > 0));
+    close_output(recording, started && (status == TRK_OK || status == TRK_E_INCOMPLETE ||
+                                        recording->result->events > 0));
     return status;
 }
 
@@ -273,11 +349,13 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     if (!options || options->size != sizeof(*options) || !options->path || !options->argv ||
         !options->argv[0])
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
+    trk_record_signals_init(&recording.signals);
     enum trk_status status =
         trk_record_session_init(&recording.session, options->ring_records, error);
-    if (status != TRK_OK)
-        return status;
-    status = record_with_session(&recording);
-    trk_record_session_deinit(&recording.session);
+    if (status == TRK_OK) {
+        status = record_with_session(&recording);
+        trk_record_session_deinit(&recording.session);
+    }
+    trk_record_signals_deinit(&recording.signals);
     return status;
 }

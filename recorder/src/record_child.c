@@ -21,16 +21,10 @@
 
 #define EXIT_NOT_STARTED 127
 
-/* The last two are for us: a closed output is an error to report, and a child must be awaitable. */
-static const int left_signals[TRK_RECORD_CHILD_SIGNALS] = {SIGINT, SIGTERM, SIGQUIT,
-                                                           SIGHUP, SIGPIPE, SIGCHLD};
-
 struct start {
-    char *const *argv;
+    const struct trk_record_child_start *given;
     char **environment;
-    int session_fd;
     int report_fd;
-    bool output_to_stderr;
     sigset_t mask;
 };
 
@@ -40,20 +34,6 @@ static enum trk_status system_error(struct trk_error *error, int os_errno, const
     if (error)
         error->os_errno = os_errno;
     return status;
-}
-
-static void leave_signals(struct trk_record_child *child)
-{
-    for (size_t i = 0; i < TRK_RECORD_CHILD_SIGNALS; ++i) {
-        struct sigaction action = {.sa_handler = left_signals[i] == SIGCHLD ? SIG_DFL : SIG_IGN};
-        (void)sigaction(left_signals[i], &action, &child->saved_actions[i]);
-    }
-}
-
-static void restore_signals(const struct trk_record_child *child)
-{
-    for (size_t i = 0; i < TRK_RECORD_CHILD_SIGNALS; ++i)
-        (void)sigaction(left_signals[i], &child->saved_actions[i], NULL);
 }
 
 /* This process's environment with the session in it; freed by free() of the array and entry 0. */
@@ -80,13 +60,14 @@ static char **make_environment(int session_fd)
 }
 
 /* In the child: only calls that are safe after fork. */
-static _Noreturn void run_command(const struct trk_record_child *child, const struct start *start)
+static _Noreturn void run_command(const struct start *start)
 {
-    restore_signals(child);
+    const struct trk_record_child_start *given = start->given;
+    trk_record_signals_deinit(given->signals);
     (void)sigprocmask(SIG_SETMASK, &start->mask, NULL);
-    if ((!start->output_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) &&
-        fcntl(start->session_fd, F_SETFD, 0) == 0)
-        execvpe(start->argv[0], start->argv, start->environment);
+    if ((!given->output_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) &&
+        fcntl(given->session_fd, F_SETFD, 0) == 0)
+        execvpe(given->argv[0], given->argv, start->environment);
     int reason = errno;
     ssize_t written = write(start->report_fd, &reason, sizeof(reason));
     (void)written; /* the exit status says it too */
@@ -118,7 +99,7 @@ static int spawn(struct trk_record_child *child, struct start *start)
     child->pid = fork();
     int reason = errno;
     if (child->pid == 0)
-        run_command(child, start);
+        run_command(start);
     (void)sigprocmask(SIG_SETMASK, &start->mask, NULL);
     close(report[1]);
     if (child->pid > 0)
@@ -129,27 +110,19 @@ static int spawn(struct trk_record_child *child, struct start *start)
     return reason;
 }
 
-enum trk_status trk_record_child_init(struct trk_record_child *out, char *const *argv,
-                                      int session_fd, bool output_to_stderr,
+enum trk_status trk_record_child_init(struct trk_record_child *out,
+                                      const struct trk_record_child_start *given,
                                       struct trk_error *error)
 {
     struct trk_record_child child = {.pid = -1, .pidfd = -1, .wait_status = -1};
-    struct start start = {
-        .argv = argv,
-        .environment = make_environment(session_fd),
-        .session_fd = session_fd,
-        .output_to_stderr = output_to_stderr,
-    };
+    struct start start = {.given = given, .environment = make_environment(given->session_fd)};
     if (!start.environment)
         return trk_error_set(error, TRK_E_MEMORY, "out of memory for the environment");
-    leave_signals(&child);
     int reason = spawn(&child, &start);
     free(start.environment[0]);
     free(start.environment);
-    if (reason != 0) {
-        restore_signals(&child);
-        return system_error(error, reason, argv[0]);
-    }
+    if (reason != 0)
+        return system_error(error, reason, given->argv[0]);
     child.pidfd = (int)syscall(SYS_pidfd_open, child.pid, 0);
     *out = child;
     return TRK_OK;
@@ -176,9 +149,16 @@ bool trk_record_child_wait(struct trk_record_child *child, int timeout_ms)
     return take_status(child);
 }
 
+void trk_record_child_forward(struct trk_record_child *child)
+{
+    if (child->ended)
+        return;
+    for (int number = trk_record_signals_next(); number; number = trk_record_signals_next())
+        (void)kill(child->pid, number); /* not waited for yet: the id is the child's */
+}
+
 void trk_record_child_deinit(struct trk_record_child *child)
 {
-    restore_signals(child);
     if (child->pidfd >= 0)
         close(child->pidfd);
 }

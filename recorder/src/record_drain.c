@@ -57,9 +57,18 @@ static bool read_name(const struct trk_session_ring *shared, struct trk_trace_st
     return true;
 }
 
+/*
+ * The writer's answer. After its first refusal it gets nothing more, and the rings are emptied all
+ * the same: how much there was stays known, and threads keep their room.
+ */
+static bool writes(const struct trk_record_drain *drain)
+{
+    return drain->status == TRK_OK;
+}
+
 /* Tell the trace of a new use, or of a name that came later. */
-static enum trk_status announce(struct trk_record_drain *drain, uint32_t index, bool is_new,
-                                struct trk_error *error)
+static void announce(struct trk_record_drain *drain, uint32_t index, bool is_new,
+                     struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     const struct trk_session_ring *shared = &drain->session->rings[index];
@@ -67,42 +76,44 @@ static enum trk_status announce(struct trk_record_drain *drain, uint32_t index, 
     uint32_t version = ring->name_version;
     bool named = read_name(shared, &stream, &version);
     if (!is_new && (!named || version == ring->name_version))
-        return TRK_OK;
+        return;
     if (named)
         ring->name_version = version;
-    return trk_writer_stream(drain->writer, &stream, error);
+    if (writes(drain))
+        drain->status = trk_writer_stream(drain->writer, &stream, error);
 }
 
 /* Append part of the batch, with the losses before it. */
-static enum trk_status append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                              const struct trk_record *records, size_t count, uint64_t lost,
-                              struct trk_error *error)
+static void append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                   const struct trk_record *records, size_t count, uint64_t lost,
+                   struct trk_error *error)
 {
     lost += ring->skipped;
     if (count == 0 && lost == 0)
-        return TRK_OK;
+        return;
     ring->skipped = 0;
     drain->events += count;
     drain->dropped += lost;
-    return trk_writer_append(drain->writer, ring->stream_id, records, count, lost, error);
+    if (writes(drain))
+        drain->status =
+            trk_writer_append(drain->writer, ring->stream_id, records, count, lost, error);
 }
 
 /*
  * Hand on what the batch holds. DROP records become the loss before the next record; their count is
  * that of the ring since ever, so one that comes late or twice adds nothing.
  */
-static enum trk_status hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                               size_t count, struct trk_error *error)
+static void hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                    size_t count, struct trk_error *error)
 {
     size_t first = 0;
     uint64_t lost = 0;
-    enum trk_status status = TRK_OK;
-    for (size_t i = 0; i < count && status == TRK_OK; ++i) {
+    for (size_t i = 0; i < count; ++i) {
         const struct trk_event *event = &drain->batch[i].event;
         if (event->type != TRK_EVENT_DROP && event->type != TRK_EVENT_NONE)
             continue;
         if (i > first) {
-            status = append(drain, ring, &drain->batch[first], i - first, lost, error);
+            append(drain, ring, &drain->batch[first], i - first, lost, error);
             lost = 0;
         }
         first = i + 1;
@@ -113,13 +124,10 @@ static enum trk_status hand_on(struct trk_record_drain *drain, struct trk_record
             ring->dropped = event->argument;
         }
     }
-    if (status != TRK_OK)
-        return status;
-    if (first == count) { /* nothing behind the last loss yet: keep it for the next record */
+    if (first == count) /* nothing behind the last loss yet: keep it for the next record */
         ring->skipped += lost;
-        return TRK_OK;
-    }
-    return append(drain, ring, &drain->batch[first], count - first, lost, error);
+    else
+        append(drain, ring, &drain->batch[first], count - first, lost, error);
 }
 
 /* Copy the next records out of the ring, and give the room back. */
@@ -141,8 +149,8 @@ static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_
 }
 
 /* Take everything up to the head that the ring has now. */
-static enum trk_status take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
-                                 struct trk_error *error)
+static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
+                      struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     uint64_t head = atomic_load_explicit(&drain->session->rings[index].head, memory_order_acquire);
@@ -152,17 +160,14 @@ static enum trk_status take_ring(struct trk_record_drain *drain, uint32_t index,
         ring->skipped += 1;
         *held = 0;
     }
-    enum trk_status status = TRK_OK;
-    while (!ring->broken && ring->tail != head && status == TRK_OK) {
+    while (!ring->broken && ring->tail != head) {
         size_t count = take_batch(drain, index, head);
-        status = hand_on(drain, ring, count, error);
+        hand_on(drain, ring, count, error);
     }
-    return status;
 }
 
 /* The losses of a use that no record came after. */
-static enum trk_status settle(struct trk_record_drain *drain, uint32_t index,
-                              struct trk_error *error)
+static void settle(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     uint64_t dropped =
@@ -172,21 +177,20 @@ static enum trk_status settle(struct trk_record_drain *drain, uint32_t index,
         lost = dropped - ring->dropped;
         ring->dropped = dropped;
     }
-    return append(drain, ring, NULL, 0, lost, error);
+    append(drain, ring, NULL, 0, lost, error);
 }
 
 /* A new use has begun when a ring is live that was not. */
-static enum trk_status begin_use(struct trk_record_drain *drain, uint32_t index,
-                                 struct trk_error *error)
+static void begin_use(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     ring->in_use = true;
     ring->stream_id = drain->streams++;
-    return announce(drain, index, true, error);
+    announce(drain, index, true, error);
 }
 
-static enum trk_status pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
-                                 struct trk_error *error)
+static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
+                      struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     struct trk_session_ring *shared = &drain->session->rings[index];
@@ -194,17 +198,17 @@ static enum trk_status pass_ring(struct trk_record_drain *drain, uint32_t index,
     uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
     *held = 0;
     if (ring->broken || (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
-        return TRK_OK;
-    enum trk_status status =
-        ring->in_use ? announce(drain, index, false, error) : begin_use(drain, index, error);
-    if (status == TRK_OK)
-        status = take_ring(drain, index, held, error);
-    if (status == TRK_OK && state == TRK_RING_ENDED && !ring->broken) {
-        status = settle(drain, index, error);
+        return;
+    if (ring->in_use)
+        announce(drain, index, false, error);
+    else
+        begin_use(drain, index, error);
+    take_ring(drain, index, held, error);
+    if (state == TRK_RING_ENDED && !ring->broken) {
+        settle(drain, index, error);
         ring->in_use = false;
         atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
     }
-    return status;
 }
 
 /*
@@ -233,39 +237,38 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
     *fullest = 0;
     for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         uint64_t held = 0;
-        enum trk_status status = pass_ring(drain, i, &held, error);
-        if (status != TRK_OK)
-            return status;
+        pass_ring(drain, i, &held, error);
         if (held > *fullest)
             *fullest = held;
         in_use += drain->rings[i].in_use;
     }
     if (in_use >= SCARCE_RINGS)
         end_dead_threads(drain);
-    return TRK_OK;
+    return drain->status;
 }
 
 /* Events of threads that found no ring: a stream of their own that holds nothing but the loss. */
-static enum trk_status settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
+static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
 {
     uint64_t lost = atomic_load_explicit(&drain->session->control->unplaced, memory_order_relaxed);
     if (lost == 0)
-        return TRK_OK;
+        return;
     struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
-    enum trk_status status = trk_writer_stream(drain->writer, &stream, error);
-    if (status != TRK_OK)
-        return status;
     drain->dropped += lost;
-    return trk_writer_append(drain->writer, stream.stream_id, NULL, 0, lost, error);
+    if (writes(drain))
+        drain->status = trk_writer_stream(drain->writer, &stream, error);
+    if (writes(drain))
+        drain->status = trk_writer_append(drain->writer, stream.stream_id, NULL, 0, lost, error);
 }
 
 enum trk_status trk_record_drain_finish(struct trk_record_drain *drain, struct trk_error *error)
 {
     uint64_t fullest = 0;
-    enum trk_status status = trk_record_drain_pass(drain, &fullest, error);
-    for (uint32_t i = 0; i < drain->session->ring_count && status == TRK_OK; ++i) {
+    drain->status = trk_record_drain_pass(drain, &fullest, error);
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         if (drain->rings[i].in_use)
-            status = settle(drain, i, error);
+            settle(drain, i, error);
     }
-    return status == TRK_OK ? settle_unplaced(drain, error) : status;
+    settle_unplaced(drain, error);
+    return drain->status;
 }

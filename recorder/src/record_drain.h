@@ -24,10 +24,11 @@ struct trk_record_drain {
     struct trk_writer *writer;
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
-    pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
-    uint32_t streams; /* used so far: the next stream's id */
-    uint64_t events;
-    uint64_t dropped;
+    pid_t program;          /* whose dead threads' rings may be taken back; 0: none's */
+    uint32_t streams;       /* used so far: the next stream's id */
+    enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
+    uint64_t events;        /* taken out of the rings */
+    uint64_t dropped;       /* lost before they were taken */
 };
 
 /* Both stay the caller's. TRK_E_MEMORY. */
@@ -41,6 +42,8 @@ void trk_record_drain_deinit(struct trk_record_drain *drain);
  * Take what every ring holds now, and give back the rings whose thread has ended.
  *
  * @param fullest  Set to the records that the fullest ring held.
+ * @return The writer's status. After a failure, also one that the owner puts into `status`, the
+ *         rings are emptied and counted, and the writer is left alone: it may be NULL then.
  */
 TRK_MUST_USE enum trk_status trk_record_drain_pass(struct trk_record_drain *drain,
                                                    uint64_t *fullest, struct trk_error *error);

@@ -9,9 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "recorder/record.h"
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
@@ -23,6 +27,17 @@ static enum trk_status system_error(struct trk_error *error, const char *what)
     return status;
 }
 
+/* The limit counts for memory objects too. */
+static enum trk_status limit_error(struct trk_error *error, uint64_t size_bytes)
+{
+    (void)trk_error_set(error, TRK_E_SYSTEM,
+                        "session: the limit on file sizes is below the %llu bytes of all rings",
+                        (unsigned long long)size_bytes);
+    if (error)
+        error->os_errno = EFBIG;
+    return TRK_E_SYSTEM;
+}
+
 static void fill_control(const struct trk_record_session *session)
 {
     struct trk_session_control *control = session->control;
@@ -32,6 +47,12 @@ static void fill_control(const struct trk_record_session *session)
     control->ring_records = session->ring_records;
     control->size_bytes = session->size_bytes;
 }
+
+/* Equal today, which is what this holds them to. NOLINTBEGIN(misc-redundant-expression) */
+_Static_assert(TRK_RECORD_RING_LEAST == TRK_SESSION_RING_RECORDS_MIN, "one bound");
+_Static_assert(TRK_RECORD_RING_MOST == TRK_SESSION_RING_RECORDS_MAX, "one bound");
+/* NOLINTEND(misc-redundant-expression) */
+_Static_assert(TRK_RECORD_BYTES == sizeof(struct trk_record), "one size");
 
 enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t ring_records,
                                         struct trk_error *error)
@@ -48,7 +69,8 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
         return system_error(error, "memfd_create");
     if (ftruncate(fd, (off_t)size_bytes) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        enum trk_status status = system_error(error, "memory object");
+        enum trk_status status =
+            errno == EFBIG ? limit_error(error, size_bytes) : system_error(error, "memory object");
         close(fd);
         return status;
     }
@@ -78,4 +100,28 @@ void trk_record_session_deinit(struct trk_record_session *session)
     munmap(session->map, session->size_bytes);
     if (session->fd >= 0)
         close(session->fd);
+}
+
+int trk_record_session_share(struct trk_record_session *session)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", session->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        session->watched = true;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return fcntl(session->fd, F_DUPFD_CLOEXEC, 3);
+}
+
+bool trk_record_session_held(const struct trk_record_session *session)
+{
+    if (!session->watched)
+        return false;
+    if (flock(session->fd, LOCK_EX | LOCK_NB) != 0)
+        return true;
+    (void)flock(session->fd, LOCK_UN);
+    return false;
 }

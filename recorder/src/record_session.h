@@ -2,6 +2,8 @@
 #ifndef RECORDER_RECORD_SESSION_H
 #define RECORDER_RECORD_SESSION_H
 
+#include <stdbool.h>
+
 #include "session_layout.h"
 #include "track/status.h"
 
@@ -15,6 +17,7 @@ struct trk_record_session {
     /* Own copies: the program may write over the control page. */
     uint32_t ring_count;
     uint32_t ring_records;
+    bool watched; /* trk_record_session_held can tell */
 };
 
 /*
@@ -25,5 +28,14 @@ TRK_MUST_USE enum trk_status trk_record_session_init(struct trk_record_session *
                                                      uint32_t ring_records,
                                                      struct trk_error *error);
 void trk_record_session_deinit(struct trk_record_session *session);
+
+/*
+ * Open the object once more, for the command: through this descriptor, which the caller closes once
+ * the command has it, trk_record_session_held sees the command and what it starts. -1 with errno.
+ */
+int trk_record_session_share(struct trk_record_session *session);
+
+/* Whether a process still has the shared descriptor, or a mapping made with it. */
+bool trk_record_session_held(const struct trk_record_session *session);
 
 #endif

@@ -19,7 +19,7 @@ const struct trk_schema_type trk_schema_table[256] = {
     TYPE(LOCK)               PAIR(HOLD) END
     TYPE(UNLOCK)             PAIR(HOLD), SPAN(COUNT) END
     TYPE(RANGE)              PAIR(HOLD), SPAN(RUN) END
-    TYPE(PROTECT)            ADDRESS(6), PAIR(HOLD), SPAN(RUN), FLAGS, PAGES END
+    TYPE(PROTECT)            NUMBER, PAIR(HOLD), SPAN(RUN), FLAGS, PAGES END
     TYPE(WATCH)              PAIR(HOLD), SPAN(COUNT), PAGES END
     TYPE(CALLBACK)           CONTEXT END
     TYPE(OP_END)             NUMBER, FLAGS, CONTEXT END

@@ -24,7 +24,10 @@
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
-#define TRK_SESSION_VERSION  1u
+#define TRK_SESSION_VERSION  2u
+
+/* Its inode tells whether a process id means the same to two processes. */
+#define TRK_SESSION_PID_NAMESPACE "/proc/self/ns/pid"
 
 #define TRK_SESSION_RINGS            64u
 #define TRK_SESSION_RING_RECORDS     (128u << 10) /* 4 MiB a thread: 3 ms at 40 M events/s */
@@ -71,7 +74,10 @@ struct trk_session_control {
     uint64_t size_bytes; /* of the whole object */
     _Atomic uint32_t attached;
     _Atomic uint32_t pid;
-    _Atomic uint64_t unplaced; /* events of threads that had no ring */
+    _Atomic uint64_t unplaced;      /* events of threads that had no ring */
+    _Atomic uint64_t pid_namespace; /* inode of the joined process's; written before pid */
+    _Atomic uint32_t refused_joins; /* programs that came after the first */
+    uint32_t unused_too;
     struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
 };
 

@@ -14,6 +14,7 @@ struct buffer {
     struct buffer *next;
     size_t count;
     uint64_t dropped;
+    size_t losses; /* records that are DROP events */
     struct trk_record records[TRK_CHUNK_EVENTS];
 };
 
@@ -32,6 +33,7 @@ struct trk_writer {
     size_t stream_count, stream_room;
     size_t last_found; /* most appends are to the stream of the one before */
     struct buffer *spare;
+    uint64_t events; /* in the file, without those that tell of losses */
 };
 
 struct trk_writer_options trk_writer_options_default(void)
@@ -228,6 +230,7 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
     stream->chunks++;
     stream->note.events += buffer->count;
     stream->note.dropped += buffer->dropped;
+    writer->events += buffer->count - buffer->losses;
     stream->buffer = NULL;
     buffer->next = writer->spare;
     writer->spare = buffer;
@@ -252,6 +255,7 @@ static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stre
     buffer->next = NULL;
     buffer->count = 0;
     buffer->dropped = 0;
+    buffer->losses = 0;
     stream->buffer = buffer;
     return buffer;
 }
@@ -303,6 +307,7 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
             return no_memory(error);
         }
         buffer->dropped += dropped;
+        buffer->losses++;
         enum trk_status status = append(writer, stream, &drop, 1, error);
         if (status != TRK_OK) {
             return status;
@@ -373,4 +378,9 @@ enum trk_status trk_writer_end(struct trk_writer *writer, int32_t child_status,
 uint64_t trk_writer_bytes(const struct trk_writer *writer)
 {
     return trk_output_bytes(writer->output);
+}
+
+uint64_t trk_writer_events(const struct trk_writer *writer)
+{
+    return writer->events;
 }

@@ -1,7 +1,7 @@
 /*
  * The model's rules for a page, each a plain function of what is known of it.
  *
- * Rules: tracker-spec 2, 4, 6; scenario-format, Verdicts.
+ * Rules: [M-8] [M-33] [M-38]; scenario-format, Verdicts.
  */
 #ifndef SIMULATOR_RULES_H
 #define SIMULATOR_RULES_H

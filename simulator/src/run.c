@@ -123,7 +123,7 @@ void run_event(struct run *run, const struct trk_trace_event *event)
         run->report->threads++;
     }
     run->number = event->number;
-    run->report->events++;
+    run->report->events += event->event.type != TRK_EVENT_DROP;
     stream->taken++;
     if (event->event.type == TRK_EVENT_DROP)
         run->lossy = true;

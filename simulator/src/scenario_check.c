@@ -9,11 +9,8 @@
 
 static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
 {
-    uint32_t index = trk_region_index(guest_addr);
-    for (size_t i = 0; i < run->region_count; i++)
-        if (run->regions[i].index == index)
-            return run->regions[i].owner != SCENARIO_NONE;
-    return false;
+    const struct run_region *region = run_region_known(run, trk_region_index(guest_addr));
+    return region != NULL && region->owner != SCENARIO_NONE;
 }
 
 /* What a page's own watches and state leave of some rights. */

@@ -62,8 +62,24 @@ static bool has_label(const struct scenario_op *ops, uint32_t count, const char 
     return false;
 }
 
+/* Note all labels of some operations and of those in their braces. */
+static bool labels_add(struct scenario_json *json, struct scenario_index *labels,
+                       const struct scenario_op *ops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const char *label = ops[i].label;
+        if (label != NULL &&
+            scenario_index_find(labels, label, strlen(label)) == SCENARIO_INDEX_NONE)
+            json->no_memory |= !scenario_index_add(labels, &json->scenario->pool, label, i);
+        if (json->no_memory || !labels_add(json, labels, ops[i].nested, ops[i].nested_count))
+            return false;
+    }
+    return true;
+}
+
+/* labels is of a thread each. */
 static bool step_parse(struct scenario_json *json, const cJSON *item, const char *where,
-                       struct scenario_step *out)
+                       const struct scenario_index *labels, struct scenario_step *out)
 {
     const struct trk_scenario *scenario = json->scenario;
     const char *text;
@@ -76,7 +92,8 @@ static bool step_parse(struct scenario_json *json, const cJSON *item, const char
         if (strlen(thread->name) != length || memcmp(thread->name, text, length) != 0)
             continue;
         *out = (struct scenario_step){.thread = i, .label = label != NULL ? label + 1 : NULL};
-        if (label == NULL || has_label(thread->ops, thread->op_count, label + 1))
+        if (label == NULL ||
+            scenario_index_find(&labels[i], label + 1, strlen(label + 1)) != SCENARIO_INDEX_NONE)
             return true;
         return scenario_fault(json->fault, where, "thread %.40s has no label '%.40s'", thread->name,
                               label + 1);
@@ -90,15 +107,20 @@ static bool list_parse(struct scenario_json *json, const cJSON *list)
     size_t count = (size_t)cJSON_GetArraySize(list);
     struct scenario_step *steps =
         scenario_pool_take(&json->scenario->pool, (count + 1) * sizeof *steps);
+    struct scenario_index labels[TRK_SCENARIO_THREADS + 1] = {{0}};
     json->no_memory |= steps == NULL;
     if (steps == NULL)
         return false;
+    for (uint32_t i = 1; i + 1 < json->scenario->thread_count; i++)
+        if (!labels_add(json, &labels[i], json->scenario->threads[i].ops,
+                        json->scenario->threads[i].op_count))
+            return false;
     schedule->kind = SCHEDULE_LIST;
     schedule->steps = steps;
     for (const cJSON *item = list->child; item != NULL; item = item->next) {
         char where[48];
         snprintf(where, sizeof where, "schedule, entry %u", schedule->step_count + 1);
-        if (!step_parse(json, item, where, &steps[schedule->step_count++]))
+        if (!step_parse(json, item, where, labels, &steps[schedule->step_count++]))
             return false;
     }
     return true;

@@ -159,12 +159,8 @@ bool scenario_is_unit(const char *word, size_t length)
 static const struct scenario_entry *entry_find(const struct trk_scenario *scenario,
                                                const char *word, size_t length)
 {
-    for (uint32_t i = 0; i < scenario->entry_count; i++) {
-        const struct scenario_entry *entry = &scenario->entries[i];
-        if (strlen(entry->name) == length && memcmp(entry->name, word, length) == 0)
-            return entry;
-    }
-    return NULL;
+    uint32_t number = scenario_index_find(&scenario->entry_index, word, length);
+    return number != SCENARIO_INDEX_NONE ? &scenario->entries[number] : NULL;
 }
 
 /* A number with or without a unit, a unit alone, or the base of a memory entry. */
@@ -239,17 +235,17 @@ bool scenario_text_name(struct scenario_text *text, uint32_t *out)
     const char *word = text->at;
     text->at += length;
     scenario_text_blanks(text);
-    for (uint32_t i = 0; i < scenario->name_count; i++) {
-        if (strlen(scenario->names[i]) == length && memcmp(scenario->names[i], word, length) == 0) {
-            *out = i;
-            return true;
-        }
-    }
+    *out = scenario_index_find(&scenario->name_index, word, length);
+    if (*out != SCENARIO_INDEX_NONE)
+        return true;
+    if (scenario->name_count == TRK_SCENARIO_NAMES)
+        return scenario_text_fail(text, word, "more than %u names", TRK_SCENARIO_NAMES);
     size_t capacity = scenario->name_capacity;
     const char **names = scenario_pool_grow(&scenario->pool, scenario->names, scenario->name_count,
                                             &capacity, sizeof *names);
     char *name = scenario_pool_text(&scenario->pool, word, length);
-    if (names == NULL || name == NULL) {
+    if (names == NULL || name == NULL ||
+        !scenario_index_add(&scenario->name_index, &scenario->pool, name, scenario->name_count)) {
         text->no_memory = true;
         return false;
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "track/address.h"
 #include "track/event.h"
 
 /* Room for a name in a place; longer ones are cut, in messages only. */
@@ -123,11 +124,11 @@ static bool alias_resolve(struct scenario_json *json, const cJSON *item, uint32_
     struct scenario_entry *entry = &scenario->entries[index];
     char where[PLACE_BYTES + 16];
     snprintf(where, sizeof where, "memory.%.80s.alias_of", item->string);
-    uint32_t other = 0;
-    while (other < scenario->entry_count && cJSON_IsString(original) &&
-           strcmp(scenario->entries[other].name, original->valuestring) != 0)
-        other++;
-    if (!cJSON_IsString(original) || other == scenario->entry_count || other == index)
+    uint32_t other = index;
+    if (cJSON_IsString(original))
+        other = scenario_index_find(&scenario->entry_index, original->valuestring,
+                                    strlen(original->valuestring));
+    if (other == SCENARIO_INDEX_NONE || other == index)
         return scenario_fault(json->fault, where, "expected the name of another memory");
     entry->alias_of = other;
     uint64_t most = scenario->entries[other].size_bytes;
@@ -161,6 +162,7 @@ static bool entries_check(struct scenario_json *json)
                                   (unsigned long long)TRK_SCENARIO_PAGES);
         pages += own;
     }
+    json->pages = pages;
     return true;
 }
 
@@ -169,9 +171,11 @@ bool scenario_json_memory(struct scenario_json *json, const cJSON *item)
     struct trk_scenario *scenario = json->scenario;
     if (item == NULL)
         return true;
+    size_t count = (size_t)cJSON_GetArraySize(item);
+    if (count > TRK_SCENARIO_ENTRIES)
+        return scenario_fault(json->fault, "memory", "more than %u entries", TRK_SCENARIO_ENTRIES);
     if (!scenario_json_keys(json, item, "memory", NULL))
         return false;
-    size_t count = (size_t)cJSON_GetArraySize(item);
     scenario->entries =
         scenario_pool_take(&scenario->pool, (count + 1) * sizeof *scenario->entries);
     json->no_memory |= scenario->entries == NULL;
@@ -185,7 +189,13 @@ bool scenario_json_memory(struct scenario_json *json, const cJSON *item)
         json->no_memory |= entry->name == NULL;
         if (entry->name == NULL || !entry_parse(json, one, entry))
             return false;
-        scenario->entry_count++; /* from here on expressions may name it */
+        /* From here on expressions may name it. */
+        if (!scenario_index_add(&scenario->entry_index, &scenario->pool, entry->name,
+                                scenario->entry_count)) {
+            json->no_memory = true;
+            return false;
+        }
+        scenario->entry_count++;
     }
     uint32_t index = 0;
     for (const cJSON *one = item->child; one != NULL; one = one->next)
@@ -195,6 +205,22 @@ bool scenario_json_memory(struct scenario_json *json, const cJSON *item)
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
+
+/* At most how many steps an operation takes; more than the maximum are not told apart. */
+static uint64_t op_steps(const struct scenario_json *json, const struct scenario_op *op)
+{
+    uint64_t nested = 0, total = 1;
+    for (uint32_t i = 0; i < op->nested_count && nested <= TRK_SCENARIO_STEPS; i++)
+        nested += op_steps(json, &op->nested[i]);
+    if (op->verb == VERB_REPEAT)
+        nested = op->value * (nested + 1);
+    uint64_t pages = op->size_bytes / SCENARIO_PAGE_BYTES;
+    total += pages < json->pages ? pages : json->pages;
+    if (trk_range_valid(json->scenario->policy.core.arena, op->guest_addr, op->size_bytes))
+        total += op->size_bytes / TRK_REGION_BYTES;
+    total += nested;
+    return total <= TRK_SCENARIO_STEPS ? total : TRK_SCENARIO_STEPS + 1;
+}
 
 static bool ops_parse(struct scenario_json *json, const cJSON *list, const char *where,
                       struct scenario_thread_text *out)
@@ -219,10 +245,14 @@ static bool ops_parse(struct scenario_json *json, const cJSON *list, const char 
             snprintf(place, sizeof place, "%s, operation %u", where, number + 1);
             return scenario_fault(json->fault, place, "expected a string");
         }
-        if (!scenario_op_parse(&text, &ops[number++])) {
+        if (!scenario_op_parse(&text, &ops[number])) {
             json->no_memory |= text.no_memory;
             return false;
         }
+        json->steps += op_steps(json, &ops[number++]);
+        if (json->steps > TRK_SCENARIO_STEPS)
+            return scenario_text_fail(&text, text.start, "more than %llu steps up to here",
+                                      (unsigned long long)TRK_SCENARIO_STEPS);
     }
     out->ops = ops;
     out->op_count = number;
@@ -269,11 +299,11 @@ bool scenario_json_threads(struct scenario_json *json, const cJSON *root)
     const cJSON *threads = cJSON_GetObjectItemCaseSensitive(root, "threads");
     if (threads == NULL)
         return scenario_fault(json->fault, "", "the key threads is missing");
-    if (!scenario_json_keys(json, threads, "threads", NULL))
-        return false;
     size_t count = (size_t)cJSON_GetArraySize(threads);
     if (count > TRK_SCENARIO_THREADS)
         return scenario_fault(json->fault, "threads", "more than %u threads", TRK_SCENARIO_THREADS);
+    if (!scenario_json_keys(json, threads, "threads", NULL))
+        return false;
     scenario->threads =
         scenario_pool_take(&scenario->pool, (count + 2) * sizeof *scenario->threads);
     json->no_memory |= scenario->threads == NULL;

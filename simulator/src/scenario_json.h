@@ -14,6 +14,8 @@ struct scenario_json {
     struct trk_scenario *scenario;
     struct trk_scenario_fault *fault;
     bool no_memory;
+    uint64_t pages; /* in all memory entries */
+    uint64_t steps; /* of the operations so far */
 };
 
 /* Whether an object has known keys only, and none twice. known ends with NULL. */

@@ -20,6 +20,7 @@ bool scenario_json_keys(struct scenario_json *json, const cJSON *object, const c
     char place[sizeof json->fault->where];
     if (!cJSON_IsObject(object))
         return scenario_fault(json->fault, where, "expected an object");
+    struct scenario_index seen = {0};
     for (const cJSON *item = object->child; item != NULL; item = item->next) {
         snprintf(place, sizeof place, "%s%s%s", where, *where != '\0' ? "." : "", item->string);
         bool found = known == NULL;
@@ -27,9 +28,11 @@ bool scenario_json_keys(struct scenario_json *json, const cJSON *object, const c
             found = strcmp(known[i], item->string) == 0;
         if (!found)
             return scenario_fault(json->fault, place, "unknown key");
-        for (const cJSON *other = object->child; other != item; other = other->next)
-            if (strcmp(other->string, item->string) == 0)
-                return scenario_fault(json->fault, place, "the key stands here twice");
+        if (scenario_index_find(&seen, item->string, strlen(item->string)) != SCENARIO_INDEX_NONE)
+            return scenario_fault(json->fault, place, "the key stands here twice");
+        json->no_memory |= !scenario_index_add(&seen, &json->scenario->pool, item->string, 0);
+        if (json->no_memory)
+            return false;
     }
     return true;
 }
@@ -241,8 +244,26 @@ static bool root_parse(struct scenario_json *json, const cJSON *root)
            scenario_json_expect(json, cJSON_GetObjectItemCaseSensitive(root, "expect"));
 }
 
+/* The length of the UTF-8 sequence at the cursor; 0: it is none. */
+static size_t utf8_length(const unsigned char *at, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = *at < 0x80 ? 1 : *at < 0xc0 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+    if (length < 2 || length > left)
+        return length == 1 ? 1 : 0;
+    uint32_t code = *at & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (at[i] & 0x3f);
+    }
+    bool whole = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    return whole && *at < 0xf8 ? length : 0;
+}
+
 /* Where the JSON itself is broken. */
-static void broken_json(struct trk_scenario_fault *fault, const char *json, const char *at)
+static void broken_json(struct trk_scenario_fault *fault, const char *json, const char *at,
+                        const char *text)
 {
     uint32_t line = 1, column = 1;
     for (const char *c = json; c < at; c++) {
@@ -251,23 +272,50 @@ static void broken_json(struct trk_scenario_fault *fault, const char *json, cons
     }
     char where[32];
     snprintf(where, sizeof where, "line %u", line);
-    (void)scenario_fault(fault, where, "not valid JSON from here on");
+    (void)scenario_fault(fault, where, "%s", text);
     fault->column = column;
+}
+
+/*
+ * What cJSON lets pass: bytes that are no text, and a NUL in a string, behind which the rest of it
+ * would go unread.
+ */
+static bool text_check(struct trk_scenario_fault *fault, const char *json, size_t size_bytes)
+{
+    const char *broken = NULL, *end = json + size_bytes;
+    bool inside = false;
+    for (const char *at = json; at < end && broken == NULL;) {
+        size_t length = utf8_length((const unsigned char *)at, (size_t)(end - at));
+        unsigned char byte = (unsigned char)*at;
+        if (length == 0)
+            broken = "not UTF-8 from here on";
+        else if (byte < 0x20 && (inside || memchr("\t\n\r", byte, 3) == NULL))
+            broken = "a control character";
+        else if (inside && end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
+            broken = "a NUL in a string";
+        if (broken != NULL)
+            broken_json(fault, json, at, broken);
+        inside ^= byte == '"';
+        at += inside && byte == '\\' && end - at >= 2 && (unsigned char)at[1] < 0x80 ? 2 : length;
+    }
+    return broken == NULL;
 }
 
 /* cJSON, with a look at what stands behind the value. */
 static cJSON *json_read(const char *text, size_t size_bytes, struct trk_scenario_fault *fault)
 {
     const char *end = text;
+    if (!text_check(fault, text, size_bytes))
+        return NULL;
     cJSON *root = cJSON_ParseWithLengthOpts(text, size_bytes, &end, 0);
     if (root == NULL) {
-        broken_json(fault, text, end != NULL ? end : text);
+        broken_json(fault, text, end != NULL ? end : text, "not valid JSON from here on");
         return NULL;
     }
     while (end < text + size_bytes && *end != '\0' && strchr(" \t\r\n", *end) != NULL)
         end++;
     if (end < text + size_bytes) {
-        broken_json(fault, text, end);
+        broken_json(fault, text, end, "not valid JSON from here on");
         cJSON_Delete(root);
         return NULL;
     }

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scenario_index.h"
 #include "scenario_pool.h"
 #include "simulator/scenario.h"
 #include "track/policy.h"
@@ -201,10 +202,12 @@ struct trk_scenario {
     struct scenario_policy policy;
     struct scenario_entry *entries;
     uint32_t entry_count;
+    struct scenario_index entry_index;    /* by name */
     struct scenario_thread_text *threads; /* init first, finally last */
     uint32_t thread_count;
     const char **names; /* of events, mutexes, generations */
     uint32_t name_count, name_capacity;
+    struct scenario_index name_index;
     struct scenario_schedule schedule;
     struct scenario_expect expect;
     char needs[128];

@@ -84,11 +84,26 @@ void run_span_clear(struct span_list *list)
     list->count = 0;
 }
 
+struct run_region *run_region_known(const struct scenario_run *run, uint32_t index)
+{
+    size_t first = 0, end = run->region_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (run->regions[middle].index == index)
+            return &run->regions[middle];
+        if (run->regions[middle].index < index)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
 struct run_region *run_region(struct scenario_run *run, uint32_t index)
 {
-    for (size_t i = 0; i < run->region_count; i++)
-        if (run->regions[i].index == index)
-            return &run->regions[i];
+    struct run_region *known = run_region_known(run, index);
+    if (known != NULL)
+        return known;
     struct run_region *regions = scenario_pool_grow(&run->pool, run->regions, run->region_count,
                                                     &run->region_capacity, sizeof *regions);
     run->no_memory |= regions == NULL;

@@ -192,6 +192,8 @@ void run_span_scratch(struct run_thread *thread, struct span_list *list, struct 
 void run_span_clear(struct span_list *list);
 /* The record of a region; NULL without memory. */
 struct run_region *run_region(struct scenario_run *run, uint32_t index);
+/* The record of a region, if it has one. */
+struct run_region *run_region_known(const struct scenario_run *run, uint32_t index);
 /* What a call of the core gave: fail-fast has been seen by host_failure, the rest ends the run. */
 void run_status(struct doing *doing, enum trk_status status);
 /* Use one pending injection up, if there is one. */

@@ -203,7 +203,7 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.rounds = 60, .frames = "60"};
+    struct options options = {.rounds = 200, .frames = "60"};
     if (argc == 4 && strcmp(argv[1], "--live") == 0) {
         return live_child(parse_count(argv[2]), (int)parse_count(argv[3]));
     }

@@ -17,7 +17,7 @@
 #include "recorder/capture.h"
 #include "track/fault.h"
 
-#define BATCH_PAGES  512u
+#define BATCH_PAGES  128u /* under a millisecond: seldom interrupted by the scheduler */
 #define PAGE_BYTES   4096u
 #define WINDOW_BYTES ((uint64_t)BATCH_PAGES * PAGE_BYTES)
 #define WINDOW_FIRST UINT64_C(0x200000000)
@@ -137,7 +137,7 @@ static int batch(struct window *window)
     return 0;
 }
 
-/* Let the parent empty the ring, so that it does not do so while another variant is timed. */
+/* Let the parent empty the ring, so that it does not do so while the next round is timed. */
 static void settle(void)
 {
     struct timespec pause = {.tv_nsec = 15 * 1000 * 1000};
@@ -152,10 +152,8 @@ static int measure(unsigned rounds)
             if (batch(window)) {
                 return 1;
             }
-            if (window == &bench.windows[RECORDER]) {
-                settle();
-            }
         }
+        settle();
         if (round == 1) { /* the first two warm caches and page tables */
             for (unsigned i = 0; i < VARIANTS; i++) {
                 bench.windows[i].ns.count = 0;

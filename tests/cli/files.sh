@@ -53,6 +53,25 @@ run 0 dump t.trk 39-
 same "lines of 39-" "$(wc -l <out)" 1
 run 0 dump t.trk 1000
 same "lines of 1000" "$(wc -l <out)" 0
+said "nothing in range: the last event is 39"
+run 0 dump t.trk frame:99
+same "lines of frame:99" "$(wc -l <out)" 0
+said "nothing in range: the last frame is 3"
+run 0 dump --json t.trk region:0x200000000
+said "nothing in range: no event is about"
+
+# What is no trace is refused before it has come to its end; an object a line from dump.
+mkfifo pipe
+exec 3<>pipe # the pipe has no end while this is open
+for command in sim info dump; do
+    cat text.trk >&3
+    timeout 20 "$trk" "$command" pipe >out 2>err
+    same "exit code of $command of a pipe that stays open" $? 3
+    said "no .trk file"
+done
+exec 3>&-
+run 3 dump --json text.trk
+same "lines of an error" "$(wc -l <out)" 1
 
 # No tracker in it: nothing could be judged.
 run 3 sim t.trk
@@ -70,6 +89,7 @@ json
 # Without its end: everything that was written, and 3.
 run 3 info --json u.trk
 said "end mark"
+same "times that the end is missed" "$(grep -c "end" err)" 1
 same events "$(get events)" 40
 same ended "$(get ended)" false
 run 3 dump u.trk

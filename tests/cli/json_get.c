@@ -55,24 +55,17 @@ static const cJSON *walk(const cJSON *value, char *path)
     return value;
 }
 
-int main(int argc, char **argv)
+/* Prints the value at a path, or its length. */
+static int print(const cJSON *root, const char *name, char *path)
 {
-    if (argc < 2 || argc > 3) {
-        return 2;
-    }
-    char *text = read_file(argv[1]);
-    cJSON *root = cJSON_ParseWithOpts(text, NULL, 1);
-    if (argc == 2) {
-        return root ? 0 : check_lines(text);
-    }
-    size_t length = strlen(argv[2]);
-    int want_length = length > 2 && strcmp(argv[2] + length - 2, ".#") == 0;
+    size_t length = strlen(path);
+    int want_length = length > 2 && strcmp(path + length - 2, ".#") == 0;
     if (want_length) {
-        argv[2][length - 2] = 0;
+        path[length - 2] = 0;
     }
-    const cJSON *value = walk(root, argv[2]);
+    const cJSON *value = walk(root, path);
     if (!value) {
-        fprintf(stderr, "json_get: %s has no %s\n", argv[1], argv[2]);
+        fprintf(stderr, "json_get: %s has no %s\n", name, path);
         return 1;
     }
     if (want_length) {
@@ -84,7 +77,23 @@ int main(int argc, char **argv)
         puts(printed);
         cJSON_free(printed);
     }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || argc > 3) {
+        return 2;
+    }
+    char *text = read_file(argv[1]);
+    cJSON *root = cJSON_ParseWithOpts(text, NULL, 1);
+    int failed = 0;
+    if (argc == 3) {
+        failed = print(root, argv[1], argv[2]);
+    } else if (!root) {
+        failed = check_lines(text);
+    }
     cJSON_Delete(root);
     free(text);
-    return 0;
+    return failed;
 }

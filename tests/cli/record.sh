@@ -78,4 +78,72 @@ same "path" "$(get path)" x.trk
 same "attached" "$(get attached)" false
 same "exit code" "$(get exit_code)" 0
 same "signal" "$(get signal)" null
+same "complete" "$(get complete)" true
+same "error" "$(get error)" null
+
+# What a launcher leaves behind is recorded to its end.
+run 3 record --json -f -o x.trk -- sh -c "(sleep 0.2; exec $tools/trace_tool marks 1000) & exit 3"
+same "complete" "$(get complete)" true
+same "events" "$(get events)" 1000
+run 0 info --json x.trk
+same "events" "$(get events)" 1000
+same "complete" "$(get complete)" true
+
+# A second program is refused, and that is told by both.
+run 5 record --json -f -o x.trk -- sh -c "$tools/trace_tool marks 10; $tools/trace_tool marks 10"
+said "another program"
+said "1 further program wanted to record and was refused"
+same "refused joins" "$(get refused_joins)" 1
+same "events" "$(get events)" 10
+
+# A second recording into the same file is refused before it starts anything.
+"$trk" record -o l.trk -- sh -c ': >running; while [ ! -e go ]; do sleep 0.05; done' 2>err-first &
+while [ ! -e running ]; do
+    sleep 0.05
+done
+rm -f ran
+run 2 record -f -o l.trk -- touch ran
+said "another recording writes it"
+[ ! -e ran ] || fail "the second recording started its command"
+: >go
+wait $! || fail "the first recording ends with $?"
+run 0 info --json l.trk
+same "complete" "$(get complete)" true
+
+# Losses: counted alike by all.
+run 0 record --json --ring 4K -f -o x.trk -- "$tools/trace_tool" marks 300000
+events=$(get events)
+dropped=$(get dropped)
+at_least "dropped" "$dropped" 1
+same "events and dropped" $((events + dropped)) 300000
+same "complete" "$(get complete)" false
+run 3 info --json x.trk
+same "events of info" "$(get events)" "$events"
+same "dropped of info" "$(get dropped)" "$dropped"
+run 3 info --quick --json x.trk
+same "events of info --quick" "$(get events)" null
+run 3 sim --json x.trk
+same "events of sim" "$(get events)" "$events"
+
+# A file that cannot be written: the command's code, loud words, and what was thrown away.
+if [ -w /dev/full ]; then
+    run 7 record --json -f -o /dev/full -- sh -c "$tools/trace_tool marks 1000; exit 7"
+    said "No space left"
+    said "NOT COMPLETE"
+    said "0 events, 1000 dropped (1000 of them because the file could not be written)"
+    same "complete" "$(get complete)" false
+    same "status of the error" "$(get error.status)" system
+    same "thrown away" "$(get thrown_away)" 1000
+    same "dropped" "$(get dropped)" 1000
+fi
+
+# A limit on file sizes is such an error too: 4 MiB, and a file that is nearly as large already.
+dd if=/dev/null of=big bs=1 seek=4194000 2>/dev/null
+(
+    ulimit -f 8192
+    "$trk" record --ring 4K -o - -- "$tools/trace_tool" marks 100000 >>big 2>err
+)
+same "exit code at the limit" $? 0
+said "File too large"
+said "because the file could not be written"
 finish

@@ -5,6 +5,7 @@
  *     trace_tool unended OUT     the same without its end
  *     trace_tool odd OUT         the same with a thread name that no terminal should get
  *     trace_tool blank IN OUT    IN again with command line and environment blanked in the header
+ *     trace_tool marks N         joins the session it is recorded in and makes N marks
  *     trace_tool same A B        compares the events of two traces, and their streams' names
  */
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "recorder/capture.h"
 #include "recorder/writer.h"
 
 #define MARKS 40u
@@ -162,6 +164,20 @@ static int compare(const char *path_a, const char *path_b)
     return differ;
 }
 
+/* 5 without a session. */
+static int record_marks(const char *count)
+{
+    struct trk_error error;
+    if (trk_capture_open(&error) != TRK_OK) {
+        fprintf(stderr, "trace_tool: %s\n", error.text);
+        return 5;
+    }
+    for (unsigned long i = strtoul(count, NULL, 10); i > 0; i--) {
+        trk_capture_mark(i);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";
@@ -171,12 +187,15 @@ int main(int argc, char **argv)
         make(argv[2], "thread", false);
     } else if (argc == 3 && strcmp(verb, "odd") == 0) {
         make(argv[2], "\033[2J\"\\\xff", true);
+    } else if (argc == 3 && strcmp(verb, "marks") == 0) {
+        return record_marks(argv[2]);
     } else if (argc == 4 && strcmp(verb, "blank") == 0) {
         blank(argv[2], argv[3]);
     } else if (argc == 4 && strcmp(verb, "same") == 0) {
         return compare(argv[2], argv[3]);
     } else {
-        fprintf(stderr, "usage: trace_tool make|unended|odd OUT, blank IN OUT, same A B\n");
+        fprintf(stderr,
+                "usage: trace_tool make|unended|odd OUT, marks N, blank IN OUT, same A B\n");
         return 2;
     }
     return 0;

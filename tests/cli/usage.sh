@@ -20,7 +20,8 @@ done <<'CASES'
 2|are missing|record -o x.trk --
 2|both want standard output|record --json -o - -- true
 2|power of two|record --ring 3M -- true
-2|not within|record --ring 1K -- true
+2|not within|record --ring 2K -- true
+2|not within|record --ring 256M -- true
 2|not a size|record --ring many -- true
 2|not a number|demo --frames 10x
 2|not within|demo --frames 0
@@ -69,6 +70,21 @@ for command in record sim info dump demo help completion version; do
     run 0 help --man "$command"
     grep -q '^\.TH ' out || fail "trk help --man $command is no man page"
 done
+
+for size in 4K 128M; do
+    run 0 record --ring $size -o ring-$size.trk -- true
+done
+run 0 record --help
+grep -q 'from 4K to *$' out || grep -q 'from 4K to 128M' out || fail "the bounds of --ring are not told"
+grep -q 'exit codes' out || fail "the exit codes of record are not told"
+for command in record sim info dump demo help completion version; do
+    run 0 "$command" --help
+    grep -n ' $' out && fail "blanks at an end of trk $command --help"
+    run 0 help --man "$command"
+    grep -q '^\[OPTION...\]$' out || fail "no options in the synopsis of $command"
+done
+run 0 help --man record
+grep -q '^CMD.s own exit code' out || fail "trk-record(1) has not its own exit codes"
 
 # Twins in the environment: used where the command line is silent, and as strict.
 run_with TRK_FRAMES=many 2 demo

@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
 
-cmake -S "$source/tests/package" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+cmake -G Ninja -S "$source/tests/package" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
     >"$scratch/log" 2>&1 && cmake --build "$scratch/consumer" >>"$scratch/log" 2>&1 ||
     { cat "$scratch/log"; exit 1; }
 "$scratch/consumer/consumer_c"

@@ -19,7 +19,7 @@ track_race(generations generations_race.c)
 track_race(views views_race.c)
 
 # The same where nobody listens: the core goes its short ways then.
-foreach(name lock sleep region ops)
+foreach(name lock sleep region ops generations views)
   add_test(NAME race.${name}_unobserved COMMAND race_${name})
   set_tests_properties(race.${name}_unobserved PROPERTIES ENVIRONMENT TRK_TEST_UNOBSERVED=1)
 endforeach()

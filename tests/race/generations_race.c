@@ -4,6 +4,8 @@
  * holds. Method: real memory and real faults, with threads that store, that write as the emulator
  * and that take rights away and give them back, against threads that copy and ask; then random
  * operations on a host that remembers. TRK_STEPS and TRK_SEED make it longer or other.
+ *
+ * Rules: [M-67] [M-71].
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -3,6 +3,8 @@
  * its holds in the order in which they happened.
  * Method: threads take locks by hand and work on plain counters; the sanitizer sees what the lock
  * does not order, and the counters' values must be the hold numbers.
+ *
+ * Rules: [M-34].
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,8 @@
  * in step, and the event streams order all holds without a gap.
  * Method: random operations, flushes included, on a few pages around region edges; pages and
  * streams are checked when all threads have ended. TRK_STEPS and TRK_SEED make it longer or other.
+ *
+ * Rules: [M-8] [M-16] [M-19].
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@ struct race_thread {
 struct race {
     struct trk_backend backend; /* first */
     struct trk_tracker *tracker;
-    bool observed; /* not with TRK_TEST_UNOBSERVED in the environment */
+    bool observed;            /* not with TRK_TEST_UNOBSERVED in the environment */
     uint8_t host[RACE_PAGES]; /* rights; written under the core's own locks only */
     struct race_thread threads[RACE_THREADS_MAX];
     uint32_t thread_count;

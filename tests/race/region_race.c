@@ -2,6 +2,8 @@
  * Goal: a region that many threads touch first is created once, and nobody sees half of it.
  * Method: fresh trackers; all threads upload, look, register and set rights in the same untouched
  * regions at once. Each page is taken by exactly one upload.
+ *
+ * Rules: [M-6] [M-27].
  */
 #include <stdio.h>
 #include <stdlib.h>

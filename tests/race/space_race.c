@@ -85,7 +85,7 @@ int main(void)
 {
     static unsigned char ours[PAGES * PAGE], others[12 * PAGE];
     const char *steps_text = getenv("TRK_STEPS");
-    uint64_t steps = steps_text != NULL ? strtoull(steps_text, NULL, 0) : 1500;
+    uint64_t steps = steps_text != NULL ? strtoull(steps_text, NULL, 0) : 500;
     struct trk_backend *backend;
     struct trk_tracker *tracker;
     struct trk_tracker_options options = trk_tracker_options_default();

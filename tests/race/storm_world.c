@@ -130,7 +130,11 @@ static void on_failure(void *context, const struct trk_failure *failure)
                     failure->failure_class == TRK_E_UNTRACK ||
                     failure->failure_class == TRK_E_LIVELOCK;
     if (!expected)
-        storm_fail("%s", failure->text);
+        storm_fail("%s in operation %u at %llx +%llx (invalidate %s, pages of %u, backend %s)",
+                   failure->text, failure->op, (unsigned long long)failure->guest_addr,
+                   (unsigned long long)failure->size_bytes,
+                   trk_invalidate_policy_name(storm.policy.invalidate),
+                   storm.policy.page_size_bytes, storm.backend->name);
 }
 
 /* ---- life ---- */

@@ -15,7 +15,7 @@
 #define THREADS      4u
 #define VIEW_PAGES   6u
 #define PAGE         TRK_HOST_PAGE_BYTES
-#define SHORT_ROUNDS 400u /* what happens once a region, its first sharing, happens often */
+#define SHORT_ROUNDS 150u /* what happens once a region, its first sharing, happens often */
 #define SHORT_STEPS  40u
 #define ROUNDS       8u
 
@@ -144,7 +144,7 @@ static void one_round(struct race *race)
 int main(void)
 {
     const char *steps = getenv("TRK_STEPS"), *seed_text = getenv("TRK_SEED");
-    uint64_t all = steps != NULL ? strtoull(steps, NULL, 0) : 480000;
+    uint64_t all = steps != NULL ? strtoull(steps, NULL, 0) : 160000;
     steps_a_thread = (uint32_t)(all / ROUNDS / THREADS);
     seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : 1;
     struct race *race = calloc(1, sizeof *race);

@@ -31,11 +31,16 @@ plant()
     echo 'unit/test_b.c' >tests/CMakeLists.txt
     printf 'static int f(int a, int b, int c, int d, int e,\n      struct trk_error *error)\n{\n}\n' >cli/main.c
     echo 'one text' >docs/b.md
+    printf '**[M-%s] A rule%s.** So.\n' 1 '' 2 '' 3 ' (not built)' >docs/model.md
+    echo '/* Rules: [M-1] to [M-2]. */' >libtrack/include/track/rules.h
+    echo 'TRK_EXTERN_C_BEGIN' >>libtrack/include/track/rules.h
+    printf '/* [M-1]\n * to [M-2] */\n' >tests/unit/test_b.c
     echo 'scenario' >tests/scenarios/handed/one.json
     (cd tests/scenarios/handed && sha256sum one.json >SHA256SUMS)
 }
 
-# expect RULE FILE CONTENT: planted anew with that file, every rule is asked, one must speak.
+# expect RULE FILE CONTENT: planted anew with that file, every rule is asked, one must speak and name
+# the file (or EXPECT_FILE).
 expect()
 {
     cases=$((cases + 1))
@@ -45,7 +50,7 @@ expect()
     if "$here/tidy.sh" . >"$scratch/out" 2>/dev/null; then
         echo "not found: rule $1, $2: $3"
         failures=$((failures + 1))
-    elif grep -qv "^$1: $2" "$scratch/out" && [ "$1" != handed ]; then
+    elif grep -qv "^$1: ${EXPECT_FILE:-$2}" "$scratch/out" && [ "$1" != handed ]; then
         echo "wrong rule or file, wanted $1 on $2:"
         cat "$scratch/out"
         failures=$((failures + 1))
@@ -108,6 +113,10 @@ expect paths docs/b.md 'see /ho''me/user/x\n'
 expect paths cli/main.c '/* ../sha''red/spec.md */\n'
 expect listed simulator/src/lost.c '#include "track/a.h"\n'
 expect listed tests/unit/test_lost.c '#include "track/a.h"\n'
+expect cited docs/model.md '**[M-4] Nobody cites it.** So.\n'
+expect cited docs/model.md '**[M-1] Twice.** So.\n'
+EXPECT_FILE=docs/model.md expect cited tests/unit/test_b.c '/* [M-3] */\n'
+EXPECT_FILE=docs/model.md expect cited libtrack/src/a.c '/* [M-9] */\n'
 expect handed tests/scenarios/handed/one.json 'changed\n'
 
 if [ "$failures" != 0 ]; then

@@ -10,7 +10,7 @@ root=$1
 shift
 cd "$root"
 all='layers capture outside length functions exported headers fault_path determinism text paths
-    listed handed'
+    listed handed cited'
 rules=${*:-$all}
 here='tests/tidy'
 layers='libtrack recorder simulator replayer traces cli'
@@ -308,6 +308,44 @@ rule_handed()
 {
     [ -f tests/scenarios/handed/SHA256SUMS ] || return 0
     (cd tests/scenarios/handed && sha256sum --quiet -c SHA256SUMS 2>&1) | breach handed || true
+}
+
+# Numbers of rules that the files on stdin cite: [M-n], or all of [M-n] to [M-m].
+cites()
+{
+    xargs -r cat | tr '\n' ' ' |
+        grep -oE '\[M-[0-9]+\]([[:space:]*]+to[[:space:]*]+\[M-[0-9]+\])?' |
+        sed 's/[^0-9]\{1,\}/ /g' | awk '{ for (i = $1; i <= ($2 ? $2 : $1); i++) print i }' | sort -un
+}
+
+# Each rule of the model is obeyed somewhere and broken by some test, and each says where. One that is
+# not built yet says so, until somebody cites it; and nobody cites one that does not exist.
+rule_cited()
+{
+    [ -f docs/model.md ] || return 0
+    {
+        sed -nE 's/^\*\*\[M-([0-9]+)\] .*\(not built\)\.\*\*.*/planned \1/p' docs/model.md
+        sed -nE 's/^\*\*\[M-([0-9]+)\] .*/rule \1/p' docs/model.md
+        layer_code | cites | sed 's/^/code /'
+        code | grep '^tests/' | cites | sed 's/^/test /'
+    } | awk '
+        { seen[$1 " " $2] = 1; number[$2] = 1 }
+        $1 == "rule" && met[$2]++ { print "docs/model.md: [M-" $2 "] stands twice" }
+        END {
+            for (n in number) {
+                name = "docs/model.md: [M-" n "]"
+                code = ("code " n) in seen
+                test = ("test " n) in seen
+                if (!(("rule " n) in seen))
+                    print name " is cited and does not exist"
+                else if (("planned " n) in seen && (code || test))
+                    print name " is cited: no longer (not built)"
+                else if (!(("planned " n) in seen) && !code)
+                    print name " is cited by no source"
+                else if (!(("planned " n) in seen) && !test)
+                    print name " is cited by no test"
+            }
+        }' | sort | breach cited
 }
 
 for rule in $rules; do

@@ -5,7 +5,7 @@
  * guest_addr + host_bias_bytes of the protection backend, and nothing but the backend adds it.
  * This header does not know what is mapped.
  *
- * Rules: tracker-spec 1.
+ * Rules: [M-1] [M-2] [M-4].
  */
 #ifndef TRACK_ADDRESS_H
 #define TRACK_ADDRESS_H
@@ -42,7 +42,7 @@ enum trk_arena {
 /**
  * Say whether a range is valid: not empty, not wrapping, wholly inside one band.
  *
- * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Behaviour: tracker-spec 1.
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Rules: [M-4].
  */
 bool trk_range_valid(enum trk_arena arena, uint64_t guest_addr, uint64_t size_bytes);
 
@@ -52,7 +52,7 @@ bool trk_range_valid(enum trk_arena arena, uint64_t guest_addr, uint64_t size_by
  * @param out  Set on TRK_OK only; below TRK_PAGE_INDEX_COUNT.
  * @return TRK_OK, or TRK_E_RANGE when the address lies in no band.
  *
- * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Behaviour: tracker-spec 1.
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Rules: [M-4].
  */
 TRK_MUST_USE enum trk_status trk_page_index(uint64_t guest_addr, uint32_t *out);
 
@@ -61,7 +61,7 @@ TRK_MUST_USE enum trk_status trk_page_index(uint64_t guest_addr, uint32_t *out);
  *
  * @return TRK_OK, or TRK_E_RANGE when the offset lies in page 0 or behind the last band.
  *
- * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Behaviour: tracker-spec 1.
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any. Rules: [M-4].
  */
 TRK_MUST_USE enum trk_status trk_guest_address(uint64_t packed_offset_bytes, uint64_t *out);
 

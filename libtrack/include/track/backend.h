@@ -60,6 +60,10 @@ struct trk_mappings {
     bool warned;
     void (*warn)(void *context, const char *line); /* once, near the budget; NULL: to stderr */
     void *warn_context;
+    /* Mappings held in reserve, for openings that the host refuses all the same; NULL: none. */
+    unsigned char *reserve;
+    uint64_t reserve_out; /* a bit for each piece of it that has been let go */
+    int64_t met;          /* the count when the host last refused; else out of reach */
 };
 
 /* Tell a backend of memory, where it wants to know. */

@@ -7,7 +7,7 @@
  * operation gives the class as its status. Without a handler the line and a stack are written to
  * stderr and the process aborts.
  *
- * Rules: tracker-spec 8.
+ * Rules: [M-62] [M-63].
  */
 #ifndef TRACK_FAILURE_H
 #define TRACK_FAILURE_H

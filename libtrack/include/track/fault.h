@@ -5,7 +5,7 @@
  * disposition take its course. It neither allocates nor locks; errno and the signal mask come back
  * as they were.
  *
- * Rules: tracker-spec 7.
+ * Rules: [M-51] [M-52] [M-53].
  */
 #ifndef TRACK_FAULT_H
 #define TRACK_FAULT_H

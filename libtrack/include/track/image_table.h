@@ -8,7 +8,7 @@
  *
  * For dense tables over the bands alone, trk_page_index() packs an address to an index.
  *
- * Rules: tracker-spec 1.
+ * Rules: [M-5].
  */
 #ifndef TRACK_IMAGE_TABLE_H
 #define TRACK_IMAGE_TABLE_H

@@ -8,7 +8,7 @@
  * These functions are for further clients beside the tracker's own page states. They share the
  * tracker's object: one page manager a tracker.
  *
- * Rules: tracker-spec 6.
+ * Rules: [M-37] to [M-45].
  */
 #ifndef TRACK_PAGES_H
 #define TRACK_PAGES_H

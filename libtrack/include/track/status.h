@@ -16,7 +16,7 @@ TRK_EXTERN_C_BEGIN
 
 enum trk_status {
     TRK_OK = 0,
-    /* Classes of fail-fast: tracker-spec 8. */
+    /* Classes of fail-fast [M-62]. */
     TRK_E_RANGE = 1,    /* a range is empty, wraps or leaves the address bands */
     TRK_E_REENTRY = 2,  /* called from inside this tracker's own upload callback */
     TRK_E_CONFLICT = 3, /* CPU and GPU would both own a page */

@@ -13,7 +13,7 @@
  * page) leave the region concerned as it was; regions done before it stay done, and their runs have
  * been reported. Each failure has gone through the failure handler before the status is returned.
  *
- * Rules: tracker-spec 2 to 5 and 8.
+ * Rules: [M-2], [M-7] to [M-36], [M-62] [M-63].
  */
 #ifndef TRACK_TRACKER_H
 #define TRACK_TRACKER_H
@@ -133,7 +133,7 @@ TRK_MUST_USE enum trk_status trk_tracker_drain(struct trk_tracker *tracker,
  *
  * @return TRK_OK, TRK_E_RANGE, TRK_E_REENTRY, TRK_E_RETAINED, TRK_E_LIVELOCK, TRK_E_PROTECT.
  *
- * Blocks: on region locks. Signal-safe: as far as the flush is. Rules: tracker-spec 4.
+ * Blocks: on region locks. Signal-safe: as far as the flush is. Rules: [M-28] to [M-33].
  */
 TRK_MUST_USE enum trk_status trk_tracker_invalidate(struct trk_tracker *tracker,
                                                     uint64_t guest_addr, uint64_t size_bytes,
@@ -172,7 +172,7 @@ TRK_MUST_USE enum trk_status trk_tracker_set_resource_layer(struct trk_tracker *
  * @return UNHANDLED: not ours, the caller chains; SERVED or RETRY: run the access again.
  *
  * Blocks: on region locks and in the resource layer. Signal-safe: as far as the layer is.
- * Rules: tracker-spec 7, branch 2.
+ * Rules: [M-55] to [M-59].
  */
 enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t guest_addr,
                                          enum trk_access access);

@@ -29,8 +29,9 @@ TRK_EXTERN_C_BEGIN
  * Join the session whose descriptor the environment names (TRK_SESSION_FD).
  *
  * @return TRK_OK: recording; TRK_E_UNSUPPORTED: there is no session (no fault); TRK_E_VERSION: the
- *         session is another version's; TRK_E_ARGUMENT, TRK_E_SYSTEM: the descriptor is not usable.
- *         In every case but TRK_OK the program runs on unrecorded.
+ *         session is another version's; TRK_E_EXISTS: another program joined it before (the
+ *         recording parent counts and tells it); TRK_E_ARGUMENT, TRK_E_SYSTEM: the descriptor is
+ * not usable. In every case but TRK_OK the program runs on unrecorded.
  *
  * Allocates: mappings. Blocks: no. Signal-safe: no. Threads: once, before others record.
  */

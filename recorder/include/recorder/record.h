@@ -1,10 +1,15 @@
 /*
  * Recording a command: the parent's side of a session.
  *
- * Creates the session, starts the command with it, drains its rings into a file until it has ended
- * and the rings are empty, and writes END. The recorded program is never waited for, stopped or
- * signalled by us; if this process dies it runs on unrecorded. The first process that joins is the
- * recorded one. The recording ends with the command: what a process that outlives it does is lost.
+ * Creates the session, starts the command with it, drains its rings into a file until nobody can
+ * write any more, and writes END. The first process that joins is the recorded one, whether it is
+ * the command or something that the command started; others are refused and counted. The recording
+ * ends when the command has ended and so has the process that joined; while none has, when no
+ * process holds the session any more. If this process dies the program runs on unrecorded.
+ *
+ * Signals: SIGINT, SIGTERM, SIGQUIT and SIGHUP that a process sends to this one go to the command;
+ * those of the terminal reach it by themselves. After the command's end any of them ends the
+ * waiting for others: the trace then has no END.
  */
 #ifndef RECORDER_RECORD_H
 #define RECORDER_RECORD_H
@@ -23,15 +28,24 @@ struct trk_record_options {
     bool overwrite;        /* replace an existing file */
     char *const *argv;     /* command, NULL-terminated; looked up in PATH */
     uint32_t ring_records; /* records a thread, a power of two; 0: the default */
+    void (*waiting)(void); /* called once if others outlive the command; NULL: not */
 };
+
+/* Bounds of ring_records, both included. */
+#define TRK_RECORD_RING_LEAST 128u
+#define TRK_RECORD_RING_MOST  (4u << 20)
+#define TRK_RECORD_BYTES      32u /* of one record in a ring */
 
 struct trk_record_result {
     bool attached;        /* the program joined the session */
-    int32_t child_status; /* wait status */
-    uint64_t events;
-    uint64_t dropped;
+    bool complete;        /* END is in the file and no event is missing */
+    int32_t child_status; /* wait status of the command */
+    uint64_t events;      /* in the file, without the DROP events that tell of losses */
+    uint64_t dropped;     /* lost, the next ones included */
+    uint64_t thrown_away; /* lost because the file could not be written */
     uint64_t bytes;
     uint32_t threads;
+    uint32_t refused_joins; /* programs that wanted to be recorded too */
 };
 
 /**
@@ -39,11 +53,12 @@ struct trk_record_result {
  *
  * @return TRK_OK when the command ran and the file is whole; TRK_E_EXISTS; TRK_E_SYSTEM (the
  *         command could not be started, or the file not written: then no part of it is left
- *         unless events were already in it); TRK_E_ARGUMENT; TRK_E_MEMORY. result is filled as far
- *         as known: when child_status is set the command has run, whatever is returned.
+ *         unless events were already in it); TRK_E_INCOMPLETE (a signal ended the waiting);
+ *         TRK_E_ARGUMENT (also: another recording writes the file); TRK_E_MEMORY. result is filled
+ *         as far as known: when child_status is set the command has run, whatever is returned.
  *
- * Allocates: yes. Blocks: until the command has ended. Signal-safe: no. Threads: one at a time
- * (SIGINT and SIGTERM are left to the command meanwhile).
+ * Allocates: yes. Blocks: until the recording has ended. Signal-safe: no. Threads: one at a time
+ * (signal actions of the process are changed meanwhile).
  */
 TRK_MUST_USE enum trk_status trk_record_command(const struct trk_record_options *options,
                                                 struct trk_record_result *result,

@@ -58,6 +58,9 @@ void trk_writer_destroy(struct trk_writer *writer);
 /* Bytes written so far. */
 uint64_t trk_writer_bytes(const struct trk_writer *writer);
 
+/* Events written so far, without the DROP events that tell of losses. */
+uint64_t trk_writer_events(const struct trk_writer *writer);
+
 TRK_EXTERN_C_END
 
 #endif

@@ -27,6 +27,10 @@ TRK_EXTERN_C_BEGIN
 #define TRK_SCENARIO_PAGES      (UINT64_C(1) << 20) /* of 4 KiB, in all memory entries */
 #define TRK_SCENARIO_NESTING    16u
 #define TRK_SCENARIO_REPEATS    UINT64_C(1000000)
+#define TRK_SCENARIO_ENTRIES    4096u  /* under memory */
+#define TRK_SCENARIO_NAMES      65536u /* of events, mutexes and generations */
+/* All that a schedule does: a step an operation, a page of memory and a region in its range. */
+#define TRK_SCENARIO_STEPS (UINT64_C(1) << 24)
 
 struct trk_scenario;
 

@@ -126,7 +126,7 @@ static unsigned less_watches(const struct trk_page_view *view, unsigned rights)
 }
 
 /*
- * tracker-spec 6 and 10: guest rights, less all for a read watch, less write for write watches, of
+ * [M-38] [M-73]: guest rights, less all for a read watch, less write for write watches, of
  * all registered views between them.
  */
 static unsigned rights_asked(struct trk_tracker *tracker, uint64_t guest_addr,

@@ -47,6 +47,16 @@ void fixture_open_unobserved(struct fixture *fixture, const struct trk_policy *p
 /* Also checks that the stream is closed. Destroys whatever watches are left. */
 void fixture_close(struct fixture *fixture);
 
+/* The rights that pages [first, end) have, if all have the same; else 255. */
+static inline uint8_t fixture_host_of(const uint8_t *host, uint32_t first, uint32_t end)
+{
+    for (uint32_t page = first + 1; page < end; page++) {
+        if (host[page] != host[first])
+            return UINT8_MAX;
+    }
+    return host[first];
+}
+
 /* Compare all pages; fills `broken`. watches_explained: no watches but the tracker's own. */
 void fixture_check(struct fixture *fixture, bool watches_explained);
 

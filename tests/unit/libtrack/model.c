@@ -66,9 +66,12 @@ static void log_runs(struct model *model, const bool *set, struct pages pages)
         uint32_t end = page;
         while (end < pages.end && set[end])
             end++;
+        if (model->silent)
+            return;
         model_log_add(&model->log, MODEL_LOG_RANGE);
         model_log_add(&model->log, page);
         model_log_add(&model->log, end - page);
+        model_log_add(&model->log, fixture_host_of(model->host, page, end));
         callback(model);
     }
 }
@@ -98,8 +101,10 @@ static enum trk_status upload_locked(struct model *model, struct pages pages, bo
         if (status != TRK_OK)
             return status;
     }
-    model_log_add(&model->log, MODEL_LOG_DONE);
-    callback(model);
+    if (!model->silent) {
+        model_log_add(&model->log, MODEL_LOG_DONE);
+        callback(model);
+    }
     if (!written)
         return TRK_OK;
     return model_change_all(model, pages, &(struct wanted){.change = CLEAN_TO_GPU}, false);
@@ -183,6 +188,16 @@ static enum trk_status watch(struct model *model, struct pages pages, enum model
     return model_change_all(model, pages, &wanted, false);
 }
 
+/* As often as the step says, up to the first refusal. */
+static enum trk_status watch_often(struct model *model, struct pages pages,
+                                   const struct model_step *step)
+{
+    enum trk_status status = TRK_OK;
+    for (uint32_t i = 0; status == TRK_OK && (i == 0 || i < step->repeats); i++)
+        status = watch(model, pages, step->verb);
+    return status;
+}
+
 static enum trk_status watch_mask(struct model *model, const struct model_step *step)
 {
     static bool meant[FIXTURE_PAGES];
@@ -200,7 +215,7 @@ static enum trk_status watch_mask(struct model *model, const struct model_step *
         return TRK_E_WATCH;
     struct pages pages = {base, base + TRK_REGION_PAGES};
     enum trk_status status = model_change(model, pages, &wanted);
-    if (more || status == TRK_OK)
+    if (status == TRK_OK)
         model_make_live(model, pages);
     return status;
 }
@@ -299,7 +314,7 @@ static enum trk_status run_checked(struct model *model, const struct model_step 
         return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE), step->rights);
     case MODEL_WATCH:
     case MODEL_UNWATCH:
-        return watch(model, pages, step->verb);
+        return watch_often(model, pages, step);
     case MODEL_WATCH_MASK:
     case MODEL_UNWATCH_MASK:
         return watch_mask(model, step);
@@ -354,7 +369,10 @@ static enum trk_status run(struct model *model, const struct model_step *step)
 
 void model_step(struct model *model, const struct model_step *step)
 {
+    bool silent = model->silent;
+    model->silent = step->silent;
     enum trk_status status = run(model, step);
+    model->silent = silent;
     model_log_add(&model->log, MODEL_LOG_STATUS);
     model_log_add(&model->log, status);
     model_log_add(&model->log, model->failures);

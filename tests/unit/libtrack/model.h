@@ -19,7 +19,7 @@
 #define MODEL_LOG_MAX      8192u
 #define MODEL_MAPPINGS_MAX 512u
 #define MODEL_BYTES        ((uint64_t)FIXTURE_PAGES * MODEL_PAGE)
-#define MODEL_LOG_RANGE    1000u /* then first page, pages */
+#define MODEL_LOG_RANGE    1000u /* then first page, pages, rights that the host has there */
 #define MODEL_LOG_DONE     1001u /* a completion callback */
 #define MODEL_LOG_FLUSH    1002u /* a flush or read-back; then first page, pages */
 #define MODEL_LOG_STATUS   1003u /* then the status, failures so far, class of the last */
@@ -61,6 +61,7 @@ struct model {
     bool live[FIXTURE_REGIONS];
     bool held[FIXTURE_REGIONS]; /* by the thread that acts */
     uint32_t uploading;         /* upload callbacks that it is in */
+    bool silent;                /* the operation calls nobody back */
     uint8_t *registered;        /* one a byte */
     bool seen[FIXTURE_PAGES];   /* a byte of the page is registered */
     bool whole[FIXTURE_PAGES];  /* every byte is */
@@ -123,18 +124,16 @@ struct model_step {
     uint64_t other;       /* join: first byte of the other range; map: physical offset */
     unsigned rights;      /* guest, map */
     bool read;            /* masks: read watches */
+    bool silent;          /* the owner wants no callbacks */
     uint64_t mask[TRK_REGION_WORDS];
     enum trk_access access;
-    uint32_t repeats; /* faults: so often in a row, 0 is once */
+    uint32_t repeats; /* faults, watches by range: so often in a row; 0 is once */
 };
 
 #define MODEL_BAD_RANGES 11u
 
 /* Ranges that no band holds, 1 to MODEL_BAD_RANGES; the arena's are good when the policy has it. */
 void model_bad_range(unsigned bad, uint64_t *guest_addr, uint64_t *size_bytes);
-
-/* Whether each frame of a join has room. */
-bool model_fits(struct model *model, const struct model_step *step);
 
 void model_init(struct model *model, const struct trk_policy *policy);
 void model_step(struct model *model, const struct model_step *step);

@@ -37,6 +37,8 @@ bool model_registered(const struct model *model, uint64_t first, uint64_t size)
 
 void model_flush(struct model *model, struct pages pages)
 {
+    if (model->silent)
+        return;
     model_log_add(&model->log, MODEL_LOG_FLUSH);
     model_log_add(&model->log, pages.first);
     model_log_add(&model->log, pages.end - pages.first);
@@ -123,15 +125,15 @@ static enum trk_status serve_tracker(struct model *model, const struct model_ste
         return status;
     if (!model_registered(model, step->first, width)) /* [M-57] */
         return NOT_OURS;
-    for (uint32_t i = 0; status == TRK_OK && i < views->count; i++) {
-        uint64_t first = (uint64_t)views->page[i] * MODEL_PAGE + offset;
-        uint32_t here = width;
-        if (first != step->first && offset + width > MODEL_PAGE)
-            here = (uint32_t)(MODEL_PAGE - offset);
-        if (first != step->first)
-            status = model_check(model, first, here, unit);
-        if (status == TRK_OK)
-            status = serve_view(model, first, here, step->access);
+    /* All can be served, or none is. */
+    for (int serve = 0; serve < 2; serve++) {
+        for (uint32_t i = 0; status == TRK_OK && i < views->count; i++) {
+            uint64_t first = (uint64_t)views->page[i] * MODEL_PAGE + offset;
+            bool cut = first != step->first && offset + width > MODEL_PAGE;
+            uint32_t here = cut ? (uint32_t)(MODEL_PAGE - offset) : width;
+            status = serve ? serve_view(model, first, here, step->access)
+                           : model_check(model, first, here, unit);
+        }
     }
     return status;
 }
@@ -250,9 +252,7 @@ static enum trk_status write_others(struct model *model, uint64_t first, uint64_
             if ((views.page[i] > page) != above)
                 continue;
             uint64_t at = (uint64_t)views.page[i] * MODEL_PAGE + first % MODEL_PAGE;
-            status = model_check(model, at, stop - first, unit);
-            if (status == TRK_OK)
-                status = model_invalidate(model, pages_rounded(at, stop - first, unit));
+            status = model_invalidate(model, pages_rounded(at, stop - first, unit));
             if (status == TRK_OK && model->policy.generations)
                 status = model_advance(model, pages_rounded(at, stop - first, MODEL_PAGE));
         }
@@ -288,12 +288,26 @@ static enum trk_status write_runs(struct model *model, uint64_t at, uint64_t end
     return status;
 }
 
+/* Whether this thread is free to tell the other views of all pages. */
+static enum trk_status check_others(const struct model *model, struct pages bytes)
+{
+    enum trk_status status = TRK_OK;
+    FOR_PAGES(page, bytes)
+    {
+        struct model_views views = other_views(model, page);
+        for (uint32_t i = 0; model->seen[page] && status == TRK_OK && i < views.count; i++)
+            status = model_check(model, (uint64_t)views.page[i] * MODEL_PAGE, MODEL_PAGE,
+                                 model->policy.page_size_bytes);
+    }
+    return status;
+}
+
 enum trk_status model_hle_write(struct model *model, const struct model_step *step)
 {
     struct pages bytes = pages_rounded(step->first, step->size, MODEL_PAGE);
     bool written = guest_may_write(model, bytes);
-    enum trk_status status = TRK_OK;
-    if (written)
+    enum trk_status status = written ? check_others(model, bytes) : TRK_OK;
+    if (written && status == TRK_OK)
         status = write_runs(model, step->first, step->first + step->size);
     if (written && status == TRK_OK && model->policy.generations)
         status = model_advance(model, bytes);

@@ -22,7 +22,7 @@ static void pick_place(struct run *run, struct model_step *step)
         if (step->size == 0)
             step->size = 1;
     }
-    if (random_chance(random, 500)) { /* all of it */
+    if (random_chance(random, run->sparse ? 50 : 500)) { /* all of it */
         step->first = 0;
         step->size = MODEL_BYTES;
     }
@@ -47,7 +47,7 @@ static void pick_mask(struct run *run, struct model_step *step)
         step->first += MODEL_PAGE;
 }
 
-/* Pages at either place; two ranges that do not overlap. */
+/* Pages at either place, or at one: then the ranges may overlap, and frames become chains. */
 static void pick_join(struct run *run, struct model_step *step)
 {
     uint64_t *random = &run->random;
@@ -55,7 +55,8 @@ static void pick_join(struct run *run, struct model_step *step)
     uint32_t pages = 1 + random_below(random, 6);
     uint32_t at = random_below(random, WINDOW_PAGES - 2 * pages);
     uint32_t skip = random_chance(random, 2) ? 0 : random_below(random, 3);
-    uint32_t other = from == to ? at + pages : at + (skip < pages ? skip : 0);
+    uint32_t other =
+        from == to ? at + 1 + random_below(random, pages) : at + (skip < pages ? skip : 0);
     step->first = (uint64_t)(run->windows[from] + at) * MODEL_PAGE;
     step->other = (uint64_t)(run->windows[to] + other) * MODEL_PAGE;
     step->size = (uint64_t)pages * MODEL_PAGE;
@@ -141,6 +142,39 @@ static enum model_verb pick_verb(uint64_t *random)
     return (enum model_verb)verb;
 }
 
+/* Whether a verb leaves untouched regions so. */
+static bool touches_nothing(enum model_verb verb)
+{
+    switch (verb) {
+    case MODEL_IS_GPU:
+    case MODEL_UNMARK_GPU:
+    case MODEL_UNTRACK:
+    case MODEL_DOWNLOAD:
+    case MODEL_DOWNLOAD_CLEAR:
+    case MODEL_DRAIN:
+    case MODEL_INVALIDATE:
+    case MODEL_UNREGISTER:
+    case MODEL_FAULT:
+    case MODEL_QUERY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool run_keeps_short_ways(enum model_verb verb)
+{
+    switch (verb) {
+    case MODEL_GUEST:
+    case MODEL_JOIN:
+    case MODEL_TRACK:
+    case MODEL_MAP:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static bool may_be_bad(enum model_verb verb)
 {
     switch (verb) {
@@ -163,10 +197,22 @@ struct model_step run_pick(struct run *run)
     static const uint8_t rights[] = {3, 3, 3, 3, 1, 0, 5, 7};
     uint64_t *random = &run->random;
     struct model_step step = {.verb = pick_verb(random)};
+    while (run->short_ways && !run_keeps_short_ways(step.verb))
+        step.verb = pick_verb(random);
     pick_place(run, &step);
+    if (run->sparse && step.size == MODEL_BYTES && !touches_nothing(step.verb)) {
+        step.first = (uint64_t)run->windows[0] * MODEL_PAGE;
+        step.size = MODEL_PAGE;
+    }
     step.rights = rights[random_below(random, 8)];
     step.access = (enum trk_access)(random_below(random, 8) % 3);
-    step.repeats = random_chance(random, 20) ? 9 : 1;
+    if (step.verb == MODEL_FAULT && random_chance(random, 20))
+        step.repeats = 9; /* one more than livelock takes */
+    if (step.verb == MODEL_WATCH && random_chance(random, 20))
+        step.repeats = 128; /* one more than a page may have */
+    /* The layer's callbacks are there for all or none. */
+    step.silent =
+        step.verb != MODEL_FAULT && step.verb != MODEL_HLE_WRITE && random_chance(random, 4);
     if (step.verb == MODEL_WATCH_MASK || step.verb == MODEL_UNWATCH_MASK)
         pick_mask(run, &step);
     if (step.verb == MODEL_FAULT && step.first > MODEL_BYTES - 8)

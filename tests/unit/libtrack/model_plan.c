@@ -76,6 +76,8 @@ static bool nested_step(const struct run *run, unsigned nth, uint32_t *tracker,
     *tracker = random_below(&random, RUN_TRACKERS);
     *out = (struct model_step){
         .verb = verbs[random_below(&random, 14)], .rights = TRK_RIGHTS_RW, .size = MODEL_PAGE};
+    if (run->short_ways && !run_keeps_short_ways(out->verb))
+        out->verb = MODEL_IS_GPU;
     out->first = (run->windows[random_below(&random, 2)] + random_below(&random, WINDOW_PAGES)) *
                  (uint64_t)MODEL_PAGE;
     return true;

@@ -29,9 +29,12 @@ bool random_chance(uint64_t *state, uint32_t one_in)
 static void on_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct side *side = context;
+    uint32_t first = (uint32_t)((guest_addr - FIXTURE_BASE) / MODEL_PAGE);
+    uint32_t pages = (uint32_t)(size_bytes / MODEL_PAGE);
     model_log_add(&side->log, MODEL_LOG_RANGE);
-    model_log_add(&side->log, (guest_addr - FIXTURE_BASE) / MODEL_PAGE);
-    model_log_add(&side->log, size_bytes / MODEL_PAGE);
+    model_log_add(&side->log, first);
+    model_log_add(&side->log, pages);
+    model_log_add(&side->log, fixture_host_of(side->fixture.host, first, first + pages));
     run_core_callback(side);
 }
 
@@ -65,8 +68,8 @@ static enum trk_status core_transfer(struct side *side, const struct model_step 
     struct trk_transfer transfer = {.size = sizeof transfer,
                                     .written = step->verb == MODEL_UPLOAD_WRITTEN,
                                     .clear = step->verb == MODEL_DOWNLOAD_CLEAR,
-                                    .range = on_range,
-                                    .completion = on_completion,
+                                    .range = step->silent ? NULL : on_range,
+                                    .completion = step->silent ? NULL : on_completion,
                                     .context = side};
     place(step, &transfer.guest_addr, &transfer.size_bytes);
     if (step->verb == MODEL_UPLOAD || step->verb == MODEL_UPLOAD_WRITTEN)
@@ -124,6 +127,17 @@ static enum trk_status core_generations(struct side *side, const struct model_st
     return status;
 }
 
+static enum trk_status core_watch(struct side *side, const struct model_step *step, uint64_t at,
+                                  uint64_t size)
+{
+    struct trk_tracker *tracker = side->fixture.tracker;
+    enum trk_status status = TRK_OK;
+    for (uint32_t i = 0; status == TRK_OK && (i == 0 || i < step->repeats); i++)
+        status = step->verb == MODEL_WATCH ? trk_pages_watch(tracker, at, size)
+                                           : trk_pages_unwatch(tracker, at, size);
+    return status;
+}
+
 static enum trk_status core_map(struct side *side, const struct model_step *step)
 {
     struct trk_generations_view view = {.guest_addr = FIXTURE_BASE + step->first,
@@ -169,7 +183,8 @@ static enum trk_status core_states(struct side *side, const struct model_step *s
     case MODEL_UNTRACK:
         return trk_tracker_untrack(tracker, at, size);
     case MODEL_INVALIDATE:
-        return trk_tracker_invalidate(tracker, at, size, run_core_flush, side);
+        return trk_tracker_invalidate(tracker, at, size, step->silent ? NULL : run_core_flush,
+                                      side);
     case MODEL_REGISTER:
         return trk_tracker_register(tracker, at, size);
     case MODEL_UNREGISTER:
@@ -192,9 +207,8 @@ static enum trk_status core_run(struct side *side, const struct model_step *step
     place(step, &at, &size);
     switch (step->verb) {
     case MODEL_WATCH:
-        return trk_pages_watch(tracker, at, size);
     case MODEL_UNWATCH:
-        return trk_pages_unwatch(tracker, at, size);
+        return core_watch(side, step, at, size);
     case MODEL_WATCH_MASK:
         return trk_pages_watch_mask(tracker, at, step->mask, step->read);
     case MODEL_UNWATCH_MASK:

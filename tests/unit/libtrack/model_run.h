@@ -35,8 +35,10 @@ struct side {
 struct run {
     uint64_t random;
     struct side sides[RUN_TRACKERS];
-    uint32_t windows[2];              /* first hot page each */
-    uint64_t plan;                    /* seed of what the callbacks of this operation do */
+    uint32_t windows[2]; /* first hot page each */
+    bool short_ways;     /* nothing that takes regions off the core's short ways for good */
+    bool sparse;         /* wide operations are such as touch no region for the first time */
+    uint64_t plan;       /* seed of what the callbacks of this operation do */
     unsigned core_depth, plain_depth; /* of operations inside callbacks */
     char problem[400];
 };
@@ -45,6 +47,8 @@ uint64_t random_next(uint64_t *state);
 uint32_t random_below(uint64_t *state, uint32_t limit);
 bool random_chance(uint64_t *state, uint32_t one_in);
 
+/* Whether a verb leaves regions on the short ways. */
+bool run_keeps_short_ways(enum model_verb verb);
 /* A random operation on the hot pages. */
 struct model_step run_pick(struct run *run);
 /* Take away all watches of others in one region, once; false when there is none. */

@@ -220,9 +220,3 @@ enum trk_status model_leave(struct model *model, const struct model_step *step)
         status = regroup_all(model, pages_rounded(step->first, step->size, MODEL_PAGE), 0);
     return status == TRK_OK ? status : model_fail(model, status);
 }
-
-bool model_fits(struct model *model, const struct model_step *step)
-{
-    struct pages pages = pages_rounded(step->first, step->size, MODEL_PAGE);
-    return fits(model, pages, ((int64_t)step->other - (int64_t)step->first) / MODEL_PAGE);
-}

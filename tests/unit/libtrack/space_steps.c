@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "space_world_internal.h"
+#include "track/generations.h"
 
 static unsigned rights_of(const char *text)
 {
@@ -160,7 +161,7 @@ static void step_track(struct world *world, const struct words *words)
 {
     struct trk_tracker *tracker = world->tracker;
     uint64_t guest_addr = WORLD_BASE + number(words, 1) * PAGE,
-             size_bytes = number(words, 2) * PAGE;
+             size_bytes = number(words, 2) * PAGE, sum = 0;
     const char *verb = words->word[0];
     struct trk_transfer upload = {.size = sizeof upload,
                                   .guest_addr = guest_addr,
@@ -174,6 +175,8 @@ static void step_track(struct world *world, const struct words *words)
         world_must(trk_tracker_untrack(tracker, guest_addr, size_bytes));
     else if (strcmp(verb, "drain") == 0)
         world_flush(world, guest_addr, size_bytes);
+    else if (strcmp(verb, "track") == 0)
+        world_must(trk_generations_track(tracker, guest_addr, size_bytes, &sum));
     else if (strcmp(verb, "watch") == 0)
         world_must(trk_pages_watch(tracker, guest_addr, size_bytes));
     else if (strcmp(verb, "unwatch") == 0)
@@ -203,6 +206,14 @@ static void step_look(struct world *world, const struct words *words)
     }
 }
 
+static void step_known(struct world *world, const struct words *words)
+{
+    uint64_t sum = 0;
+    world_must(trk_generations_query(world->tracker, WORLD_BASE + number(words, 1) * PAGE,
+                                     number(words, 2) * PAGE, &sum));
+    say(world, sum != 0 ? "yes" : "no");
+}
+
 static void act(struct world *world, const struct words *words)
 {
     static const struct {
@@ -212,6 +223,7 @@ static void act(struct world *world, const struct words *words)
         {" write read sparse ", step_copy},
         {" load store ", step_access},
         {" prot state views ", step_look},
+        {" known ", step_known},
     };
     const char *verb = words->word[0];
     if (change_step(world, words))

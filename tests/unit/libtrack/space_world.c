@@ -113,6 +113,7 @@ bool world_open(struct world *world, enum backend_choice choice)
     options.backend = &world->backend;
     options.failure = on_failure;
     options.failure_context = world;
+    options.policy.generations = true;
     world_must(trk_tracker_create(&world->tracker, &options, NULL));
     struct trk_resource_layer layer = {world_flush, read_back, world};
     world_must(trk_tracker_set_resource_layer(world->tracker, &layer));

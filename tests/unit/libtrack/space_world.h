@@ -17,6 +17,8 @@
  *   write A N BYTE; read A N           => ok; BYTE, mixed, STATUS: through the alias
  *   sparse A N                         => the byte of each page, or STATUS
  *   register, upload, upload_written, drain, untrack, watch, unwatch A N   which must succeed
+ *   track A N                          generations, which must succeed
+ *   known A N                          => yes, no: whether the range has a generation
  *   prepare A N r|w                    => ok, STATUS
  *   prot A                             => what the kernel says, or what a backend with other ways
  *                                         to close pages was told: none r rw rx

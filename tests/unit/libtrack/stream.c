@@ -128,7 +128,7 @@ static void on_lock(struct stream *stream, const struct trk_event *event)
                   trk_domain_region(event->domain) == TRK_DOMAIN_SHARED;
     if (!region && !shared && trk_domain_class(event->domain) != TRK_DOMAIN_GENERATIONS)
         broken(stream, "LOCK of domain %x", event->domain);
-    for (size_t i = operation->held_below; i < stream->held_count; i++) {
+    for (size_t i = operation->held_below; i < stream->held_count; i++) { /* [M-35] */
         if (stream->held[i].domain >= event->domain)
             broken(stream, "LOCK %x while holding %x", event->domain, stream->held[i].domain);
     }
@@ -254,7 +254,7 @@ static void on_callback(struct stream *stream, const struct trk_event *event)
     }
     size_t own_locks = stream->held_count - operation->held_below;
     bool keeps = event->context == TRK_CALLBACK_COMPLETION && operation->written;
-    if (keeps != (own_locks != 0))
+    if (keeps != (own_locks != 0)) /* [M-36] */
         broken(stream, "CALLBACK %u with %zu locks", event->context, own_locks);
     bool fits = (event->context == TRK_CALLBACK_COMPLETION && operation->op == TRK_OP_UPLOAD) ||
                 (event->context == TRK_CALLBACK_FLUSH &&

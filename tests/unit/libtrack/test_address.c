@@ -1,5 +1,5 @@
 /*
- * Goal: a range is valid exactly when tracker-spec 1 says so, and packing is exact both ways.
+ * Goal: a range is valid exactly when [M-1] [M-2] say so, and packing [M-4] is exact both ways.
  * Method: tables of every edge of both bands, one below, on and above; packing round trips.
  */
 #include <criterion/criterion.h>

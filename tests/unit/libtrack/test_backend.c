@@ -2,6 +2,8 @@
  * Goal: the backends open and close pages, report what the host refuses, and keep errno.
  * Method: real mappings looked at through write(2), which gives EFAULT instead of a fault; refused
  * calls on holes; the simulated backend's nth failure counted.
+ *
+ * Rules: [M-46].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

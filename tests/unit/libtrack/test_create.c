@@ -2,6 +2,8 @@
  * Goal: a tracker is created from usable options only, and without a handler of its owner a
  * failure ends the process with its line.
  * Method: a table of options; a child that breaks a rule.
+ *
+ * Rules: [M-62].
  */
 #include <criterion/criterion.h>
 #include <signal.h>

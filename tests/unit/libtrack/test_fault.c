@@ -2,6 +2,8 @@
  * Goal: the fault handler tells its owner the exact byte and kind of access, and a served access
  * runs again as if nothing had happened: registers, red zone, errno, mask, whatever stack.
  * Method: real faults on mappings of our own; the owner opens the page.
+ *
+ * Rules: [M-52] [M-53].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

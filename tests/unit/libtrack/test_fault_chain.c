@@ -3,6 +3,8 @@
  * would have run them, default actions kill with the original signal, ignored signals stay ignored.
  * Method: each case in a child of its own with the disposition set before ours; how it ended and
  * what the former handler saw decide.
+ *
+ * Rules: [M-51].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /*
- * Goal: generations as tracker-spec 9 has them: sums, arming, what moves them on and what forgets
+ * Goal: generations [M-64] to [M-71]: sums, arming, what moves them on and what forgets
  * them, the order of decisions in the fault handler, what a refused call leaves; and the emulator's
  * checked write.
  * Method: tables of programs (gen_script.h); the handed cases of scenarios/handed/generations by

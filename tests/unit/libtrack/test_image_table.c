@@ -2,6 +2,8 @@
  * Goal: the sparse table by 44-bit addresses finds what was set and nothing else, in both bands, in
  * the gap between them and at its ends.
  * Method: a table of ranges that are set one after another, held against a plain list of them.
+ *
+ * Rules: [M-5].
  */
 #include <criterion/criterion.h>
 

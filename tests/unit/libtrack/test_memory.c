@@ -4,6 +4,8 @@
  * Method: guest memory is a memfd mapped at its guest addresses (plus the build's bias), with an
  * alias for the owner's copies; a plain array stands in for the GPU's copy. Single-threaded tables
  * count faults exactly; a storm of guests and one render thread checks every slot that it owns.
+ *
+ * Rules: [M-3] [M-20] [M-58].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

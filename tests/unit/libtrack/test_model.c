@@ -93,26 +93,12 @@ static bool side_open(struct side *side, const struct trk_policy *policy, uint32
     return trk_tracker_set_resource_layer(side->fixture.tracker, &layer) == TRK_OK;
 }
 
-/* What the core is known to do wrong; each line goes with its repair. */
-static bool core_open(struct side *side, const struct model_step *step)
-{
-    if (step->verb == MODEL_JOIN) /* chains of joins overrun a frame's views */
-        return !model_fits(&side->model, step);
-    if (step->verb != MODEL_FAULT && step->verb != MODEL_HLE_WRITE)
-        return false;
-    for (uint32_t region = 0; region < FIXTURE_REGIONS; region++) {
-        if (side->model.held[region]) /* another view's region may be held by hand */
-            return true;
-    }
-    return false;
-}
-
 /* One operation, unless it is one that no test makes. */
 static bool random_step(struct run *run, struct model_step *step)
 {
     struct side *side = &run->sides[random_chance(&run->random, 4)];
     *step = run_pick(run);
-    if (run_takes_from_tracker(run, &side->model, step) || core_open(side, step))
+    if (run_takes_from_tracker(run, &side->model, step))
         return true;
     if (run_leaves_open(run, &side->model, step) && !clear_foreign(side, false))
         return false;
@@ -129,6 +115,12 @@ static bool episode(struct run *run, uint64_t seed, uint64_t number, uint32_t st
     run->random = seed * UINT64_C(0x2545f4914f6cdd1d) + number;
     run->windows[0] = first[random_below(&run->random, 5)];
     run->windows[1] = second[random_below(&run->random, 5)];
+    run->short_ways = random_chance(&run->random, 3);
+    run->sparse = random_chance(&run->random, 4);
+    if (run->sparse) { /* an untouched region lies between */
+        run->windows[0] = 1024 - 64;
+        run->windows[1] = 3008;
+    }
     bool good = true;
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
         good &= side_open(&run->sides[i], &policy, (uint32_t)((number + i) % 16), observed);

@@ -4,6 +4,8 @@
  * Method: this program's malloc and its kin count while they are forbidden; every operation runs,
  * on touched and untouched regions, with real faults among them. Sanitizers bring their own malloc,
  * so their builds skip this.
+ *
+ * Rules: [M-26].
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Goal: each row of the tables of tracker-spec 2, 3 and 4: what an operation changes, reports,
+ * Goal: operations [M-7] to [M-24], [M-28] to [M-33], [M-63]: what an operation changes, reports,
  * refuses and asks of the host.
  * Method: tables of scripts (script.h) under each policy that the row depends on; after every step
  * all pages are compared with the three legal states and the host.
@@ -178,7 +178,7 @@ Test(operations, larger_tracker_pages)
     run_table(&policy, pages_64k_cases, COUNT(pages_64k_cases));
 }
 
-/* ---- invalidate: tracker-spec 4 ---- */
+/* ---- invalidate: [M-28] to [M-33] ---- */
 
 static const struct script_case invalidate_whole_cases[] = {
     {"no GPU page: the range becomes CPU, no flush",

@@ -1,6 +1,6 @@
 /*
- * Goal: the page manager of tracker-spec 6: counts and their bounds, effective protection, which
- * host calls are made, and what a refused call leaves. And branch 2 of tracker-spec 7.
+ * Goal: the page manager [M-37] to [M-45]: counts and their bounds, effective protection, which
+ * host calls are made, and what a refused call leaves. And faults [M-55] to [M-58].
  * Method: tables of scripts (script.h).
  */
 #include <criterion/criterion.h>
@@ -165,7 +165,7 @@ Test(pages, refused_host_calls)
     run_table("default", refused_call_cases, COUNT(refused_call_cases));
 }
 
-/* ---- faults: tracker-spec 7, branch 2 ---- */
+/* ---- faults: [M-55] to [M-58] ---- */
 
 static const struct script_case fault_cases[] = {
     {"untouched memory is not ours", "fault 0 w => unhandled; fault 0 r => unhandled; calls => []"},

@@ -1,5 +1,5 @@
 /*
- * Goal: re-entrancy by tracker-spec 3: a public operation on a tracker from inside its own upload
+ * Goal: re-entrancy [M-25]: a public operation on a tracker from inside its own upload
  * callbacks is refused on the same thread; another tracker, another thread, other callbacks are
  * not; nested trackers remember the outer one.
  * Method: every operation tried from every callback; two trackers nested in each other; a second

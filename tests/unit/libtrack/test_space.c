@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "space_world.h"
+#include "space_world_internal.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
@@ -70,9 +70,22 @@ static const struct space_case change_cases[] = {
     {"direct memory that is not allocated",
      "direct 0 1 0 rw => argument; allocate 4; direct 0 4 1 rw => argument; "
      "release 0 8 => argument; direct 0 4 0 rw => ok; allocate 32 => memory"},
+    {"what is owned and not mapped stays closed",
+     "prot 8 => none; upload 8 2; prot 8 => none; untrack 8 2; prot 8 => none; watch 40 1; "
+     "unwatch 40 1; prot 40 => none"},
     {"the same mapping again is kept",
      "allocate 4; direct 0 4 0 rw; register 0 4; upload 0 4; direct 0 4 0 rw fixed => ok; "
-     "state 0 => clean; prot 0 => r; direct 0 4 0 rw => exists"},
+     "state 0 => clean; prot 0 => r; direct 0 4 0 rw => exists; track 0 4; "
+     "direct 0 4 0 rw fixed => ok; known 0 4 => yes; direct 0 4 0 r fixed; known 0 4 => no"},
+    {"a mapping of another size is another",
+     "allocate 16; direct 0 8 0 rw; track 0 8; direct 0 4 0 rw fixed => ok; known 0 4 => no; "
+     "known 4 4 => yes; query 4 => direct 0+8 rw @0; track 0 4; direct 0 8 0 rw fixed; "
+     "known 0 4 => no; known 4 4 => no; track 0 8; direct 0 8 0 rw fixed; known 0 8 => yes"},
+    {"neighbours are no larger mapping, and what is left is no smaller one",
+     "allocate 16; direct 0 4 0 rw; direct 4 4 4 rw; query 5 => direct 0+8 rw @0; track 0 8; "
+     "direct 0 8 0 rw fixed; known 0 4 => no; track 0 8; direct 4 4 4 rw fixed; known 4 4 => no; "
+     "known 0 4 => yes; direct 0 8 0 rw fixed; unmap 4 4; track 0 4; direct 0 4 0 rw fixed; "
+     "known 0 4 => no"},
 };
 
 Test(space, changes)
@@ -248,6 +261,50 @@ Test(space, memory_that_cannot_be_forgotten)
 }
 
 /* ---- the object's life ---- */
+
+static unsigned guest_rights(const struct world *world, uint64_t page)
+{
+    return trk_pages_view(world->tracker, WORLD_BASE + page * PAGE).guest_rights;
+}
+
+/* A region of which a part is owned and in use, when another part is owned later. */
+Test(space, parts_of_a_region_owned_one_by_one)
+{
+    static struct world world;
+    cr_assert(world_open(&world, BACKEND_MPROTECT));
+    cr_assert_null(world_run(&world, "map 20 1 rw"));
+    cr_expect_eq(guest_rights(&world, 63), TRK_RIGHTS_NONE);
+    cr_expect_eq(guest_rights(&world, 64), TRK_RIGHTS_RW, "nobody's");
+    cr_assert_eq(trk_space_own(world.space, WORLD_BASE + WORLD_BYTES, 4 * PAGE, NULL), TRK_OK);
+    cr_expect_eq(guest_rights(&world, 64), TRK_RIGHTS_NONE);
+    cr_expect_eq(guest_rights(&world, 67), TRK_RIGHTS_NONE);
+    cr_expect_eq(guest_rights(&world, 20), TRK_RIGHTS_RW);
+    cr_expect_eq(guest_rights(&world, 68), TRK_RIGHTS_RW, "nobody's");
+    world_close(&world);
+}
+
+Test(space, owning_happens_as_a_whole)
+{
+    enum { EDGES = 2, MORE_PAGES = EDGES * TRK_REGION_PAGES };
+    static struct world world;
+    cr_assert(world_open(&world, BACKEND_MPROTECT));
+    for (unsigned nth = 1; nth <= EDGES + 1; nth++) {
+        struct trk_error error;
+        world_fail(&world, nth);
+        cr_expect_eq(
+            trk_space_own(world.space, WORLD_BASE + WORLD_BYTES, MORE_PAGES * PAGE, &error),
+            TRK_E_PROTECT, "call %u", nth);
+        for (uint64_t page = WORLD_PAGES; page < WORLD_PAGES + MORE_PAGES; page += 256)
+            cr_expect_eq(guest_rights(&world, page), TRK_RIGHTS_RW, "call %u", nth);
+        struct trk_space_stretch stretch;
+        cr_expect_eq(trk_space_query(world.space, WORLD_BASE + WORLD_BYTES, &stretch), TRK_E_RANGE);
+    }
+    world_fail(&world, 0);
+    cr_expect_eq(trk_space_own(world.space, WORLD_BASE + WORLD_BYTES, MORE_PAGES * PAGE, NULL),
+                 TRK_OK);
+    cr_expect_eq(guest_rights(&world, WORLD_PAGES + MORE_PAGES - 1), TRK_RIGHTS_NONE);
+    world_close(&world);
+}
 
 Test(space, options_and_owned_ranges)
 {

@@ -2,6 +2,8 @@
  * Goal: each thread has its own state with a number that is never 0, a host thread can act as
  * another, and the default of a failure prints its line and aborts.
  * Method: threads compared with each other; swaps; a child process that fails.
+ *
+ * Rules: [M-62].
  */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>

@@ -129,7 +129,7 @@ Test(capture_open, refuses_spoilt_objects)
         {"too many records", SPOIL_RECORDS_HUGE, TRK_E_ARGUMENT},
         {"size field is another", SPOIL_SIZE_FIELD, TRK_E_ARGUMENT},
         {"object is shorter", SPOIL_OBJECT_SHORT, TRK_E_ARGUMENT},
-        {"taken by another program", SPOIL_ATTACHED, TRK_E_UNSUPPORTED},
+        {"taken by another program", SPOIL_ATTACHED, TRK_E_EXISTS},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         int fd = make_object(cases[i].spoil);

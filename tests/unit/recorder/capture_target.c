@@ -7,6 +7,9 @@
  * alone       joins nothing
  * abort N     N marks, then SIGABRT
  * sleep       joins, marks 1, and waits to be killed
+ * daemon FD   leaves its parents, who end at once with 4; then joins, marks 0..999, and ends when
+ *             FD does
+ * shut FD     likewise, but closes its session instead of joining it
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -77,14 +80,47 @@ static int run_marks_here(void)
     return 0;
 }
 
+/* Two forks and a session of its own: no tie to the starter is left. */
+static void leave_parents(void)
+{
+    struct timespec pause = {.tv_nsec = 100000000};
+    if (fork() != 0)
+        _exit(4);
+    (void)setsid();
+    if (fork() != 0)
+        _exit(0);
+    (void)nanosleep(&pause, NULL); /* it joins after all of them have ended */
+}
+
+static int run_daemon(bool joined)
+{
+    const char *session = getenv("TRK_SESSION_FD");
+    char byte;
+    int fd = (int)number;
+    number = 1000;
+    if (joined)
+        (void)run_marks_here();
+    else if (session)
+        (void)close(atoi(session));
+    while (read(fd, &byte, 1) > 0) {
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "alone";
     number = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     if (strcmp(mode, "alone") == 0)
         return 3;
+    if (strcmp(mode, "daemon") == 0 || strcmp(mode, "shut") == 0)
+        leave_parents();
+    if (strcmp(mode, "shut") == 0)
+        return run_daemon(false);
     if (trk_capture_open(NULL) != TRK_OK)
         return 2;
+    if (strcmp(mode, "daemon") == 0)
+        return run_daemon(true);
     if (strcmp(mode, "marks") == 0)
         return run_marks();
     if (strcmp(mode, "churn") == 0)

@@ -4,6 +4,7 @@
  * Rules: scenario-format, Keys to Expect and fine print 5, 12, 17.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,17 @@ static const struct refusal refusals[] = {
     {"no JSON", "{\"scenario\": 1,\n \"name\" \"n\"}", "line 2", "not valid JSON", 9},
     {"text behind", "{}\n x", "line 2", "not valid JSON", 2},
     {"a list", "[]", "", "expected a JSON object", 0},
+    {"NUL in an operation", OP("store A 8 1\\u0000 x"), "line 1", "NUL in a string", 114},
+    {"NUL in a key", "{" HEAD ",\n \"about\\u0000\": 1}", "line 2", "NUL in a string", 8},
+    {"control character", "{" HEAD ", \"about\": \"a\tb\"}", "line 1", "control character", 41},
+    {"control as a blank", "{\x01}", "line 1", "control character", 2},
+    {"byte of no text", "{" HEAD ", \"about\": \"\xff\"}", "line 1", "not UTF-8", 40},
+    {"byte that only goes on", "{\"\x80\"}", "line 1", "not UTF-8", 3},
+    {"sequence cut by the string", "{\"\xe2\x82\"}", "line 1", "not UTF-8", 3},
+    {"sequence cut by the end", "{\"\xf0\x9f\x98", "line 1", "not UTF-8", 3},
+    {"longer than needed", "{\"\xc0\x80\"}", "line 1", "not UTF-8", 3},
+    {"half of a pair", "{\"\xed\xa0\x80\"}", "line 1", "not UTF-8", 3},
+    {"behind the last character", "{\"\xf4\x90\x80\x80\"}", "line 1", "not UTF-8", 3},
     {"no version", "{\"name\": \"n\", \"threads\": {}}", "", "key scenario is missing", 0},
     {"version 2", "{\"scenario\": 2, \"name\": \"n\", \"threads\": {}}", "scenario", "version 2",
      0},
@@ -93,6 +105,20 @@ static const struct refusal refusals[] = {
     {"no value", OP("store A 8"), "threads.t, operation 1", "expected a number", 10},
     {"one word more", OP("frame now"), "threads.t, operation 1", "expected the end", 7},
     {"repeat 0", OP("repeat 0 { frame }"), "threads.t, operation 1", "from 1", 8},
+    {"repeats of repeats", OP("repeat 100000 { repeat 100000 { frame } }"),
+     "threads.t, operation 1", "more than 16777216 steps", 1},
+    {"repeats of nothing", OP("repeat 1000000 { repeat 1000000 { } }"), "threads.t, operation 1",
+     "more than 16777216 steps", 1},
+    {"repeats one after another",
+     OP("repeat 1000000 { frame; frame; frame; frame; frame; frame; frame; frame }\", "
+        "\"repeat 1000000 { frame; frame; frame; frame; frame; frame; frame }"),
+     "threads.t, operation 2", "more than 16777216 steps", 1},
+    {"repeats of a wide range", OP("repeat 65 { mark_cpu 1P 1TiB-1P }"), "threads.t, operation 1",
+     "more than 16777216 steps", 1},
+    {"repeats of all memory",
+     "{" HEAD ", \"memory\": {\"A\": {\"at\": \"1P\", \"size\": \"256M\"}}, \"threads\": {\"t\": "
+     "[\"repeat 256 { gpu_write A 1TiB 1 }\"]}}",
+     "threads.t, operation 1", "more than 16777216 steps", 1},
     {"repeat nothing", OP("repeat 2"), "threads.t, operation 1", "expected { operations }", 9},
     {"mask page", OP("watch_mask A {1024} w"), "threads.t, operation 1", "0 to 1023", 15},
     {"mask backwards", OP("watch_mask A {9-8} w"), "threads.t, operation 1", "before it begins",
@@ -161,8 +187,14 @@ static const char *const accepted[] = {
     OP("watch_mask A {0,3-5,1023} r => fatal watch"),
     OP("gen_remap A offset 2G+1K+3K prot rx => ok"),
     OP("load 1TiB-1GiB+1M 8 => 3, handled, faults 2"),
+    OP("repeat 1000000 { frame; frame; frame; frame; frame; frame; frame; frame }"),
+    OP("repeat 63 { mark_cpu 1P 1TiB-1P }"),
+    OP("repeat 100 { mark_cpu 1P 9TiB => fatal range }"),
+    KEY("\"about\": \"no NUL: \\\\u0000, \\u0001, \\\"; \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""),
     KEY("\"expect\": {\"verdict\": \"livelock\", \"in\": \"some\", \"at\": \"l\"}"),
     KEY("\"schedule\": [\"t\", \"t@l\"], \"about\": \"x\", \"source\": [\"a\"]"),
+    "{" HEAD ", \"threads\": {\"t\": [\"repeat 1 { frame; repeat 1 { m: frame } }\"]}, "
+    "\"schedule\": [\"t@m\"]}",
     KEY("\"schedule\": {\"pct\": 9, \"depth\": 3, \"runs\": 10}"),
     KEY("\"policy\": {\"preset\": \"kyty-2026-08\", \"line_size\": 4096, \"generations\": false}"),
     ENTRY("\"A\": {\"at\": 8192, \"size\": \"1G\", \"private\": true, \"reserved\": true}"),
@@ -188,7 +220,9 @@ Test(scenario_parse, accepts)
 /* Every beginning of a file is refused, and none is read past its end. */
 Test(scenario_parse, every_beginning)
 {
-    static const char whole[] = OP("upload A 1P written { gpu_write A 8 7 } => [A 1P]");
+    static const char whole[] =
+        "{" HEAD ", \"about\": \"\xf0\x9f\x98\x80\", \"memory\": {" A "}, \"threads\": {\"t\": "
+        "[\"upload A 1P written { gpu_write A 8 7 } => [A 1P]\"]}}";
     for (size_t size = 0; size + 1 < sizeof whole; size++) {
         char *piece = malloc(size + 1); /* of its own, so that a sanitizer sees its end */
         cr_assert_not_null(piece);
@@ -198,6 +232,57 @@ Test(scenario_parse, every_beginning)
         cr_expect_eq(trk_scenario_parse(&scenario, piece, size, &fault), TRK_E_ARGUMENT, "%zu",
                      size);
         free(piece);
+    }
+}
+
+/* How many of something are in a file; count + 1 of it are refused, and named before a look. */
+struct bound {
+    const char *name, *head, *one, *tail, *where, *text;
+    unsigned count;
+};
+
+static const struct bound bounds[] = {
+    {"threads", "{" HEAD ", \"threads\": {\"x\": []", ", \"t%u\": []", "}}", "threads",
+     "more than 64 threads", TRK_SCENARIO_THREADS - 1},
+    {"threads of one name", "{" HEAD ", \"threads\": {\"x\": []", ", \"x\": []", "}}", "threads",
+     "more than 64 threads", 0},
+    {"entries", "{" HEAD ", \"threads\": {}, \"memory\": {\"A\": {\"at\": 0, \"size\": 4096}",
+     ", \"a%u\": {\"at\": \"%uP\", \"size\": 4096}", "}}", "memory", "more than 4096 entries",
+     TRK_SCENARIO_ENTRIES - 1},
+    {"names", "{" HEAD ", \"threads\": {\"t\": [\"await x\"", ", \"signal n%u\"",
+     ", \"await x\", \"await n7\"]}}", "threads.t, operation 65537", "more than 65536 names",
+     TRK_SCENARIO_NAMES - 1},
+};
+
+static enum trk_status parse_many(const struct bound *bound, unsigned count,
+                                  struct trk_scenario_fault *fault)
+{
+    char *json =
+        malloc(strlen(bound->head) + count * (strlen(bound->one) + 20) + strlen(bound->tail) + 1);
+    cr_assert_not_null(json);
+    char *end = stpcpy(json, bound->head);
+    for (unsigned i = 1; i <= count; i++)
+        end += sprintf(end, bound->one, i, i);
+    strcpy(end, bound->tail);
+    struct trk_scenario *scenario = NULL;
+    enum trk_status status = trk_scenario_parse(&scenario, json, strlen(json), fault);
+    trk_scenario_destroy(status == TRK_OK ? scenario : NULL);
+    free(json);
+    return status;
+}
+
+Test(scenario_parse, bounds)
+{
+    struct trk_scenario_fault fault;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        const struct bound *bound = &bounds[i];
+        unsigned more = bound->count > 0 ? bound->count + 1 : 100;
+        cr_expect_eq(parse_many(bound, bound->count, &fault), TRK_OK, "%s: %s: %s", bound->name,
+                     fault.where, fault.text);
+        cr_expect_eq(parse_many(bound, more, &fault), TRK_E_ARGUMENT, "%s", bound->name);
+        cr_expect_str_eq(fault.where, bound->where, "%s: at '%s'", bound->name, fault.where);
+        cr_expect(strstr(fault.text, bound->text) != NULL, "%s: says '%s'", bound->name,
+                  fault.text);
     }
 }
 
