@@ -22,6 +22,10 @@ static const struct trk_option sim_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "F",
      .about = "Write the outcome of scenario files to a new file F as JUnit XML, too."},
+    {.name = "schedule",
+     .kind = TRK_OPTION_TEXT,
+     .value = "S",
+     .about = "Run one schedule of a scenario file, as a report gives it (trk1:...)."},
     {.name = NULL},
 };
 
@@ -154,13 +158,14 @@ static int run_scenarios(const struct trk_options *options)
 {
     const char *path = options->operands[0];
     const char *junit = trk_options_text(options, "junit");
+    const char *schedule = trk_options_text(options, "schedule");
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files;
     if (junit != NULL && access(junit, F_OK) == 0) {
         trk_terminal_say("sim", "%s: File exists", junit);
         return TRK_EXIT_USAGE;
     }
-    enum trk_status status = trk_scenario_files_run(&files, path, &error);
+    enum trk_status status = trk_scenario_files_run(&files, path, schedule, &error);
     int code = TRK_EXIT_OK;
     if (status == TRK_OK) {
         if (trk_options_flag(options, "json")) {
@@ -190,8 +195,8 @@ static int run_sim(const struct trk_options *options)
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
         return run_scenarios(options);
     }
-    if (trk_options_given(options, "junit")) {
-        trk_terminal_say("sim", "--junit goes with scenario files");
+    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule")) {
+        trk_terminal_say("sim", "--junit and --schedule go with scenario files");
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, SCHEMA);

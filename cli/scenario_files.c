@@ -118,7 +118,8 @@ static int by_path(const void *a, const void *b)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static enum trk_status run_one(struct trk_scenario_file *file, struct trk_error *error)
+static enum trk_status run_one(struct trk_scenario_file *file, const char *schedule,
+                               struct trk_error *error)
 {
     struct trk_scenario *scenario = NULL;
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
@@ -135,17 +136,23 @@ static enum trk_status run_one(struct trk_scenario_file *file, struct trk_error 
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
     } else {
-        status = trk_scenario_run(scenario, &file->report);
+        status = schedule != NULL
+                     ? trk_scenario_replay(scenario, schedule, &file->report, &file->fault)
+                     : trk_scenario_run(scenario, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
     }
     trk_scenario_destroy(scenario);
+    if (status == TRK_E_ARGUMENT) {
+        file->end = TRK_SCENARIO_BROKEN;
+        return TRK_OK;
+    }
     return status == TRK_OK
                ? TRK_OK
                : trk_error_set(error, status, "%.80s: %s", file->path, trk_status_name(status));
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
-                                       struct trk_error *error)
+                                       const char *schedule, struct trk_error *error)
 {
     struct stat stat_of;
     memset(out, 0, sizeof *out);
@@ -162,7 +169,7 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->count && status == TRK_OK; i++) {
-        status = run_one(&out->files[i], error);
+        status = run_one(&out->files[i], schedule, error);
         out->ends[out->files[i].end]++;
     }
     return status;

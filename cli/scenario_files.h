@@ -45,13 +45,15 @@ bool trk_scenario_files_named(const char *path);
 /**
  * List a file, or every *.json below a folder, and run them all.
  *
+ * @param schedule  NULL, or the one schedule to run, of a report; then path is a file.
  * @return TRK_OK; TRK_E_ARGUMENT when there is none; TRK_E_SYSTEM; TRK_E_MEMORY. files may be
  *         destroyed in any case.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.
  */
 TRK_MUST_USE enum trk_status trk_scenario_files_run(struct trk_scenario_files *out,
-                                                    const char *path, struct trk_error *error);
+                                                    const char *path, const char *schedule,
+                                                    struct trk_error *error);
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files);
 

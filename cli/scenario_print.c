@@ -31,6 +31,19 @@ static void print_place(const struct trk_scenario_report *report)
     putchar('\n');
 }
 
+static void print_schedules(const struct trk_scenario_report *report)
+{
+    if (report->schedule[0] != '\0' && report->text[0] != '\0') {
+        printf("  again: --schedule %s\n", report->schedule);
+    }
+    if (report->interleavings[0] != '\0') {
+        printf("  schedules: %" PRIu64 " run, for all of %s\n", report->schedules,
+               report->interleavings);
+    } else if (report->schedules != 1) {
+        printf("  schedules: %" PRIu64 " run\n", report->schedules);
+    }
+}
+
 static void print_verdict(const struct trk_scenario_report *report)
 {
     printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
@@ -40,6 +53,7 @@ static void print_verdict(const struct trk_scenario_report *report)
         trk_terminal_text(stdout, report->text);
         putchar('\n');
     }
+    print_schedules(report);
 }
 
 static void print_fault(const struct trk_scenario_fault *fault)
@@ -126,6 +140,10 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, ran ? counts[i].number : TRK_NOT_KNOWN);
     }
+    trk_json_out_text(object, "schedule",
+                      ran && report->schedule[0] != '\0' ? report->schedule : NULL);
+    trk_json_out_text(object, "interleavings",
+                      ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
 }
 
 static void add_file(cJSON *object, const struct trk_scenario_file *file)

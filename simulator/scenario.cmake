@@ -1,9 +1,17 @@
-# Scenario files: parser, runner, oracle.
-target_sources(trk_simulator PRIVATE
+# Scenario files: parser, runner, oracle, schedules; and the core that they run.
+include(core.cmake)
+set(scenario_sources
   src/scenario_access.c src/scenario_check.c src/scenario_expect.c src/scenario_expr.c
+  src/scenario_explore.c
   src/scenario_generations.c src/scenario_host.c src/scenario_json.c src/scenario_judge.c
   src/scenario_ops.c
-  src/scenario_oracle.c src/scenario_parse.c src/scenario_pool.c src/scenario_results.c
-  src/scenario_run.c src/scenario_space.c src/scenario_sync.c src/scenario_tracker.c
+  src/scenario_oracle.c src/scenario_parse.c src/scenario_point.c src/scenario_pool.c
+  src/scenario_random.c src/scenario_reach.c src/scenario_repro.c src/scenario_results.c
+  src/scenario_run.c src/scenario_schedule.c src/scenario_setup.c src/scenario_snapshot.c
+  src/scenario_space.c src/scenario_sync.c src/scenario_tally.c src/scenario_tracker.c
   src/scenario_transfer.c src/scenario_world.c)
-target_link_libraries(trk_simulator PRIVATE PkgConfig::CJSON)
+target_sources(trk_simulator PRIVATE ${scenario_sources} $<TARGET_OBJECTS:trk_core_sim>)
+set_source_files_properties(${scenario_sources} PROPERTIES
+  COMPILE_OPTIONS "-include;${core_names}" OBJECT_DEPENDS ${core_names})
+target_link_libraries(trk_simulator PRIVATE PkgConfig::CJSON PkgConfig::XXHASH)
+add_dependencies(trk_simulator trk_core_names)

@@ -37,6 +37,10 @@ struct env_lock {
     uint32_t word;
 };
 
+#ifdef TRK_SIM
+#include "env_sim.h"
+#else
+
 #define ENV_SLEEPER_SLOTS 64u
 
 extern uint32_t trk_lock_sleepers[ENV_SLEEPER_SLOTS]; /* lock.c */
@@ -120,6 +124,16 @@ static inline void env_unlock_pair(struct env_lock *first)
     }
 }
 
+/* A fault that changed nothing is about to be tried again: let others run. */
+static inline void env_stand_back(void)
+{
+    int saved = errno;
+    sched_yield();
+    errno = saved;
+}
+
+#endif /* TRK_SIM */
+
 /*
  * Words of the page sets: written under their region's lock, looked at without it by readers who
  * then check that no hold began meanwhile (region_peek). A reader that sees a word of a hold also
@@ -140,14 +154,6 @@ static inline int env_protect(struct trk_backend *backend, uint64_t guest_addr, 
                               unsigned rights)
 {
     return backend->protect(backend, guest_addr, size_bytes, rights);
-}
-
-/* A fault that changed nothing is about to be tried again: let others run. */
-static inline void env_stand_back(void)
-{
-    int saved = errno;
-    sched_yield();
-    errno = saved;
 }
 
 /* The edges between the core and its owner. */

@@ -94,6 +94,12 @@ _Static_assert(offsetof(struct region, lock) % 8 == 0 &&
                "env_lock_try_pair");
 
 /* Memory handed out in pieces and given back as a whole when the tracker goes. */
+struct arena_block {
+    struct arena_block *next;
+    uint64_t size_bytes, used_bytes;
+    uint64_t former_bytes; /* used before a restore, in the simulated build */
+};
+
 struct arena {
     struct env_lock lock;
     struct arena_block *blocks;

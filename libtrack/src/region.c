@@ -13,11 +13,6 @@
 #define LIVE_WORDS        ((TRK_REGION_COUNT + 63) / 64)
 #define ARENA_BLOCK_BYTES UINT64_C(65536)
 
-struct arena_block {
-    struct arena_block *next;
-    uint64_t size_bytes, used_bytes;
-};
-
 static void *reserve(uint64_t size_bytes)
 {
     void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
@@ -68,7 +63,7 @@ static void *take_locked(struct arena *arena, uint64_t size_bytes)
         if (block == NULL)
             return NULL;
         block->size_bytes = block_bytes;
-        block->used_bytes = (sizeof(struct arena_block) + 15) & ~UINT64_C(15);
+        block->used_bytes = sizeof(struct arena_block);
         block->next = arena->blocks;
         arena->blocks = block;
         if (block->size_bytes - block->used_bytes < size_bytes)

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -36,7 +37,12 @@
 
 /* The core nests callbacks a few deep, each frame below 1 KiB; sanitizers make frames larger. */
 #define STACK_BYTES (UINT64_C(512) << 10)
+#define CLEAN_BYTES 8192
 #define GUARD_BYTES UINT64_C(16384) /* at least a page on every host */
+
+#if defined(COROUTINE_ASAN) || defined(COROUTINE_TSAN)
+#define NOT_WATCHED __attribute__((no_sanitize("address", "thread")))
+#endif
 
 struct coroutine {
     void *stack_pointer; /* where it stands, while it does not run */
@@ -169,6 +175,18 @@ static void frame_fill(uint64_t *frame, struct coroutine *self)
 #error "coroutines are written for x86-64 and aarch64"
 #endif
 
+static void stack_begin(struct coroutine *self)
+{
+    /* 16 bytes below the top, so that a call from trk_context_start finds an aligned stack. */
+    uint64_t *top = (uint64_t *)(void *)(self->mapping + GUARD_BYTES + STACK_BYTES) - 2;
+    uint64_t *frame = top - FRAME_WORDS;
+    for (int i = 0; i < FRAME_WORDS; i++)
+        frame[i] = 0;
+    frame_fill(frame, self);
+    self->stack_pointer = frame;
+    self->done = false;
+}
+
 enum trk_status coroutine_create(struct coroutine **out, coroutine_body *body, void *context)
 {
     struct coroutine *self = calloc(1, sizeof *self);
@@ -188,11 +206,7 @@ enum trk_status coroutine_create(struct coroutine **out, coroutine_body *body, v
     }
     self->body = body;
     self->context = context;
-    /* 16 bytes below the top, so that a call from trk_context_start finds an aligned stack. */
-    uint64_t *top = (uint64_t *)(void *)(self->mapping + GUARD_BYTES + STACK_BYTES) - 2;
-    uint64_t *frame = top - FRAME_WORDS;
-    frame_fill(frame, self);
-    self->stack_pointer = frame;
+    stack_begin(self);
 #ifdef COROUTINE_TSAN
     self->fiber = __tsan_create_fiber(0);
 #endif
@@ -213,6 +227,76 @@ void coroutine_destroy(struct coroutine *coroutine)
 #endif
     munmap(coroutine->mapping, GUARD_BYTES + STACK_BYTES);
     free(coroutine);
+}
+
+bool coroutine_can_go_back(void)
+{
+#if defined(COROUTINE_ASAN) || defined(COROUTINE_TSAN)
+    return false;
+#else
+    return true;
+#endif
+}
+
+void coroutine_restart(struct coroutine *self)
+{
+#ifdef COROUTINE_ASAN
+    __asan_unpoison_memory_region(self->mapping + GUARD_BYTES, STACK_BYTES);
+    self->fake_stack = NULL;
+#endif
+#ifdef COROUTINE_TSAN
+    __tsan_destroy_fiber(self->fiber);
+    self->fiber = __tsan_create_fiber(0);
+#endif
+    stack_begin(self);
+}
+
+static char *stack_top(const struct coroutine *self)
+{
+    return self->mapping + GUARD_BYTES + STACK_BYTES;
+}
+
+void coroutine_pieces(struct coroutine *self, coroutine_piece_fn *piece, void *context)
+{
+    char *first = self->stack_pointer;
+    piece(context, &self->stack_pointer, sizeof self->stack_pointer);
+    piece(context, &self->done, sizeof self->done);
+    if (!self->done)
+        piece(context, first, (size_t)(stack_top(self) - first));
+}
+
+#ifdef NOT_WATCHED
+/* Byte by byte, since functions of libc are watched too. */
+NOT_WATCHED void coroutine_copy(void *to, const void *from, size_t size_bytes)
+{
+    volatile char *out = to;
+    const volatile char *in = from;
+    for (size_t i = 0; i < size_bytes; i++)
+        out[i] = in[i];
+}
+
+NOT_WATCHED static void clear(char *first, size_t size_bytes)
+{
+    for (size_t i = 0; i < size_bytes; i++)
+        ((volatile char *)first)[i] = 0;
+}
+#else
+void coroutine_copy(void *to, const void *from, size_t size_bytes)
+{
+    memcpy(to, from, size_bytes);
+}
+
+static void clear(char *first, size_t size_bytes)
+{
+    memset(first, 0, size_bytes);
+}
+#endif
+
+void coroutine_clean(struct coroutine *self)
+{
+    char *end = self->stack_pointer, *bottom = self->mapping + GUARD_BYTES;
+    char *first = end - bottom > CLEAN_BYTES ? end - CLEAN_BYTES : bottom;
+    clear(first, (size_t)(end - first));
 }
 
 static void enter(struct coroutine *self)

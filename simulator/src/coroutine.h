@@ -9,6 +9,7 @@
 #define SIMULATOR_COROUTINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "track/status.h"
 
@@ -38,5 +39,26 @@ void coroutine_yield(struct coroutine *coroutine);
 
 /* Whether the body has returned. */
 bool coroutine_done(const struct coroutine *coroutine);
+
+/* ---- going back to a former state ------------------------------------------------------------ */
+
+typedef void coroutine_piece_fn(void *context, void *memory, size_t size_bytes);
+
+/*
+ * Whether a stack that is put back goes on as it would have. Under sanitizers it does not: they
+ * know more of a stack than what lies on it. Then a coroutine begins anew and is led there.
+ */
+bool coroutine_can_go_back(void);
+/* Let it begin anew. Not from inside it. */
+void coroutine_restart(struct coroutine *coroutine);
+/* Visit all that it is while it does not run: its stack, as far as it is in use. */
+void coroutine_pieces(struct coroutine *coroutine, coroutine_piece_fn *piece, void *context);
+/*
+ * Zero what former calls have left below the stack's end, as far as calls usually go: what a
+ * function does not set is then the same whatever ran before.
+ */
+void coroutine_clean(struct coroutine *coroutine);
+/* Copy memory that may lie on a stack, which sanitizers guard. */
+void coroutine_copy(void *to, const void *from, size_t size_bytes);
 
 #endif

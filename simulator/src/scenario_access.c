@@ -8,8 +8,10 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static void found_value(struct found *found, uint8_t value)
+static void found_value(struct doing *doing, uint8_t value)
 {
+    struct found *found = &doing->found;
+    run_saw(doing->thread, value);
     found->mixed |= found->has_value && found->value != value;
     found->has_value = true;
     found->value = value;
@@ -19,8 +21,8 @@ static void stop_stale(struct doing *doing, enum side side, uint64_t guest_addr,
                        struct oracle_finding finding)
 {
     const struct oracle *oracle = &doing_run(doing)->oracle;
-    const struct scenario_op *newer = oracle->writes[finding.newer].op;
-    const struct scenario_op *seen = oracle->writes[finding.seen].op;
+    const struct scenario_op *newer = oracle_write_op(oracle, finding.newer);
+    const struct scenario_op *seen = oracle_write_op(oracle, finding.seen);
     run_stop(doing, side == SIDE_GPU ? "stale-gpu-read" : "stale-cpu-read", guest_addr,
              "byte 0x%llx: sees '%s', but '%s' is newer and ordered before it",
              (unsigned long long)guest_addr, seen != NULL ? seen->text : "the fill of the mapping",
@@ -38,11 +40,12 @@ void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, 
         if (finding.found)
             stop_stale(doing, side, walk.guest_addr - walk.part.first + finding.offset, finding);
         for (uint32_t i = 0; i < walk.part.size; i++)
-            found_value(&doing->found, frame_byte(walk.page->frame, side, walk.part.first + i));
+            found_value(doing,
+                        frame_byte(&run->oracle, walk.page->frame, side, walk.part.first + i));
         taken += walk.part.size;
     }
     if (taken < size_bytes)
-        found_value(&doing->found, 0); /* holes */
+        found_value(doing, 0); /* holes */
 }
 
 void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side)
@@ -75,21 +78,16 @@ static bool first_closed(const struct scenario_run *run, uint64_t guest_addr, ui
     return false;
 }
 
-/* Whether all bytes that a fault is taken to touch are mapped and the GPU's. */
-static bool fault_is_gpus(const struct scenario_run *run, uint64_t guest_addr)
+/*
+ * Whether the bytes that a fault is taken to touch are the GPU's, but some are not mapped: of such
+ * the tracker does not know.
+ */
+static bool fault_in_hole(const struct scenario_run *run, uint64_t guest_addr)
 {
     uint64_t width = run->scenario->policy.core.fault_width_bytes;
-    if (!run_tracked(run, guest_addr, 1))
-        return false;
     if (!run_tracked(run, guest_addr, width))
         width = 1;
-    if (!world_all(&run->world, guest_addr, width, PAGE_MAPPED))
-        return false;
-    struct world_walk walk = world_walk(&run->world, guest_addr, width);
-    while (world_next(&walk))
-        if (!walk.entry->text->gpu)
-            return false;
-    return true;
+    return !world_all(&run->world, guest_addr, width, PAGE_MAPPED);
 }
 
 /* What the tracker knows of a page, through a registered view of all registered ones. */
@@ -117,6 +115,13 @@ static struct fault_views look_at_views(const struct scenario_run *run, uint64_t
     return found;
 }
 
+/* Livelock is this host's to see: it knows of changes anywhere, the core of one region's. */
+static void forget_fault(struct trk_thread *core)
+{
+    core->fault_tracker = core->fault_page = 0;
+    core->fault_access = core->fault_repeats = core->fault_changes = 0;
+}
+
 /* The fault handler: the host's own part of the decision, then the core's. */
 static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bool store)
 {
@@ -128,14 +133,14 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     if (page->host_rights & right)
         return TRK_FAULT_RETRY;
     struct fault_views views = look_at_views(run, guest_addr);
-    if (!(store && views.armed) && !fault_is_gpus(run, guest_addr))
+    run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);
+    if (!(store && views.armed) && fault_in_hole(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
     uint64_t page_bytes = run_page_bytes(run);
     uint64_t first = guest_addr & ~(page_bytes - 1);
     enum trk_fault_outcome outcome =
         trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
-    /* Livelock is this host's to see: it knows of changes anywhere, the core of one region's. */
-    doing->thread->core.fault_tracker = 0;
+    forget_fault(&doing->thread->core);
     if (outcome == TRK_FAULT_SERVED && views.gpu) {
         struct world_walk walk = world_walk(&run->world, first, page_bytes);
         while (world_next_mapped(&walk))
@@ -146,39 +151,44 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
 
 /* The same access again and again. */
 struct repeats {
-    uint64_t page, changes;
+    uint64_t page;
     unsigned count;
 };
 
 static void count_repeats(struct doing *doing, struct repeats *repeats, uint64_t guest_addr)
 {
-    uint64_t changes = doing_run(doing)->changes;
+    struct change_watch *changes = &doing->thread->changes;
     uint64_t page = guest_addr / SCENARIO_PAGE_BYTES;
-    bool again = repeats->count > 0 && repeats->page == page && repeats->changes == changes;
+    bool again = repeats->count > 0 && repeats->page == page && !changes->since_count;
     repeats->count = again ? repeats->count + 1 : 1;
     repeats->page = page;
-    repeats->changes = changes;
+    changes->since_count = false;
+    run_saw(doing->thread, repeats->count);
     if (repeats->count == LIVELOCK_FAULTS)
         run_stop(doing, "livelock", guest_addr,
                  "the access faulted %u times in a row and nothing changed", LIVELOCK_FAULTS);
 }
 
 /* Let the host check one access, with faults and their service; false: it is not carried out. */
-static bool access_check(struct doing *doing, bool store)
+static bool access_tries(struct doing *doing, bool store)
 {
     const struct scenario_op *op = doing->op;
     struct scenario_run *run = doing_run(doing);
+    struct change_watch *changes = &doing->thread->changes;
     struct repeats repeats = {0};
     uint64_t guest_addr;
     while (first_closed(run, op->guest_addr, op->size_bytes,
                         store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ, &guest_addr)) {
         if (run_inject(doing->thread, INJECT_LOSE_FAULT))
             return true;
+        run_saw(doing->thread, guest_addr);
         doing->found.faults++;
         run->report->faults++;
         count_repeats(doing, &repeats, guest_addr);
-        uint64_t changes = run->changes;
+        changes->since_fault = false;
+        run_point(doing->thread);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
+        run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)
             return false;
         if (outcome == TRK_FAULT_UNHANDLED) {
@@ -189,10 +199,17 @@ static bool access_check(struct doing *doing, bool store)
                          (unsigned long long)guest_addr);
             return false;
         }
-        if (run->changes == changes)
-            run_stand_back(doing->thread);
+        run_point_again(doing->thread, changes->since_fault);
     }
     return true;
+}
+
+static bool access_check(struct doing *doing, bool store)
+{
+    doing->thread->changes.on = true;
+    bool carried_out = access_tries(doing, store);
+    doing->thread->changes = (struct change_watch){0};
+    return carried_out;
 }
 
 void verb_store(struct doing *doing)
@@ -238,6 +255,7 @@ void verb_hle_write(struct doing *doing)
     for (uint64_t at = op->guest_addr; owned && at < walk.end; at = walk.at)
         owned = world_next(&walk) && walk.guest_addr == at;
     bool written = owned && guest_allows(run, op->guest_addr, op->size_bytes);
+    run_saw(doing->thread, (uint64_t)owned << 1 | written);
     if (owned && run_tracked(run, op->guest_addr, op->size_bytes)) {
         struct trk_hle_write write = {
             .size = sizeof write,
@@ -267,6 +285,7 @@ void verb_sparse_read(struct doing *doing)
     for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at) {
         if (!world_next(&walk) || walk.guest_addr != at || walk.entry->text->is_private) {
             doing->found.outcome = OUTCOME_REJECTED;
+            run_saw(doing->thread, OUTCOME_REJECTED);
             return;
         }
     }
@@ -282,6 +301,7 @@ static uint64_t kernel_bytes(struct doing *doing, unsigned right, uint64_t *clos
     if (!first_closed(doing_run(doing), op->guest_addr, op->size_bytes, right, closed))
         return op->size_bytes;
     uint64_t taken = *closed - op->guest_addr;
+    run_saw(doing->thread, taken);
     doing->found.outcome = taken == 0 ? OUTCOME_EFAULT : OUTCOME_SHORT;
     doing->found.number = taken;
     return taken;

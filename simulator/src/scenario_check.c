@@ -66,17 +66,18 @@ static void loose(struct run_thread *thread, struct doing *doing, const struct w
 void check_protection(struct run_thread *thread, struct doing *doing)
 {
     struct scenario_run *run = thread->run;
-    struct span_list list = thread->touched;
-    if (list.count == 0)
-        return;
-    thread->touched = (struct span_list){0};
+    struct span_list list = {0};
+    for (size_t i = 0; i < thread->touched.count; i++)
+        run_span_scratch(thread, &list, thread->touched.spans[i]);
+    run_span_clear(&thread->touched);
     for (size_t i = 0; i < list.count && !run->stopped; i++) {
         struct world_walk walk =
             world_walk(&run->world, list.spans[i].guest_addr, list.spans[i].size_bytes);
         while (world_next_mapped(&walk)) {
             uint64_t guest_addr = walk.guest_addr & ~(SCENARIO_PAGE_BYTES - 1);
             if (doing != NULL && page_busy(run, guest_addr)) {
-                run_span_add(run, &thread->touched, guest_addr, SCENARIO_PAGE_BYTES, 0);
+                run_span_add(thread, &thread->touched,
+                             (struct scenario_span){guest_addr, SCENARIO_PAGE_BYTES, 0});
                 continue;
             }
             unsigned allowed = rights_allowed(run, walk.page, guest_addr);

@@ -7,7 +7,10 @@
 /* The expectation in words, cut to size. */
 void scenario_expect_words(const struct scenario_expect *expect, char *out, size_t size);
 
-/* Whether one schedule's verdict meets it; at says whether it stood at the operation named. */
-bool scenario_expect_holds(const struct scenario_expect *expect, const char *verdict, bool at);
+/* The verdicts of the format, numbered; a word that is none has the last one's number. */
+#define SCENARIO_VERDICTS 20u
+
+uint32_t scenario_verdict_number(const char *word);
+const char *scenario_verdict_word(uint32_t number);
 
 #endif

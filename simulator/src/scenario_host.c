@@ -44,25 +44,25 @@ static bool fails(struct run_thread *thread)
         else
             list->spans[kept++] = span;
     }
+    for (size_t i = kept; i < list->count; i++)
+        list->spans[i] = (struct scenario_span){0};
     list->count = kept;
     return now;
 }
 
-int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes, unsigned rights)
+/* A call of a thread's, with what goes wrong in it. */
+static int call(struct run_thread *thread, uint64_t guest_addr, uint64_t size_bytes,
+                unsigned rights)
 {
-    struct run_thread *thread = run->current;
-    if (run->quiet || thread == NULL) {
-        rights_set(run, guest_addr, size_bytes, rights);
-        return 0;
-    }
+    struct scenario_run *run = thread->run;
     uint64_t limit = run->scenario->policy.max_mappings;
     if (fails(thread) ||
         (limit != 0 && world_mappings(&run->world, guest_addr, size_bytes, rights) > limit))
         return ENOMEM;
-    run->changes++;
+    run_changed(run);
     run->report->host_calls++;
-    run_span_add(run, &thread->calls, guest_addr, size_bytes, rights);
-    run_span_add(run, &thread->touched, guest_addr, size_bytes, 0);
+    run_span_add(thread, &thread->calls, (struct scenario_span){guest_addr, size_bytes, rights});
+    run_span_add(thread, &thread->touched, (struct scenario_span){guest_addr, size_bytes, 0});
     if (thread->injected[INJECT_SKIP_REARM] > 0 &&
         takes_rights(run, guest_addr, size_bytes, rights)) {
         (void)run_inject(thread, INJECT_SKIP_REARM);
@@ -70,6 +70,20 @@ int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes
     }
     rights_set(run, guest_addr, size_bytes, rights);
     return 0;
+}
+
+int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes, unsigned rights)
+{
+    struct run_thread *thread = run->current;
+    if (run->quiet || thread == NULL || thread->quiet) {
+        rights_set(run, guest_addr, size_bytes, rights);
+        return 0;
+    }
+    run_point(thread);
+    int error = call(thread, guest_addr, size_bytes, rights);
+    run_saw(thread, (uint64_t)error);
+    run_point(thread);
+    return error;
 }
 
 static int backend_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
@@ -101,9 +115,9 @@ static void touch_shared(struct scenario_run *run)
     struct run_thread *thread = run->current;
     if (thread == NULL || thread->asked.count == 0)
         return;
-    run->changes++;
+    run_changed(run);
     struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
-    run_span_add(run, &thread->touched, asked.guest_addr, asked.size_bytes, 0);
+    run_span_add(thread, &thread->touched, asked);
     struct world_walk walk = world_walk(&run->world, asked.guest_addr, asked.size_bytes);
     while (world_next(&walk))
         if (run_tracked(run, walk.guest_addr, 1))
@@ -116,7 +130,7 @@ static void touch(struct scenario_run *run, uint32_t index)
     struct run_thread *thread = run->current;
     if (thread == NULL)
         return;
-    run->changes++;
+    run_changed(run);
     if (thread->asked.count == 0)
         return;
     struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
@@ -126,7 +140,7 @@ static void touch(struct scenario_run *run, uint32_t index)
     if (asked.guest_addr + asked.size_bytes < end)
         end = asked.guest_addr + asked.size_bytes;
     if (first < end)
-        run_span_add(run, &thread->touched, first, end - first, 0);
+        run_span_add(thread, &thread->touched, (struct scenario_span){first, end - first, 0});
 }
 
 /* Note an operation's range, rounded to tracker pages; masks stand for their region. */
@@ -148,7 +162,13 @@ static void ask(struct scenario_run *run, const struct trk_event *event)
         end = first;
     first &= ~(page - 1);
     end = (end + page - 1) & ~(page - 1);
-    run_span_add(run, &thread->asked, first, end - first, 0);
+    run_span_add(thread, &thread->asked, (struct scenario_span){first, end - first, 0});
+}
+
+static void asked_end(struct run_thread *thread)
+{
+    if (thread != NULL && thread->asked.count > 0)
+        thread->asked.spans[--thread->asked.count] = (struct scenario_span){0};
 }
 
 static void lock_owner(struct scenario_run *run, const struct trk_event *event, uint32_t owner)
@@ -170,8 +190,7 @@ void host_observe(void *context, const struct trk_event *event)
         ask(run, event);
         break;
     case TRK_EVENT_OP_END:
-        if (run->current != NULL && run->current->asked.count > 0)
-            run->current->asked.count--;
+        asked_end(run->current);
         break;
     case TRK_EVENT_LOCK:
         lock_owner(run, event, run->current != NULL ? run->current->index : SCENARIO_NONE);
@@ -181,7 +200,7 @@ void host_observe(void *context, const struct trk_event *event)
         if (event->pages > 0 && trk_domain_class(event->domain) == TRK_DOMAIN_REGION)
             touch(run, region);
         else if (event->pages > 0)
-            run->changes++; /* generations */
+            run_changed(run); /* generations */
         break;
     case TRK_EVENT_WATCH:
     case TRK_EVENT_PROTECT:
@@ -198,13 +217,6 @@ void host_observe(void *context, const struct trk_event *event)
     default:
         break;
     }
-}
-
-void host_wait(void *context, uint32_t domain)
-{
-    struct scenario_run *run = context;
-    if (run->current != NULL && trk_domain_class(domain) == TRK_DOMAIN_REGION)
-        run_wait(run->current, WAIT_LOCK, trk_domain_region(domain));
 }
 
 void host_failure(void *context, const struct trk_failure *failure)

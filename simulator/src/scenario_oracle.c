@@ -7,6 +7,35 @@
 
 #include <string.h>
 
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+bool oracle_cut(struct oracle *oracle, struct scenario_pool *fixed, const bool cuts[FRAME_BYTES])
+{
+    bool all[FRAME_BYTES + 1] = {true};
+    uint32_t line = oracle->line_bytes, count = 0;
+    for (uint32_t i = 0; i < FRAME_BYTES; i++) {
+        if (!cuts[i])
+            continue;
+        all[i] = true;
+        all[i / line * line] = true;
+        all[(i + line - 1) / line * line] = true;
+    }
+    for (uint32_t i = 0; i < FRAME_BYTES; i++)
+        count += all[i];
+    oracle->cell_first = scenario_pool_take(fixed, (count + 1) * sizeof(uint16_t));
+    oracle->cell_of = scenario_pool_take(fixed, FRAME_BYTES * sizeof(uint16_t));
+    if (oracle->cell_first == NULL || oracle->cell_of == NULL)
+        return false;
+    oracle->cell_count = 0;
+    for (uint32_t i = 0; i < FRAME_BYTES; i++) {
+        if (all[i])
+            oracle->cell_first[oracle->cell_count++] = (uint16_t)i;
+        oracle->cell_of[i] = (uint16_t)(oracle->cell_count - 1);
+    }
+    oracle->cell_first[count] = FRAME_BYTES;
+    return true;
+}
+
 bool oracle_init(struct oracle *oracle, struct scenario_pool *pool, uint32_t threads,
                  uint32_t line_bytes)
 {
@@ -15,14 +44,47 @@ bool oracle_init(struct oracle *oracle, struct scenario_pool *pool, uint32_t thr
     oracle->threads = threads;
     oracle->line_bytes = line_bytes;
     oracle->clocks = scenario_pool_take(pool, (size_t)threads * threads * sizeof(uint32_t));
-    if (oracle->clocks == NULL)
+    oracle->of_thread = scenario_pool_take(pool, threads * sizeof *oracle->of_thread);
+    if (oracle->clocks == NULL || oracle->of_thread == NULL)
         return false;
-    /* Write 0 and node 0 stand for the fill: number them away. */
-    uint32_t fill = oracle_write_begin(oracle, 0, false, NULL);
-    oracle->nodes =
-        scenario_pool_grow(pool, NULL, 0, &oracle->node_capacity, sizeof *oracle->nodes);
-    oracle->node_count = 1;
-    return fill == 0 && oracle->nodes != NULL && !oracle->no_memory;
+    for (uint32_t i = 0; i < threads; i++)
+        oracle_thread_pool(oracle, i, pool);
+    return true;
+}
+
+void oracle_thread_pool(struct oracle *oracle, uint32_t thread, struct scenario_pool *pool)
+{
+    oracle->of_thread[thread].pool = pool;
+}
+
+void oracle_frame_touch(struct oracle *oracle, struct frame *frame)
+{
+    if (frame->cells == NULL)
+        frame->cells = scenario_pool_take(oracle->pool, oracle->cell_count * sizeof *frame->cells);
+    oracle->no_memory |= frame->cells == NULL;
+}
+
+/* Cells [first, end) that bytes lie in; with whole granules, those of all granules touched. */
+struct cells {
+    uint32_t first, end;
+};
+
+static struct cells cells_of(const struct oracle *oracle, struct oracle_part part, bool granules)
+{
+    uint32_t line = granules ? oracle->line_bytes : 1;
+    uint32_t first = part.first / line * line;
+    uint32_t last = (part.first + part.size - 1) / line * line + line - 1;
+    return (struct cells){oracle->cell_of[first], oracle->cell_of[last] + 1u};
+}
+
+static const uint32_t *cell_writes(const struct cell *cell)
+{
+    return cell->capacity != 0 ? cell->many : cell->few;
+}
+
+static uint32_t cell_write(const struct cell *cell, uint32_t version)
+{
+    return version == 0 ? 0 : cell_writes(cell)[version - 1];
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -46,107 +108,133 @@ void oracle_join(const struct oracle *oracle, uint32_t *into, const uint32_t *fr
             into[i] = from[i];
 }
 
+static const struct oracle_write *write_of(const struct oracle *oracle, uint32_t write)
+{
+    uint32_t thread = write % oracle->threads, epoch = write / oracle->threads;
+    return &oracle->of_thread[thread].writes[epoch - 1];
+}
+
+static bool ordered_before(const struct oracle *oracle, uint32_t write, const uint32_t *clock)
+{
+    return write / oracle->threads <= clock[write % oracle->threads];
+}
+
+const struct scenario_op *oracle_write_op(const struct oracle *oracle, uint32_t write)
+{
+    return write == 0 ? NULL : write_of(oracle, write)->op;
+}
+
 /* ---- writes ---------------------------------------------------------------------------------- */
 
 uint32_t oracle_write_begin(struct oracle *oracle, uint32_t thread, bool gpu,
                             const struct scenario_op *op)
 {
-    struct oracle_write *writes = scenario_pool_grow(
-        oracle->pool, oracle->writes, oracle->write_count, &oracle->write_capacity, sizeof *writes);
-    uint32_t *clock = oracle_clock_new(oracle);
-    if (writes == NULL || clock == NULL) {
+    struct oracle_thread *its = &oracle->of_thread[thread];
+    uint32_t *own = oracle_clock(oracle, thread), *clock = NULL;
+    struct oracle_write *writes =
+        scenario_pool_grow(its->pool, its->writes, its->count, &its->capacity, sizeof *writes);
+    if (gpu)
+        clock = scenario_pool_take(its->pool, oracle->threads * sizeof *clock);
+    if (writes == NULL || (gpu && clock == NULL) || own[thread] >= UINT32_MAX / oracle->threads) {
         oracle->no_memory = true;
         return 0;
     }
-    uint32_t *own = oracle_clock(oracle, thread);
     own[thread]++;
-    memcpy(clock, own, oracle->threads * sizeof *clock);
-    oracle->writes = writes;
-    writes[oracle->write_count] = (struct oracle_write){
-        .thread = thread, .epoch = own[thread], .clock = clock, .op = op, .gpu = gpu};
-    return (uint32_t)oracle->write_count++;
+    if (gpu)
+        memcpy(clock, own, oracle->threads * sizeof *clock);
+    its->writes = writes;
+    writes[its->count++] = (struct oracle_write){.clock = clock, .op = op, .gpu = gpu};
+    return own[thread] * oracle->threads + thread;
 }
 
-static bool frame_touch(struct oracle *oracle, struct frame *frame)
+/* Whether nobody can learn anything of a write any more: both copies have seen it. */
+static bool forgettable(struct oracle *oracle, uint32_t write)
 {
-    if (frame->history != NULL)
+    if (!write_of(oracle, write)->gpu)
         return true;
-    size_t granules = FRAME_BYTES / oracle->line_bytes;
-    for (int side = 0; side < 2; side++) {
-        frame->bytes[side] = scenario_pool_take(oracle->pool, FRAME_BYTES);
-        frame->version[side] = scenario_pool_take(oracle->pool, granules * sizeof(uint32_t));
-        if (frame->bytes[side] == NULL || frame->version[side] == NULL)
+    /* The first thread has ended before the others begin, and the last learns all they know. */
+    for (uint32_t i = 1; i + 1 < oracle->threads; i++)
+        if (!ordered_before(oracle, write, oracle_clock(oracle, i)))
             return false;
+    return oracle->threads > 2;
+}
+
+static void cell_forget(struct oracle *oracle, struct cell *cell)
+{
+    uint32_t *writes = cell->capacity != 0 ? cell->many : cell->few;
+    uint32_t seen = cell->version[0] < cell->version[1] ? cell->version[0] : cell->version[1];
+    uint32_t kept = 0;
+    /* The newest that both have seen stays: a finding names it. */
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (i + 1 >= seen || !forgettable(oracle, writes[i]))
+            writes[kept++] = writes[i];
+    for (uint32_t i = kept; i < cell->count; i++)
+        writes[i] = 0;
+    uint32_t gone = cell->count - kept;
+    cell->count = kept;
+    cell->version[0] -= gone;
+    cell->version[1] -= gone;
+}
+
+static void cell_add(struct oracle *oracle, struct cell *cell, uint32_t write)
+{
+    uint32_t room = cell->capacity != 0 ? cell->capacity : CELL_WRITES;
+    if (cell->count == room) {
+        uint32_t *many = scenario_pool_take(oracle->pool, (size_t)room * 2 * sizeof *many);
+        if (many == NULL || room > UINT32_MAX / 4) {
+            oracle->no_memory = true;
+            return;
+        }
+        memcpy(many, cell_writes(cell), cell->count * sizeof *many);
+        cell->many = many;
+        cell->capacity = room * 2;
     }
-    frame->history = scenario_pool_take(oracle->pool, granules * sizeof(uint32_t));
-    return frame->history != NULL;
-}
-
-static bool history_add(struct oracle *oracle, uint32_t *newest, uint32_t write)
-{
-    struct oracle_node *nodes = scenario_pool_grow(oracle->pool, oracle->nodes, oracle->node_count,
-                                                   &oracle->node_capacity, sizeof *nodes);
-    if (nodes == NULL || oracle->node_count == UINT32_MAX)
-        return false;
-    oracle->nodes = nodes;
-    nodes[oracle->node_count] = (struct oracle_node){.write = write, .older = *newest};
-    *newest = (uint32_t)oracle->node_count++;
-    return true;
-}
-
-#define FOR_GRANULES(oracle, granule, part)                                                        \
-    for (uint32_t granule = (part).first / (oracle)->line_bytes;                                   \
-         granule <= ((part).first + (part).size - 1) / (oracle)->line_bytes; granule++)
-
-/* The first byte of the part that lies in a granule. */
-static uint32_t granule_offset(const struct oracle *oracle, struct oracle_part part,
-                               uint32_t granule)
-{
-    uint32_t first = granule * oracle->line_bytes;
-    return first > part.first ? first : part.first;
+    (cell->capacity != 0 ? cell->many : cell->few)[cell->count++] = write;
 }
 
 void oracle_write(struct oracle *oracle, struct oracle_part part, enum side side, uint32_t write,
                   uint8_t value)
 {
-    struct frame *frame = part.frame;
-    if (!frame_touch(oracle, frame)) {
-        oracle->no_memory = true;
+    oracle_frame_touch(oracle, part.frame);
+    if (part.frame->cells == NULL || oracle->no_memory)
         return;
-    }
-    memset(frame->bytes[side] + part.first, value, part.size);
-    FOR_GRANULES(oracle, granule, part)
-    {
-        frame->version[side][granule] = write;
-        if (!history_add(oracle, &frame->history[granule], write))
-            oracle->no_memory = true;
+    struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
+    for (uint32_t i = bytes.first; i < bytes.end; i++)
+        part.frame->cells[i].bytes[side] = value;
+    for (uint32_t i = owned.first; i < owned.end; i++) {
+        struct cell *cell = &part.frame->cells[i];
+        cell_add(oracle, cell, write);
+        cell->version[side] = cell->count;
+        cell_forget(oracle, cell);
     }
 }
 
 /* ---- reads and copies ------------------------------------------------------------------------ */
 
-static bool ordered_before(const struct oracle *oracle, uint32_t write, const uint32_t *clock)
+static struct oracle_finding finding_at(const struct oracle *oracle, struct oracle_part part,
+                                        uint32_t cell)
 {
-    const struct oracle_write *one = &oracle->writes[write];
-    return one->epoch <= clock[one->thread];
+    uint32_t first = oracle->cell_first[cell];
+    return (struct oracle_finding){.found = true,
+                                   .offset = first > part.first ? first : part.first};
 }
 
-struct oracle_finding oracle_read(struct oracle *oracle, struct oracle_part part, enum side side,
-                                  uint32_t thread)
+struct oracle_finding oracle_read(const struct oracle *oracle, struct oracle_part part,
+                                  enum side side, uint32_t thread)
 {
-    const struct frame *frame = part.frame;
-    const uint32_t *clock = oracle_clock(oracle, thread);
-    if (frame->history == NULL)
+    const uint32_t *clock = &oracle->clocks[(size_t)thread * oracle->threads];
+    if (part.frame->cells == NULL)
         return (struct oracle_finding){0};
-    FOR_GRANULES(oracle, granule, part)
-    {
-        uint32_t seen = frame->version[side][granule];
-        for (uint32_t node = frame->history[granule]; node != 0 && oracle->nodes[node].write > seen;
-             node = oracle->nodes[node].older) {
-            uint32_t write = oracle->nodes[node].write;
-            if (ordered_before(oracle, write, clock))
-                return (struct oracle_finding){true, granule_offset(oracle, part, granule), seen,
-                                               write};
+    struct cells cells = cells_of(oracle, part, true);
+    for (uint32_t i = cells.first; i < cells.end; i++) {
+        const struct cell *cell = &part.frame->cells[i];
+        for (uint32_t newer = cell->count; newer > cell->version[side]; newer--) {
+            if (!ordered_before(oracle, cell_write(cell, newer), clock))
+                continue;
+            struct oracle_finding finding = finding_at(oracle, part, i);
+            finding.seen = cell_write(cell, cell->version[side]);
+            finding.newer = cell_write(cell, newer);
+            return finding;
         }
     }
     return (struct oracle_finding){0};
@@ -154,49 +242,56 @@ struct oracle_finding oracle_read(struct oracle *oracle, struct oracle_part part
 
 struct oracle_finding oracle_copy(struct oracle *oracle, struct oracle_part part, enum side to)
 {
-    struct frame *frame = part.frame;
     enum side from = to == SIDE_GPU ? SIDE_GUEST : SIDE_GPU;
     struct oracle_finding finding = {0};
-    if (frame->history == NULL)
+    if (part.frame->cells == NULL)
         return finding;
-    FOR_GRANULES(oracle, granule, part)
-    {
-        uint32_t source = frame->version[from][granule];
-        uint32_t *target = &frame->version[to][granule];
-        if (*target > source && !finding.found)
-            finding = (struct oracle_finding){true, granule_offset(oracle, part, granule), source,
-                                              *target};
-        *target = source;
+    struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
+    for (uint32_t i = bytes.first; i < bytes.end; i++)
+        part.frame->cells[i].bytes[to] = part.frame->cells[i].bytes[from];
+    for (uint32_t i = owned.first; i < owned.end; i++) {
+        struct cell *cell = &part.frame->cells[i];
+        if (cell->version[to] > cell->version[from] && !finding.found) {
+            finding = finding_at(oracle, part, i);
+            finding.seen = cell_write(cell, cell->version[from]);
+            finding.newer = cell_write(cell, cell->version[to]);
+        }
+        cell->version[to] = cell->version[from];
+        cell_forget(oracle, cell);
     }
-    memcpy(frame->bytes[to] + part.first, frame->bytes[from] + part.first, part.size);
     return finding;
 }
 
 struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracle_part part)
 {
-    const struct frame *frame = part.frame;
-    if (frame->history == NULL)
+    if (part.frame->cells == NULL)
         return (struct oracle_finding){0};
-    FOR_GRANULES(oracle, granule, part)
-    {
-        uint32_t guest = frame->version[SIDE_GUEST][granule];
-        uint32_t gpu = frame->version[SIDE_GPU][granule];
-        if (gpu > guest)
-            return (struct oracle_finding){true, granule_offset(oracle, part, granule), guest, gpu};
+    struct cells cells = cells_of(oracle, part, true);
+    for (uint32_t i = cells.first; i < cells.end; i++) {
+        const struct cell *cell = &part.frame->cells[i];
+        if (cell->version[SIDE_GPU] <= cell->version[SIDE_GUEST])
+            continue;
+        struct oracle_finding finding = finding_at(oracle, part, i);
+        finding.seen = cell_write(cell, cell->version[SIDE_GUEST]);
+        finding.newer = cell_write(cell, cell->version[SIDE_GPU]);
+        return finding;
     }
     return (struct oracle_finding){0};
 }
 
 void oracle_order_gpu(struct oracle *oracle, struct oracle_part part, uint32_t thread)
 {
-    const struct frame *frame = part.frame;
     uint32_t *clock = oracle_clock(oracle, thread);
-    if (frame->history == NULL)
+    if (part.frame->cells == NULL)
         return;
-    FOR_GRANULES(oracle, granule, part)
-    for (uint32_t node = frame->history[granule]; node != 0; node = oracle->nodes[node].older) {
-        uint32_t write = oracle->nodes[node].write;
-        if (oracle->writes[write].gpu && !ordered_before(oracle, write, clock))
-            oracle_join(oracle, clock, oracle->writes[write].clock);
+    struct cells cells = cells_of(oracle, part, true);
+    for (uint32_t i = cells.first; i < cells.end; i++) {
+        const struct cell *cell = &part.frame->cells[i];
+        for (uint32_t j = 0; j < cell->count; j++) {
+            uint32_t write = cell_writes(cell)[j];
+            const struct oracle_write *its = write_of(oracle, write);
+            if (its->gpu && !ordered_before(oracle, write, clock))
+                oracle_join(oracle, clock, its->clock);
+        }
     }
 }

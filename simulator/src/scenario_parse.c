@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "scenario_json.h"
 #include "track/pages.h"
@@ -176,14 +177,7 @@ bool scenario_json_policy(struct scenario_json *json, const cJSON *item)
 /* What this build cannot do, in the order in which it is looked for. */
 static void needs(struct trk_scenario *scenario)
 {
-    uint32_t running = scenario->thread_count - 2;
     const char *text = "";
-    if (running > 1 && scenario->schedule.kind == SCHEDULE_EXPLORE)
-        text = "needs schedules to be explored";
-    else if (running > 1 && scenario->schedule.kind == SCHEDULE_LIST)
-        text = "needs given schedules";
-    else if (running > 1 && scenario->schedule.kind != SCHEDULE_IN_ORDER)
-        text = "needs random schedules";
     for (uint32_t i = 0; *text == '\0' && i < scenario->entry_count; i++) {
         uint32_t views = 1;
         for (uint32_t j = 0; j < scenario->entry_count; j++)
@@ -191,6 +185,12 @@ static void needs(struct trk_scenario *scenario)
         if (views > TRK_VIEWS_MAX)
             text = "needs more views of one frame than a tracker knows";
     }
+    enum scenario_schedule_kind kind = scenario->schedule.kind;
+    uint32_t regions[SCENARIO_REACH_MOST];
+    size_t count;
+    if (*text == '\0' && kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST &&
+        !scenario_reach(scenario, regions, &count))
+        text = "needs several schedules of a program that reaches more than 1024 regions";
     snprintf(scenario->needs, sizeof scenario->needs, "%s", text);
 }
 
@@ -343,6 +343,7 @@ enum trk_status trk_scenario_parse(struct trk_scenario **out, const char *json, 
         return reader.no_memory ? TRK_E_MEMORY : TRK_E_ARGUMENT;
     }
     needs(scenario);
+    scenario->hash = (uint32_t)XXH3_64bits(json, size_bytes);
     *out = scenario;
     return TRK_OK;
 }

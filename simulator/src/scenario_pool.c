@@ -11,6 +11,7 @@
 struct scenario_pool_block {
     struct scenario_pool_block *older;
     size_t used, size;
+    size_t former; /* used before a restore */
     _Alignas(ALIGN_BYTES) unsigned char bytes[];
 };
 
@@ -70,4 +71,48 @@ void scenario_pool_deinit(struct scenario_pool *pool)
         free(pool->newest);
         pool->newest = older;
     }
+}
+
+/* Give blocks back that are newer than one. */
+static void free_newer(struct scenario_pool_block *block, const struct scenario_pool_block *kept)
+{
+    while (block != kept) {
+        struct scenario_pool_block *older = block->older;
+        free(block);
+        block = older;
+    }
+}
+
+void scenario_pool_reset(struct scenario_pool *pool)
+{
+    struct scenario_pool_block *block = pool->newest;
+    /* More blocks than one stay as they are: a former state may want them back. */
+    if (block == NULL || block->older != NULL)
+        return;
+    memset(block->bytes, 0, block->used);
+    block->used = 0;
+}
+
+void scenario_pool_pieces(struct scenario_pool *pool, scenario_piece_fn *piece, void *context)
+{
+    for (struct scenario_pool_block *block = pool->newest; block != NULL; block = block->older) {
+        piece(context, &block->used, sizeof block->used);
+        if (block->used > 0)
+            piece(context, block->bytes, block->used);
+    }
+}
+
+struct scenario_pool_block *scenario_pool_restore_begin(struct scenario_pool *pool)
+{
+    for (struct scenario_pool_block *block = pool->newest; block != NULL; block = block->older)
+        block->former = block->used;
+    return pool->newest;
+}
+
+void scenario_pool_restore_end(struct scenario_pool *pool, struct scenario_pool_block *begun)
+{
+    struct scenario_pool_block *newest = pool->newest;
+    free_newer(begun, newest);
+    if (newest != NULL && newest->former > newest->used)
+        memset(newest->bytes + newest->used, 0, newest->former - newest->used);
 }

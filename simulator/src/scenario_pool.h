@@ -25,4 +25,17 @@ void scenario_pool_deinit(struct scenario_pool *pool);
 void *scenario_pool_grow(struct scenario_pool *pool, void *array, size_t count, size_t *capacity,
                          size_t element_bytes);
 
+/* ---- going back to a former state ------------------------------------------------------------ */
+
+/* Forget all that was taken, if it is little. */
+void scenario_pool_reset(struct scenario_pool *pool);
+
+typedef void scenario_piece_fn(void *context, void *memory, size_t size_bytes);
+
+/* Visit all that was taken, and how much that is; the pool itself is a piece of its owner's. */
+void scenario_pool_pieces(struct scenario_pool *pool, scenario_piece_fn *piece, void *context);
+/* Around putting former pieces back, that of the pool too. begin gives what end wants. */
+struct scenario_pool_block *scenario_pool_restore_begin(struct scenario_pool *pool);
+void scenario_pool_restore_end(struct scenario_pool *pool, struct scenario_pool_block *begun);
+
 #endif

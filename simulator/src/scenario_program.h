@@ -211,6 +211,7 @@ struct trk_scenario {
     struct scenario_schedule schedule;
     struct scenario_expect expect;
     char needs[128];
+    uint32_t hash; /* of the file's bytes */
 };
 
 static inline bool scenario_expects(const struct scenario_op *op, enum scenario_result_kind kind)
@@ -220,6 +221,12 @@ static inline bool scenario_expects(const struct scenario_op *op, enum scenario_
             return true;
     return false;
 }
+
+/* Regions that a program may reach which is run in several schedules. */
+#define SCENARIO_REACH_MOST 1024u
+
+/* scenario_reach.c: the regions that it can touch, ascending; false: there are more than that. */
+bool scenario_reach(const struct trk_scenario *scenario, uint32_t *regions, size_t *count);
 
 /* "none", "r", "rw", "rx" (and "rwx", which no file can ask for). */
 const char *scenario_rights_word(unsigned rights);

@@ -13,7 +13,7 @@
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static bool named(const struct scenario_run *run, const struct scenario_op *op)
+bool run_named(const struct scenario_run *run, const struct scenario_op *op)
 {
     const char *at = run->scenario->expect.at;
     return at != NULL && op->label != NULL && strcmp(op->label, at) == 0;
@@ -37,7 +37,7 @@ void run_verdict(struct scenario_run *run, const struct doing *doing, const char
     snprintf(report->label, sizeof report->label, "%s", op->label != NULL ? op->label : "");
     report->operation = op->number;
     report->column = op->column;
-    run->at |= named(run, op);
+    run->at |= run_named(run, op);
 }
 
 _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest_addr,
@@ -55,16 +55,33 @@ _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest
 
 /* ---- small things ---------------------------------------------------------------------------- */
 
-void run_span_add(struct scenario_run *run, struct span_list *list, uint64_t guest_addr,
-                  uint64_t size_bytes, unsigned rights)
+static void span_add(struct run_thread *thread, struct scenario_pool *pool, struct span_list *list,
+                     struct scenario_span span)
 {
     struct scenario_span *spans =
-        scenario_pool_grow(&run->pool, list->spans, list->count, &list->capacity, sizeof *spans);
-    run->no_memory |= spans == NULL;
+        scenario_pool_grow(pool, list->spans, list->count, &list->capacity, sizeof *spans);
+    thread->run->no_memory |= spans == NULL;
     if (spans == NULL)
         return;
     list->spans = spans;
-    spans[list->count++] = (struct scenario_span){guest_addr, size_bytes, rights};
+    spans[list->count++] = span;
+}
+
+void run_span_add(struct run_thread *thread, struct span_list *list, struct scenario_span span)
+{
+    span_add(thread, &thread->pool, list, span);
+}
+
+void run_span_scratch(struct run_thread *thread, struct span_list *list, struct scenario_span span)
+{
+    span_add(thread, &thread->scratch, list, span);
+}
+
+void run_span_clear(struct span_list *list)
+{
+    if (list->count > 0)
+        memset(list->spans, 0, list->count * sizeof *list->spans);
+    list->count = 0;
 }
 
 struct run_region *run_region_known(const struct scenario_run *run, uint32_t index)
@@ -96,7 +113,8 @@ struct run_region *run_region(struct scenario_run *run, uint32_t index)
     size_t place = run->region_count++;
     for (; place > 0 && regions[place - 1].index > index; place--)
         regions[place] = regions[place - 1];
-    regions[place] = (struct run_region){.index = index, .owner = SCENARIO_NONE};
+    regions[place] = (struct run_region){
+        .index = index, .owner = SCENARIO_NONE, .clock = oracle_clock_new(&run->oracle)};
     return &regions[place];
 }
 
@@ -170,6 +188,7 @@ static verb_fn *const perform[VERB_COUNT] = {
 void run_op(struct run_thread *thread, const struct scenario_op *op)
 {
     struct scenario_run *run = thread->run;
+    run_point_op(thread, op);
     struct doing doing = {.outer = thread->doing, .op = op, .thread = thread};
     thread->doing = &doing;
     run->report->operations++;
@@ -195,140 +214,43 @@ void run_nested(struct doing *doing, bool in_range)
     }
 }
 
-static void thread_body(void *context)
+void run_thread_body(void *context)
 {
     struct run_thread *thread = context;
-    for (uint32_t i = 0; i < thread->text->op_count; i++)
+    for (uint32_t i = 0; i < thread->text->op_count; i++) {
+        thread->next_op = i;
+        thread->digest = 0;
         run_op(thread, &thread->text->ops[i]);
+        scenario_pool_reset(&thread->scratch);
+    }
     gpu_settle(thread);
     thread->done = true;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
-static bool can_run(const struct run_thread *thread)
+enum trk_status run_trouble(const struct scenario_run *run)
 {
-    struct scenario_run *run = thread->run;
-    if (thread->done)
-        return false;
-    switch (thread->wait) {
-    case WAIT_EVENT:
-        return run->events[thread->wait_for].set;
-    case WAIT_MUTEX:
-        return run->mutexes[thread->wait_for].owner == SCENARIO_NONE;
-    case WAIT_LOCK:
-        return run_region(run, thread->wait_for)->owner == SCENARIO_NONE;
-    case WAIT_CHANGE:
-        return run->changes != thread->stood_at;
-    default:
-        return true;
+    if (run->no_memory || run->oracle.no_memory || run->world.no_memory)
+        return TRK_E_MEMORY;
+    return run->broken;
+}
+
+/* One thread alone, whole. */
+static enum trk_status phase_alone(struct scenario_run *run, uint32_t index)
+{
+    enum trk_status status = TRK_OK;
+    coroutine_restart(run->threads[index].coroutine);
+    run->stepping = false;
+    while (status == TRK_OK && !run->threads[index].done && !run->stopped) {
+        struct run_thread *thread = &run->threads[index];
+        if (run_can(thread) || thread->wait == WAIT_CHANGE)
+            run_resume(thread);
+        else
+            run_deadlock(run, index, index + 1);
+        status = run_trouble(run);
     }
-}
-
-void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
-{
-    thread->wait = kind;
-    thread->wait_for = wait_for;
-    coroutine_yield(thread->coroutine);
-    thread->wait = WAIT_NONE;
-}
-
-void run_stand_back(struct run_thread *thread)
-{
-    thread->stood_at = thread->run->changes;
-    run_wait(thread, WAIT_CHANGE, 0);
-}
-
-static void describe_wait(const struct run_thread *thread, char *out, size_t size)
-{
-    struct scenario_run *run = thread->run;
-    const char *name = thread->text->name;
-    uint32_t owner = SCENARIO_NONE;
-    if (thread->wait == WAIT_EVENT)
-        snprintf(out, size, "%s waits for event %s", name, run->scenario->names[thread->wait_for]);
-    if (thread->wait == WAIT_MUTEX) {
-        owner = run->mutexes[thread->wait_for].owner;
-        snprintf(out, size, "%s waits for mutex %s", name, run->scenario->names[thread->wait_for]);
-    }
-    if (thread->wait == WAIT_LOCK) {
-        owner = run_region(run, thread->wait_for)->owner;
-        snprintf(out, size, "%s waits for the lock of region 0x%llx", name,
-                 (unsigned long long)trk_region_address(thread->wait_for));
-    }
-    if (owner != SCENARIO_NONE)
-        snprintf(out + strlen(out), size - strlen(out), " of %s", run->threads[owner].text->name);
-}
-
-/* Nobody can run: the first that waits stands in the report, and all stand in its text. */
-static void deadlock(struct scenario_run *run, uint32_t first, uint32_t end)
-{
-    char text[sizeof run->report->text] = "";
-    const struct doing *shown = NULL;
-    for (uint32_t i = first; i < end; i++) {
-        const struct run_thread *thread = &run->threads[i];
-        if (thread->done)
-            continue;
-        size_t used = strlen(text);
-        if (used > 0 && used + 3 < sizeof text) {
-            memcpy(text + used, "; ", 3);
-            used += 2;
-        }
-        describe_wait(thread, text + used, sizeof text - used);
-        if (shown == NULL)
-            shown = thread->doing;
-        run->at |= named(run, thread->doing->op);
-    }
-    run_verdict(run, shown, "deadlock", TRK_NOT_KNOWN, text);
-}
-
-/* ---- the schedule ---------------------------------------------------------------------------- */
-
-/* In order: the first that can run; who stands back only when no other can. */
-static struct run_thread *choose(struct scenario_run *run, uint32_t first, uint32_t end)
-{
-    for (uint32_t i = first; i < end; i++)
-        if (can_run(&run->threads[i]))
-            return &run->threads[i];
-    for (uint32_t i = first; i < end; i++)
-        if (!run->threads[i].done && run->threads[i].wait == WAIT_CHANGE)
-            return &run->threads[i];
-    return NULL;
-}
-
-static void resume(struct scenario_run *run, struct run_thread *thread)
-{
-    struct trk_thread *host = trk_thread_swap(&thread->core);
-    run->current = thread;
-    coroutine_resume(thread->coroutine);
-    run->current = NULL;
-    (void)trk_thread_swap(host);
-}
-
-/* Run threads [first, end) until all have ended. */
-static enum trk_status phase(struct scenario_run *run, uint32_t first, uint32_t end)
-{
-    uint32_t left = end - first;
-    for (uint32_t i = first; i < end; i++) {
-        enum trk_status status =
-            coroutine_create(&run->threads[i].coroutine, thread_body, &run->threads[i]);
-        if (status != TRK_OK)
-            return status;
-    }
-    while (left > 0 && !run->stopped) {
-        struct run_thread *thread = choose(run, first, end);
-        if (thread == NULL) {
-            deadlock(run, first, end);
-            break;
-        }
-        resume(run, thread);
-        if (run->no_memory || run->oracle.no_memory || run->world.no_memory)
-            return TRK_E_MEMORY;
-        if (run->broken != TRK_OK)
-            return run->broken;
-        if (thread->done)
-            left--;
-    }
-    return TRK_OK;
+    return status;
 }
 
 static void order_after(struct scenario_run *run, uint32_t thread, uint32_t first, uint32_t end)
@@ -338,87 +260,25 @@ static void order_after(struct scenario_run *run, uint32_t thread, uint32_t firs
                     oracle_clock(&run->oracle, i));
 }
 
-static enum trk_status phases(struct scenario_run *run)
+enum trk_status run_first(struct scenario_run *run)
 {
-    uint32_t last = run->thread_count - 1;
-    enum trk_status status = phase(run, 0, 1);
-    for (uint32_t i = 1; i < last; i++)
+    enum trk_status status = phase_alone(run, 0);
+    for (uint32_t i = 1; i + 1 < run->thread_count; i++)
         order_after(run, i, 0, 1);
-    if (status == TRK_OK && !run->stopped)
-        status = phase(run, 1, last);
-    for (uint32_t i = 0; i < last; i++)
-        check_protection(&run->threads[i], NULL);
-    order_after(run, last, 0, last);
-    if (status == TRK_OK && !run->stopped)
-        status = phase(run, last, last + 1);
-    check_protection(&run->threads[last], NULL);
-    if (status == TRK_OK && !run->stopped)
-        check_watches(run);
     return status;
 }
 
-/* ---- one run --------------------------------------------------------------------------------- */
-
-static enum trk_status run_init(struct scenario_run *run)
+enum trk_status run_last(struct scenario_run *run)
 {
-    const struct trk_scenario *scenario = run->scenario;
-    size_t names = scenario->name_count + 1;
-    run->thread_count = scenario->thread_count;
-    run->threads = scenario_pool_take(&run->pool, run->thread_count * sizeof *run->threads);
-    run->events = scenario_pool_take(&run->pool, names * sizeof *run->events);
-    run->mutexes = scenario_pool_take(&run->pool, names * sizeof *run->mutexes);
-    run->generations = scenario_pool_take(&run->pool, names * sizeof *run->generations);
-    if (run->threads == NULL || run->events == NULL || run->mutexes == NULL ||
-        run->generations == NULL || !world_init(&run->world, &run->pool, scenario) ||
-        !oracle_init(&run->oracle, &run->pool, run->thread_count, scenario->policy.line_bytes))
-        return TRK_E_MEMORY;
-    for (uint32_t i = 0; i < scenario->name_count; i++)
-        run->mutexes[i].owner = SCENARIO_NONE;
-    for (uint32_t i = 0; i < run->thread_count; i++) {
-        struct run_thread *thread = &run->threads[i];
-        thread->run = run;
-        thread->index = i;
-        thread->text = &scenario->threads[i];
-        thread->core.id = i + 1;
-    }
-    host_init(run);
-    struct trk_tracker_options options = trk_tracker_options_default();
-    options.policy = scenario->policy.core;
-    options.backend = &run->backend;
-    options.observer = (struct trk_observer){host_observe, host_wait, run};
-    options.failure = host_failure;
-    options.failure_context = run;
-    return trk_tracker_create(&run->tracker, &options, NULL);
-}
-
-static void run_deinit(struct scenario_run *run)
-{
-    run->stopped = true; /* what is said from here on is nobody's */
-    for (uint32_t i = 0; run->threads != NULL && i < run->thread_count; i++)
-        coroutine_destroy(run->threads[i].coroutine);
-    trk_tracker_destroy(run->tracker);
-    scenario_pool_deinit(&run->pool);
-}
-
-enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
-                                 struct trk_scenario_report *report)
-{
-    memset(report, 0, sizeof *report);
-    report->guest_addr = TRK_NOT_KNOWN;
-    if (trk_scenario_needs(scenario) != NULL)
-        return TRK_E_UNSUPPORTED;
-    struct scenario_run run = {.scenario = scenario, .report = report};
-    enum trk_status status = run_init(&run);
-    if (status == TRK_OK)
-        status = space_init(&run);
-    if (status == TRK_OK)
-        status = phases(&run);
-    if (status == TRK_OK && !run.stopped)
-        snprintf(report->verdict, sizeof report->verdict, "ok");
-    report->schedules = 1;
-    report->held =
-        status == TRK_OK && scenario_expect_holds(&scenario->expect, report->verdict, run.at);
-    scenario_expect_words(&scenario->expect, report->expected, sizeof report->expected);
-    run_deinit(&run);
+    uint32_t last = run->thread_count - 1;
+    for (uint32_t i = 0; i < last; i++)
+        check_protection(&run->threads[i], NULL);
+    order_after(run, last, 0, last);
+    enum trk_status status = TRK_OK;
+    if (!run->stopped)
+        status = phase_alone(run, last);
+    check_protection(&run->threads[last], NULL);
+    if (status == TRK_OK && !run->stopped)
+        check_watches(run);
     return status;
 }

@@ -9,8 +9,12 @@
  *            waits for
  *   quiet    host calls that belong to a mapping being made; they are no calls of anybody's
  *
- * Each thread runs on a coroutine of its own. A rule that breaks ends the run where it stands: no
- * coroutine is resumed again, so nothing that a run takes may hang on a stack.
+ * Each thread runs on a coroutine of its own, and gives way at points when the schedule is
+ * stepping. All that a run changes lies in its pools, in the core's memory and on the coroutines'
+ * stacks, so that a schedule can go back to where it was; what a thread takes comes from a pool of
+ * its own, so that equal states look alike whatever order led to them. A rule that breaks ends the
+ * run where it stands: no coroutine is resumed again, so nothing that a run takes may hang on a
+ * stack.
  */
 #ifndef SIMULATOR_SCENARIO_RUN_H
 #define SIMULATOR_SCENARIO_RUN_H
@@ -70,6 +74,13 @@ enum wait_kind {
     WAIT_CHANGE,
 };
 
+/* What has changed anywhere, for a thread in an access that faults; all false outside. */
+struct change_watch {
+    bool on;
+    bool since_fault; /* since the fault before its handler, or since the thread stood back */
+    bool since_count; /* since the repeats were counted last */
+};
+
 struct run_thread {
     struct scenario_run *run;
     uint32_t index;
@@ -77,9 +88,20 @@ struct run_thread {
     struct coroutine *coroutine;
     struct trk_thread core;
     enum wait_kind wait;
-    uint32_t wait_for; /* a name, or a lock domain */
-    uint64_t stood_at; /* changes when it stood back */
+    uint32_t wait_for; /* a name */
+    const uint32_t *wait_lock;
+    const struct scenario_op *before; /* stands before this operation; NULL: at another point */
+    struct change_watch changes;
+    uint32_t next_op; /* of its list: under way, or stood before */
+    /*
+     * All that the operation under way has seen of what others change, and how many points it has
+     * passed: with next_op, where it is and what its stack holds.
+     */
+    uint64_t digest;
     bool done;
+    bool quiet;
+    struct scenario_pool pool;    /* what it keeps */
+    struct scenario_pool scratch; /* until its operation in the list has ended */
     struct doing *doing;
     struct span_list calls;   /* since the last `calls` */
     struct span_list asked;   /* ranges of the core's operations under way */
@@ -117,7 +139,7 @@ struct scenario_run {
     struct trk_backend backend; /* first: the core knows this part */
     const struct trk_scenario *scenario;
     struct trk_scenario_report *report;
-    struct scenario_pool pool;
+    struct scenario_pool pool, fixed; /* fixed: what never changes once the run has begun */
     struct world world;
     struct oracle oracle;
     struct trk_tracker *tracker;
@@ -127,10 +149,12 @@ struct scenario_run {
     struct run_event *events;   /* by name */
     struct run_mutex *mutexes;
     struct run_generation *generations;
+    uint32_t *reach; /* regions that anything can touch, ascending */
+    size_t reach_count;
     struct run_region *regions;
     size_t region_count, region_capacity;
-    uint64_t changes;
     bool quiet;
+    bool stepping; /* points give way */
     bool no_memory;
     enum trk_status broken; /* the core could not do what it was asked, and it is no verdict */
     bool stopped;           /* a verdict stands */
@@ -142,21 +166,30 @@ struct scenario_run {
 /* Note the verdict, with the operation that `doing` stands in (NULL: none). The first one stays. */
 void run_verdict(struct scenario_run *run, const struct doing *doing, const char *verdict,
                  uint64_t guest_addr, const char *text);
+/* Whether an operation is the one that the file names. */
+bool run_named(const struct scenario_run *run, const struct scenario_op *op);
 /* Note the verdict of the current thread and never come back. */
 _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest_addr,
                         const char *format, ...) TRK_PRINTF(4, 5);
-/* Let others run until the thing waited for is there. */
-void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
-/* Stand back after a fault that changed nothing. */
-void run_stand_back(struct run_thread *thread);
+/* The thread has seen something that others can change; whatever it is goes into its digest. */
+static inline void run_saw(struct run_thread *thread, uint64_t value)
+{
+    uint64_t digest = (thread->digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    thread->digest = digest ^ digest >> 31;
+}
+
+/* Something has changed that threads which stand back wait for. */
+void run_changed(struct scenario_run *run);
 
 /* Run one operation to its end, and judge it. */
 void run_op(struct run_thread *thread, const struct scenario_op *op);
 /* Run a list; in_range ones only, or all others. */
 void run_nested(struct doing *doing, bool in_range);
 
-void run_span_add(struct scenario_run *run, struct span_list *list, uint64_t guest_addr,
-                  uint64_t size_bytes, unsigned rights);
+/* Add to a list of the thread's; scratch lists live until its operation in the list has ended. */
+void run_span_add(struct run_thread *thread, struct span_list *list, struct scenario_span span);
+void run_span_scratch(struct run_thread *thread, struct span_list *list, struct scenario_span span);
+void run_span_clear(struct span_list *list);
 /* The record of a region; NULL without memory. */
 struct run_region *run_region(struct scenario_run *run, uint32_t index);
 /* The record of a region, if it has one. */
@@ -165,6 +198,38 @@ struct run_region *run_region_known(const struct scenario_run *run, uint32_t ind
 void run_status(struct doing *doing, enum trk_status status);
 /* Use one pending injection up, if there is one. */
 bool run_inject(struct run_thread *thread, enum scenario_inject inject);
+
+/* The body of a thread's coroutine. */
+void run_thread_body(void *thread);
+/* init, whole; finally, whole, with the checks at the end. */
+enum trk_status run_first(struct scenario_run *run);
+enum trk_status run_last(struct scenario_run *run);
+/* Not TRK_OK: the run cannot go on, and it is no verdict. */
+enum trk_status run_trouble(const struct scenario_run *run);
+
+/* ---- scenario_setup.c ------------------------------------------------------------------------ */
+
+/* Make everything up to the first operation of init. Deinit in any case. */
+enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *scenario,
+                          struct trk_scenario_report *report);
+void run_end(struct scenario_run *run);
+
+/* ---- scenario_point.c ------------------------------------------------------------------------ */
+
+/* Let others run. */
+void run_point(struct run_thread *thread);
+/* Before an operation: the same, until what it waits for is there. */
+void run_point_op(struct run_thread *thread, const struct scenario_op *op);
+/* Let others run until the thing waited for is there. */
+void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
+/* Before another try of an access: after a fault that changed nothing, until something has. */
+void run_point_again(struct run_thread *thread, bool changed);
+/* Whether a thread can go on; one that stands back only when something has changed. */
+bool run_can(const struct run_thread *thread);
+/* Run a thread to its next point. */
+void run_resume(struct run_thread *thread);
+/* Note that none of the threads [first, end) can run. */
+void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end);
 
 /* ---- scenario_judge.c ------------------------------------------------------------------------ */
 
@@ -184,7 +249,6 @@ void host_init(struct scenario_run *run);
 /* One host call of the current thread; the backend's, or one made by hand. 0 or an errno value. */
 int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes, unsigned rights);
 void host_observe(void *context, const struct trk_event *event);
-void host_wait(void *context, uint32_t domain);
 void host_failure(void *context, const struct trk_failure *failure);
 
 /* ---- the verbs: scenario_access.c, _space.c, _tracker.c, _transfer.c, _sync.c -------- */

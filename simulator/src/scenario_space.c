@@ -49,6 +49,13 @@ static enum trk_status tell_rights(struct scenario_run *run, struct pages pages,
                                             rights);
 }
 
+/* The space is not as the operation wants it. */
+static void fail(struct doing *doing)
+{
+    doing->found.outcome = OUTCOME_FAIL;
+    run_saw(doing->thread, OUTCOME_FAIL);
+}
+
 /* The host's rights of mapped pages become what the tracker asks for now. */
 static void take_effective(struct scenario_run *run, struct pages pages)
 {
@@ -85,6 +92,8 @@ static enum trk_status join_with(struct scenario_run *run, const struct world_en
                entry->pages[end].state == PAGE_MAPPED &&
                other->pages[end + shift].state == PAGE_MAPPED)
             end++;
+        if (run->current != NULL)
+            run_saw(run->current, end);
         if (end > page)
             status =
                 trk_tracker_join_views(run->tracker, entry->guest_addr + page * SCENARIO_PAGE_BYTES,
@@ -126,8 +135,9 @@ static enum trk_status leave_views(struct scenario_run *run, struct pages pages)
 static void changed(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
-    run->changes++;
-    run_span_add(run, &doing->thread->touched, pages.guest_addr, pages.size_bytes, 0);
+    run_changed(run);
+    run_span_add(doing->thread, &doing->thread->touched,
+                 (struct scenario_span){pages.guest_addr, pages.size_bytes, 0});
 }
 
 /* Tell the tracker of a mapping: rights, and with generations the view. Quiet. */
@@ -199,7 +209,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
 {
     struct scenario_run *run = doing_run(doing);
     struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = tell_mapping(run, entry, pages, rights);
     run_status(doing, status);
     if (status == TRK_OK) {
@@ -213,7 +223,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    run->quiet = false;
+    doing->thread->quiet = false;
 }
 
 void verb_map(struct doing *doing)
@@ -221,7 +231,7 @@ void verb_map(struct doing *doing)
     struct world_entry *entry = &doing_run(doing)->world.entries[doing->op->entry];
     struct pages pages = pages_of_entry(entry);
     if (!world_all(&doing_run(doing)->world, pages.guest_addr, pages.size_bytes, PAGE_HOLE)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     entry->offset_pages = 0;
@@ -235,7 +245,7 @@ void verb_commit(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_RESERVED)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     uint64_t end = pages.guest_addr + pages.size_bytes;
@@ -253,7 +263,7 @@ void verb_reserve(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_HOLE)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
@@ -289,11 +299,11 @@ static void unmap_loses(struct doing *doing, struct pages pages)
 static void unmap_pages(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = leave_views(run, pages);
     if (status == TRK_OK)
         status = tell_rights(run, pages, TRK_RIGHTS_NONE);
-    run->quiet = false;
+    doing->thread->quiet = false;
     run_status(doing, status);
     if (status != TRK_OK)
         return;
@@ -301,7 +311,7 @@ static void unmap_pages(struct doing *doing, struct pages pages)
     while (world_next(&walk))
         world_hide(walk.page, PAGE_HOLE);
     world_entry_at(&run->world, pages.guest_addr)->mixed = true;
-    run->changes++;
+    run_changed(run);
 }
 
 void verb_unmap(struct doing *doing)
@@ -309,7 +319,7 @@ void verb_unmap(struct doing *doing)
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of(doing->op);
     if (!mapped_or_reserved(run, pages)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     unmap_loses(doing, pages);
@@ -327,7 +337,7 @@ void verb_guest_protect(struct doing *doing)
     struct pages pages = pages_of(doing->op);
     unsigned rights = doing->op->rights;
     if (!world_all(&run->world, pages.guest_addr, pages.size_bytes, PAGE_MAPPED)) {
-        doing->found.outcome = OUTCOME_FAIL;
+        fail(doing);
         return;
     }
     if (run_tracked(run, pages.guest_addr, pages.size_bytes)) {
@@ -357,10 +367,10 @@ static void remap_same(struct doing *doing, struct world_entry *entry)
 {
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of_entry(entry);
-    run->quiet = true;
+    doing->thread->quiet = true;
     if (!entry->mixed)
         run_status(doing, tell_mapping(run, entry, pages, entry->view_rights));
-    run->quiet = false;
+    doing->thread->quiet = false;
 }
 
 void verb_gen_remap(struct doing *doing)
@@ -371,11 +381,14 @@ void verb_gen_remap(struct doing *doing)
     struct pages pages = pages_of_entry(entry);
     uint64_t offset = op->has_offset ? op->value / SCENARIO_PAGE_BYTES : entry->offset_pages;
     unsigned rights = op->has_rights ? op->rights : entry->view_rights;
+    run_saw(doing->thread, offset << 4 | rights);
+    run_saw(doing->thread, entry->offset_pages << 4 | entry->view_rights);
+    run_saw(doing->thread, entry->mixed);
     if (offset == entry->offset_pages && rights == entry->view_rights) {
         remap_same(doing, entry);
         return;
     }
-    run->quiet = true;
+    doing->thread->quiet = true;
     enum trk_status status = leave_views(run, pages);
     uint64_t before = entry->offset_pages;
     entry->offset_pages = offset;
@@ -397,5 +410,5 @@ void verb_gen_remap(struct doing *doing)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    run->quiet = false;
+    doing->thread->quiet = false;
 }

@@ -6,49 +6,34 @@
  */
 #include "scenario_run.h"
 
-/* Make a clock where there is none yet. */
-static uint32_t *clock_of(struct scenario_run *run, uint32_t **clock)
-{
-    if (*clock == NULL)
-        *clock = oracle_clock_new(&run->oracle);
-    return *clock;
-}
-
-static void publish(struct doing *doing, uint32_t **clock)
+static void publish(struct doing *doing, uint32_t *clock)
 {
     struct scenario_run *run = doing_run(doing);
-    uint32_t *own = oracle_clock(&run->oracle, doing->thread->index);
-    if (clock_of(run, clock) != NULL)
-        oracle_join(&run->oracle, *clock, own);
+    oracle_join(&run->oracle, clock, oracle_clock(&run->oracle, doing->thread->index));
 }
 
 static void learn(struct doing *doing, const uint32_t *clock)
 {
     struct scenario_run *run = doing_run(doing);
-    if (clock != NULL)
-        oracle_join(&run->oracle, oracle_clock(&run->oracle, doing->thread->index), clock);
+    oracle_join(&run->oracle, oracle_clock(&run->oracle, doing->thread->index), clock);
 }
 
 void verb_signal(struct doing *doing)
 {
     struct run_event *event = &doing_run(doing)->events[doing->op->name];
-    publish(doing, &event->clock);
+    publish(doing, event->clock);
     event->set = true;
 }
 
 void verb_await(struct doing *doing)
 {
     struct run_event *event = &doing_run(doing)->events[doing->op->name];
-    if (!event->set)
-        run_wait(doing->thread, WAIT_EVENT, doing->op->name);
     learn(doing, event->clock);
 }
 
 void verb_acquire(struct doing *doing)
 {
     struct run_mutex *mutex = &doing_run(doing)->mutexes[doing->op->name];
-    if (mutex->owner != SCENARIO_NONE)
-        run_wait(doing->thread, WAIT_MUTEX, doing->op->name);
     mutex->owner = doing->thread->index;
     learn(doing, mutex->clock);
 }
@@ -62,7 +47,7 @@ void verb_release(struct doing *doing)
             run_stop(doing, "fatal:lock", TRK_NOT_KNOWN, "mutex released by a thread without it");
         return;
     }
-    publish(doing, &mutex->clock);
+    publish(doing, mutex->clock);
     mutex->owner = SCENARIO_NONE;
 }
 
@@ -85,7 +70,7 @@ void verb_unlock(struct doing *doing)
     if (run_tracked(run, guest_addr, 1)) {
         struct run_region *region = run_region(run, trk_region_index(guest_addr));
         if (region != NULL && region->owner == doing->thread->index)
-            publish(doing, &region->clock);
+            publish(doing, region->clock);
     }
     run_status(doing, trk_tracker_unlock(run->tracker, guest_addr));
 }
@@ -100,7 +85,8 @@ void verb_inject(struct doing *doing)
 {
     struct run_thread *thread = doing->thread;
     if (doing->op->inject == INJECT_PROTECT_FAIL)
-        run_span_add(thread->run, &thread->protect_fails, 0, doing->op->value, 0);
+        run_span_add(thread, &thread->protect_fails,
+                     (struct scenario_span){.size_bytes = doing->op->value});
     else
         thread->injected[doing->op->inject]++;
 }
@@ -125,8 +111,8 @@ void verb_gpu(struct doing *doing)
     }
     /* It waits, and so does whatever GPU work comes behind it; judged when it takes effect. */
     const struct scenario_op **late =
-        scenario_pool_grow(&thread->run->pool, thread->late, thread->late_count,
-                           &thread->late_capacity, sizeof(const struct scenario_op *));
+        scenario_pool_grow(&thread->pool, thread->late, thread->late_count, &thread->late_capacity,
+                           sizeof(const struct scenario_op *));
     thread->run->no_memory |= late == NULL;
     if (late == NULL)
         return;

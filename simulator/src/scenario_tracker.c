@@ -82,10 +82,11 @@ void verb_watch_mask(struct doing *doing)
 void verb_calls(struct doing *doing)
 {
     struct run_thread *thread = doing->thread;
-    doing->found.spans = thread->calls;
+    for (size_t i = 0; i < thread->calls.count; i++)
+        run_span_scratch(thread, &doing->found.spans, thread->calls.spans[i]);
     doing->found.has_number = true;
     doing->found.number = thread->calls.count;
-    thread->calls = (struct span_list){0};
+    run_span_clear(&thread->calls);
 }
 
 void verb_host_protect(struct doing *doing)

@@ -17,7 +17,7 @@ static void copy_range(struct doing *doing, uint64_t guest_addr, uint64_t size_b
         if (!finding.found)
             continue;
         uint64_t at = walk.guest_addr - walk.part.first + finding.offset;
-        const struct scenario_op *newer = run->oracle.writes[finding.newer].op;
+        const struct scenario_op *newer = oracle_write_op(&run->oracle, finding.newer);
         run_stop(doing, to == SIDE_GPU ? "lost-gpu-write" : "lost-cpu-write", at,
                  "byte 0x%llx: an older copy goes over '%s'", (unsigned long long)at,
                  newer != NULL ? newer->text : "a write");
@@ -50,9 +50,12 @@ static void upload_range(void *context, uint64_t guest_addr, uint64_t size_bytes
 {
     struct doing *doing = context;
     bool first = doing->found.spans.count == 0;
+    if (!first)
+        run_point(doing->thread);
     bool dropped = run_inject(doing->thread, INJECT_DROP_COPY);
-    run_span_add(doing_run(doing), &doing->found.spans, guest_addr, size_bytes,
-                 dropped ? SPAN_DROPPED : 0);
+    unsigned flags = dropped ? SPAN_DROPPED : 0;
+    run_span_scratch(doing->thread, &doing->found.spans,
+                     (struct scenario_span){guest_addr, size_bytes, flags});
     if (doing->op->verb == VERB_UPLOAD && !dropped)
         copy_range(doing, guest_addr, size_bytes, SIDE_GPU);
     if (first)
@@ -62,6 +65,8 @@ static void upload_range(void *context, uint64_t guest_addr, uint64_t size_bytes
 static void upload_completion(void *context)
 {
     struct doing *doing = context;
+    if (doing->found.spans.count > 0)
+        run_point(doing->thread);
     run_nested(doing, false);
     if (doing->op->verb == VERB_UPLOAD)
         return;
@@ -110,12 +115,18 @@ static void download_range(void *context, uint64_t guest_addr, uint64_t size_byt
 {
     struct doing *doing = context;
     bool first = doing->found.spans.count == 0;
-    run_span_add(doing_run(doing), &doing->found.spans, guest_addr, size_bytes, 0);
+    if (!first)
+        run_point(doing->thread);
+    run_span_scratch(doing->thread, &doing->found.spans,
+                     (struct scenario_span){guest_addr, size_bytes, 0});
     copy_down(doing, guest_addr, size_bytes);
     if (first)
         run_nested(doing, true);
-    if (doing->nested_done || !doing->op->has_nested ||
-        more_to_come(doing, guest_addr + size_bytes))
+    if (doing->nested_done || !doing->op->has_nested)
+        return;
+    bool more = more_to_come(doing, guest_addr + size_bytes);
+    run_saw(doing->thread, more);
+    if (more)
         return;
     doing->nested_done = true;
     run_nested(doing, false);
@@ -151,10 +162,18 @@ void verb_drain(struct doing *doing)
 /* ---- flushes --------------------------------------------------------------------------------- */
 
 /* A range of a flush that is no operation of its own. */
+struct flush {
+    struct run_thread *thread;
+    bool later; /* a range has been reported */
+};
+
 static void flush_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
-    struct scenario_run *run = context;
-    copy_down(run->current->doing, guest_addr, size_bytes);
+    struct flush *flush = context;
+    if (flush->later)
+        run_point(flush->thread);
+    flush->later = true;
+    copy_down(flush->thread->doing, guest_addr, size_bytes);
 }
 
 void transfer_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
@@ -162,12 +181,13 @@ void transfer_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
     struct scenario_run *run = context;
     if (run_inject(run->current, INJECT_DROP_FLUSH))
         return;
+    struct flush flush = {.thread = run->current};
     struct trk_transfer drain = {
         .size = sizeof drain,
         .guest_addr = guest_addr,
         .size_bytes = size_bytes,
         .range = flush_range,
-        .context = run,
+        .context = &flush,
     };
     run_status(run->current->doing, trk_tracker_drain(run->tracker, &drain));
 }
@@ -177,13 +197,14 @@ void transfer_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
     struct scenario_run *run = context;
     if (run_inject(run->current, INJECT_DROP_FLUSH))
         return;
+    struct flush flush = {.thread = run->current};
     struct trk_transfer download = {
         .size = sizeof download,
         .guest_addr = guest_addr,
         .size_bytes = size_bytes,
         .clear = true,
         .range = flush_range,
-        .context = run,
+        .context = &flush,
     };
     run_status(run->current->doing, trk_tracker_download(run->tracker, &download));
 }

@@ -14,8 +14,8 @@ cat >failed.json <<CASE
  "threads": {"main": ["store A 8 1", "here: load A 8 => 2 "]}}
 CASE
 cat >refused.json <<CASE
-{"scenario": 1, "name": "refused", "threads": {"a": ["frame"], "b": ["frame"]},
- "schedule": {"random": 1, "runs": 2}}
+{"scenario": 1, "name": "refused", "memory": {"A": {"at": "0x200000000", "size": "1P"}},
+ "threads": {"a": ["mark_cpu A 8GiB"], "b": ["frame"]}, "schedule": {"random": 1, "runs": 2}}
 CASE
 cat >broken.json <<CASE
 {"scenario": 1, "name": "broken", $memory, "threads": {"main": ["frame", "stor A 8 1"]}}
@@ -30,7 +30,7 @@ grep -q "verdict: mismatch, expected ok" out || fail "no verdict"
 grep -q "thread main, operation 2, label here: load A 8" out || fail "no place"
 grep -q "expected 2, found 1" out || fail "no result"
 run 4 sim refused.json
-grep -q "needs random schedules" out || fail "nothing needed"
+grep -q "needs several schedules of a program that reaches more than 1024 regions" out || fail "nothing needed"
 run 2 sim broken.json
 grep -q "threads.main, operation 2, column 1: unknown operation 'stor'; did you mean 'store'" out ||
     fail "no place of the fault"
@@ -51,7 +51,7 @@ same operation "$(get operation)" 2
 same label "$(get label)" here
 same guest_addr "$(get guest_addr)" 0x200010000
 run 4 sim --json refused.json
-same needs "$(get needs)" "needs random schedules"
+same needs "$(get needs)" "needs several schedules of a program that reaches more than 1024 regions"
 same verdict "$(get verdict)" null
 run 2 sim --json broken.json
 same where "$(get error.where)" "threads.main, operation 2"
@@ -65,7 +65,7 @@ run 0 sim all
 same "text of a folder" "$(cat out)" "2 files: 2 held, 0 failed, 0 refused, 0 broken"
 cp refused.json all/c.json
 run 4 sim all
-grep -q "^refused: all/c.json: needs random schedules" out || fail "refused is not listed"
+grep -q "^refused: all/c.json: needs several schedules of a program that reaches more than 1024 regions" out || fail "refused is not listed"
 cp broken.json all/below/d.json
 run 2 sim all
 cp failed.json all/e.json
@@ -81,12 +81,30 @@ cp out first
 run 1 sim --json all
 cmp -s first out || fail "the second report differs"
 
+# Schedules: what was found in some order is found again by its line.
+cat >race.json <<CASE
+{"scenario": 1, "name": "race", $memory, "schedule": "explore",
+ "threads": {"a": ["raw_write A 8 1"], "b": ["load A 8 => 0"]}}
+CASE
+run 1 sim race.json
+grep -q "schedules: 2 run, for all of 2" out || fail "no number of schedules"
+line=$(sed -n 's/^  again: --schedule //p' out)
+run 1 sim --json race.json
+same schedule "$(get schedule)" "$line"
+same interleavings "$(get interleavings)" 2
+run 1 sim --schedule "$line" race.json
+grep -q "verdict: mismatch, expected ok" out || fail "another verdict"
+grep -q "schedules:" out && fail "more than one schedule"
+run 2 sim --schedule "$line" held.json
+grep -q "another scenario" out || fail "a line of another file"
+run 2 sim --schedule nonsense race.json
+
 # JUnit.
 run 1 sim --junit junit.xml all
 grep -q 'tests="5" failures="1" errors="1" skipped="1"' junit.xml || fail "counts in JUnit"
 grep -q '<testcase classname="all/below" name="b.json"></testcase>' junit.xml || fail "case held"
 grep -q '<failure message="mismatch, expected ok">' junit.xml || fail "case failed"
-grep -q '<skipped message="needs random schedules"/>' junit.xml || fail "case refused"
+grep -q '<skipped message="needs several schedules of a program that reaches more than 1024 regions"/>' junit.xml || fail "case refused"
 grep -q '<error message="threads.main, operation 2: unknown' junit.xml || fail "case broken"
 cp junit.xml before
 run 2 sim --junit junit.xml all
@@ -96,4 +114,6 @@ run 2 sim --junit no/such/folder.xml held.json
 "$tools/trace_tool" make t.trk || fail "trace_tool make"
 run 2 sim --junit other.xml t.trk
 said "junit"
+run 2 sim --schedule "$line" t.trk
+said "schedule"
 finish

@@ -55,6 +55,8 @@ struct trk_scenario_report {
     uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
     /* What was done. */
     uint64_t schedules, operations, faults, host_calls;
+    char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
+    char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
 };
 
 /**
@@ -97,6 +99,21 @@ const char *trk_scenario_needs(const struct trk_scenario *scenario);
  */
 TRK_MUST_USE enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                               struct trk_scenario_report *report);
+
+/**
+ * Run one schedule that a report gave, and hold it against the expectation: any verdict that the
+ * file allows will do.
+ *
+ * @param schedule  "trk1:...". One that was made with another build of the core is tried too.
+ * @return As trk_scenario_run; TRK_E_ARGUMENT with fault filled when it is no schedule of this
+ *         scenario, or leads elsewhere than it did.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one call at a time in a process.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_replay(const struct trk_scenario *scenario,
+                                                 const char *schedule,
+                                                 struct trk_scenario_report *report,
+                                                 struct trk_scenario_fault *fault);
 
 TRK_EXTERN_C_END
 

@@ -1,3 +1,12 @@
 # Scenario files: what is refused, and what a run reports.
 simulator_unit(scenario test_scenario_index.c test_scenario_parse.c test_scenario_report.c)
 simulator_unit(scenario_oracle test_scenario_oracle.c)
+simulator_unit(schedules test_schedules.c)
+simulator_unit(explorers test_explorers.c)
+target_compile_definitions(unit_simulator_schedules
+                           PRIVATE HANDED_DIR="${PROJECT_SOURCE_DIR}/tests/scenarios/handed")
+
+# The live core knows nothing of the simulated one: no hook, and none of its names.
+add_test(NAME simulator.live_core_has_no_hooks
+         COMMAND sh -c "nm \"$1\" | grep -q trk_tracker_upload && ! nm \"$1\" | grep -E 'trk_(hook|sim|simcore)_' && nm \"$2\" | grep -q trk_hook_lock"
+                 sh $<TARGET_FILE:track> $<TARGET_FILE:trk_simulator>)

@@ -93,12 +93,14 @@ Test(scenario_report, says)
 Test(scenario_report, refuses_what_it_cannot)
 {
     static const char json[] = "{\"scenario\": 1, \"name\": \"n\", \"threads\": {\"a\": "
-                               "[\"frame\"], \"b\": [\"frame\"]}, \"schedule\": \"explore\"}";
+                               "[\"mark_cpu 0x200000000 8GiB\"], \"b\": [\"frame\"]}, "
+                               "\"schedule\": \"explore\"}";
     struct trk_scenario *scenario = NULL;
     struct trk_scenario_fault fault;
     struct trk_scenario_report report;
     cr_assert_eq(trk_scenario_parse(&scenario, json, strlen(json), &fault), TRK_OK);
-    cr_expect_str_eq(trk_scenario_needs(scenario), "needs schedules to be explored");
+    cr_expect_str_eq(trk_scenario_needs(scenario),
+                     "needs several schedules of a program that reaches more than 1024 regions");
     cr_expect_eq(trk_scenario_run(scenario, &report), TRK_E_UNSUPPORTED);
     trk_scenario_destroy(scenario);
 }

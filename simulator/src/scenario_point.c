@@ -1,0 +1,193 @@
+/*
+ * Scheduling points: where a thread gives way, what it waits for, and who can go on.
+ *
+ * Rules: scenario-format, Schedules and fine print 3, 8, 11.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "scenario_run.h"
+#include "track/sim_build.h"
+
+/* The run whose threads are on this host thread; one at a time in a process. */
+static struct scenario_run *in_force;
+
+static bool lock_free(const struct run_thread *thread)
+{
+    return *thread->wait_lock == 0;
+}
+
+bool run_can(const struct run_thread *thread)
+{
+    const struct scenario_run *run = thread->run;
+    if (thread->done)
+        return false;
+    switch (thread->wait) {
+    case WAIT_EVENT:
+        return run->events[thread->wait_for].set;
+    case WAIT_MUTEX:
+        return run->mutexes[thread->wait_for].owner == SCENARIO_NONE;
+    case WAIT_LOCK:
+        return lock_free(thread);
+    case WAIT_CHANGE:
+        return thread->changes.since_fault;
+    default:
+        return true;
+    }
+}
+
+static void give_way(struct run_thread *thread)
+{
+    coroutine_yield(thread->coroutine);
+    const struct scenario_run *run = thread->run;
+    run_saw(thread, trk_sim_live_digest(run->tracker, run->reach, run->reach_count));
+    thread->wait = WAIT_NONE;
+    thread->wait_for = 0;
+    thread->wait_lock = NULL;
+    thread->before = NULL;
+}
+
+void run_point(struct run_thread *thread)
+{
+    if (thread->run->stepping)
+        give_way(thread);
+}
+
+void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
+{
+    thread->wait = kind;
+    thread->wait_for = wait_for;
+    if (thread->run->stepping || !run_can(thread))
+        give_way(thread);
+    thread->wait = WAIT_NONE;
+}
+
+void run_point_op(struct run_thread *thread, const struct scenario_op *op)
+{
+    thread->before = op;
+    if (op->verb == VERB_AWAIT)
+        run_wait(thread, WAIT_EVENT, op->name);
+    else if (op->verb == VERB_ACQUIRE)
+        run_wait(thread, WAIT_MUTEX, op->name);
+    else
+        run_point(thread);
+    thread->before = NULL;
+}
+
+void run_point_again(struct run_thread *thread, bool changed)
+{
+    if (changed)
+        run_point(thread);
+    else
+        run_wait(thread, WAIT_CHANGE, 0);
+}
+
+void run_changed(struct scenario_run *run)
+{
+    for (uint32_t i = 0; i < run->thread_count; i++) {
+        struct change_watch *changes = &run->threads[i].changes;
+        changes->since_fault |= changes->on;
+        changes->since_count |= changes->on;
+    }
+}
+
+/* The core is about to take a lock. */
+void trk_hook_lock(const uint32_t *word)
+{
+    struct scenario_run *run = in_force;
+    uint32_t region;
+    if (run == NULL || run->current == NULL || run->tracker == NULL)
+        return;
+    struct run_thread *thread = run->current;
+    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    if (kind == TRK_SIM_LOCK_MEMORY)
+        return;
+    if (kind != TRK_SIM_LOCK_GENERATIONS || *word != 0) {
+        thread->wait_lock = word;
+        run_wait(thread, WAIT_LOCK, 0);
+        thread->wait_lock = NULL;
+    }
+    if (run->stepping)
+        run_saw(thread, trk_sim_lock_digest(run->tracker, word, run->reach, run->reach_count));
+}
+
+void run_resume(struct run_thread *thread)
+{
+    struct scenario_run *run = thread->run;
+    struct trk_thread *host = trk_thread_swap(&thread->core);
+    in_force = run;
+    run->current = thread;
+    coroutine_resume(thread->coroutine);
+    run->current = NULL;
+    in_force = NULL;
+    (void)trk_thread_swap(host);
+}
+
+/* ---- nobody can run -------------------------------------------------------------------------- */
+
+static void describe_lock(const struct run_thread *thread, char *out, size_t size)
+{
+    static const char *const words[] = {
+        [TRK_SIM_LOCK_REGION] = "the lock of region",
+        [TRK_SIM_LOCK_PAGES] = "the page manager of region",
+        [TRK_SIM_LOCK_SHARED] = "the page manager of shared pages",
+        [TRK_SIM_LOCK_GENERATIONS] = "the lock of generations",
+        [TRK_SIM_LOCK_MEMORY] = "the tracker's memory",
+    };
+    uint32_t region;
+    enum trk_sim_lock kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+    int used = snprintf(out, size, "%s waits for %s", thread->text->name, words[kind]);
+    if ((kind == TRK_SIM_LOCK_REGION || kind == TRK_SIM_LOCK_PAGES) && used > 0 &&
+        (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, " 0x%llx",
+                 (unsigned long long)trk_region_address(region));
+}
+
+static void describe_wait(const struct run_thread *thread, char *out, size_t size)
+{
+    struct scenario_run *run = thread->run;
+    const char *name = thread->text->name;
+    uint32_t owner = SCENARIO_NONE;
+    if (thread->wait == WAIT_EVENT)
+        snprintf(out, size, "%s waits for event %s", name, run->scenario->names[thread->wait_for]);
+    if (thread->wait == WAIT_MUTEX) {
+        owner = run->mutexes[thread->wait_for].owner;
+        snprintf(out, size, "%s waits for mutex %s", name, run->scenario->names[thread->wait_for]);
+    }
+    if (thread->wait == WAIT_LOCK) {
+        owner = *thread->wait_lock - 1; /* ids are numbers of threads, from 1 */
+        describe_lock(thread, out, size);
+    }
+    if (owner < run->thread_count)
+        snprintf(out + strlen(out), size - strlen(out), " of %s", run->threads[owner].text->name);
+}
+
+/* The operation that a thread waits in, or stands before. */
+static struct doing standing(const struct run_thread *thread)
+{
+    if (thread->before != NULL)
+        return (struct doing){.op = thread->before, .thread = thread->run->threads + thread->index};
+    return *thread->doing;
+}
+
+void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end)
+{
+    char text[sizeof run->report->text] = "";
+    struct doing shown = {0};
+    for (uint32_t i = first; i < end; i++) {
+        const struct run_thread *thread = &run->threads[i];
+        if (thread->done)
+            continue;
+        size_t used = strlen(text);
+        if (used > 0 && used + 3 < sizeof text) {
+            memcpy(text + used, "; ", 3);
+            used += 2;
+        }
+        describe_wait(thread, text + used, sizeof text - used);
+        struct doing at = standing(thread);
+        if (shown.op == NULL)
+            shown = at;
+        run->at |= run_named(run, at.op);
+    }
+    run_verdict(run, shown.op != NULL ? &shown : NULL, "deadlock", TRK_NOT_KNOWN, text);
+}

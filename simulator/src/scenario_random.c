@@ -1,0 +1,111 @@
+/*
+ * Random schedules, and PCT: priorities with a few changes.
+ *
+ * Rules: scenario-format, Schedules.
+ */
+#include "scenario_schedule.h"
+
+/* splitmix64: a state is enough, and every seed will do. */
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* A number below a small bound, all alike but for less than one in 2^57. */
+static uint32_t random_below(uint64_t *state, uint64_t bound)
+{
+    return (uint32_t)((unsigned __int128)random_next(state) * bound >> 64);
+}
+
+/* A seed of its own for each run. */
+static uint64_t random_seed(uint64_t seed, uint64_t number)
+{
+    uint64_t state = seed ^ number * UINT64_C(0xd1342543de82ef95);
+    return random_next(&state);
+}
+
+/* Priorities of a PCT run: the highest that can run does; at some steps the runner falls behind. */
+struct priorities {
+    bool on;
+    uint64_t of[TRK_SCENARIO_THREADS + 1];
+    uint64_t falls[64]; /* numbers of steps */
+    uint32_t fall_count;
+};
+
+#define PCT_DEPTH_MOST 64u
+
+static void priorities_init(struct priorities *priorities, const struct driver *driver,
+                            uint64_t steps, uint64_t *state)
+{
+    uint64_t depth = driver->run->scenario->schedule.depth;
+    priorities->on = true;
+    priorities->fall_count = (uint32_t)((depth > PCT_DEPTH_MOST ? PCT_DEPTH_MOST : depth) - 1);
+    for (uint32_t i = 1; i < driver->end; i++)
+        priorities->of[i] = PCT_DEPTH_MOST + i;
+    for (uint32_t i = driver->end - 1; i > 1; i--) {
+        uint32_t other = 1 + random_below(state, i);
+        uint64_t swapped = priorities->of[i];
+        priorities->of[i] = priorities->of[other];
+        priorities->of[other] = swapped;
+    }
+    for (uint32_t i = 0; i < priorities->fall_count; i++)
+        priorities->falls[i] = random_below(state, steps);
+}
+
+static uint32_t highest(struct priorities *priorities, const uint32_t *enabled, uint32_t count,
+                        uint64_t choice)
+{
+    uint32_t best = enabled[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (priorities->of[enabled[i]] > priorities->of[best])
+            best = enabled[i];
+    for (uint32_t i = 0; i < priorities->fall_count; i++)
+        if (priorities->falls[i] == choice)
+            priorities->of[best] = priorities->fall_count - i - 1;
+    return best;
+}
+
+/* One schedule; gives the number of its choices. */
+static enum trk_status random_run(struct driver *driver, struct priorities *priorities,
+                                  uint64_t *state, uint64_t *choices)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    *choices = 0;
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        uint32_t count = driver_enabled(driver, enabled);
+        if (count == 0) {
+            run_deadlock(run, 1, driver->end);
+            break;
+        }
+        uint32_t chosen = enabled[0];
+        if (count > 1 && priorities->on)
+            chosen = highest(priorities, enabled, count, *choices);
+        else if (count > 1)
+            chosen = enabled[random_below(state, count)];
+        *choices += count > 1;
+        driver_step(driver, chosen, chosen == driver_usual(driver, enabled, count));
+    }
+    return driver_finish(driver);
+}
+
+enum trk_status schedule_random(struct driver *driver)
+{
+    const struct scenario_schedule *schedule = &driver->run->scenario->schedule;
+    uint64_t choices = 0, most = 0; /* the most that a schedule has had yet */
+    enum trk_status status = driver_prime(driver);
+    for (uint64_t i = 0; status == TRK_OK && i < schedule->runs; i++) {
+        uint64_t state = random_seed(schedule->seed, i);
+        struct priorities priorities = {0};
+        if (i > 0)
+            driver_back(driver, 0, NULL);
+        if (schedule->kind == SCHEDULE_PCT)
+            priorities_init(&priorities, driver, most > 0 ? most : 1, &state);
+        status = random_run(driver, &priorities, &state, &choices);
+        most = choices > most ? choices : most;
+    }
+    return status;
+}

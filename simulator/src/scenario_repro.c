@@ -1,0 +1,159 @@
+/*
+ * Schedules as lines of text.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario_schedule.h"
+
+#define REPRO_BYTES 4096u /* a longer schedule is not written */
+
+static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+
+uint8_t repro_check(uint8_t check, uint8_t label)
+{
+    return (uint8_t)((check ^ label) * 167u + 13u);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct bytes {
+    uint8_t bytes[REPRO_BYTES];
+    size_t count;
+};
+
+static void add_byte(struct bytes *bytes, uint8_t byte)
+{
+    if (bytes->count < sizeof bytes->bytes)
+        bytes->bytes[bytes->count] = byte;
+    bytes->count++;
+}
+
+static void add_number(struct bytes *bytes, uint64_t number)
+{
+    for (; number >= 128; number >>= 7)
+        add_byte(bytes, (uint8_t)(number | 128));
+    add_byte(bytes, (uint8_t)number);
+}
+
+static void add_base32(const struct bytes *bytes, char *out, size_t size)
+{
+    uint32_t held = 0, held_bits = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < bytes->count; i++) {
+        held = held << 8 | bytes->bytes[i];
+        for (held_bits += 8; held_bits >= 5 && used + 1 < size; held_bits -= 5)
+            out[used++] = digits[held >> (held_bits - 5) & 31];
+        held &= (UINT32_C(1) << held_bits) - 1;
+    }
+    if (held_bits > 0 && used + 1 < size)
+        out[used++] = digits[held << (5 - held_bits) & 31];
+    out[used] = '\0';
+}
+
+void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
+                 size_t size)
+{
+    struct bytes bytes = {.count = 0};
+    uint64_t usual = 0;
+    uint8_t check = 0;
+    for (size_t i = 0; i < path->count; i++) {
+        const struct path_step *step = &path->steps[i];
+        check = repro_check(check, step->label);
+        usual++;
+        if (step->usual)
+            continue;
+        add_number(&bytes, usual - 1);
+        add_number(&bytes, step->thread);
+        add_byte(&bytes, check);
+        usual = 0;
+        check = 0;
+    }
+    int used = snprintf(out, size, "trk1:%.8s:%08" PRIx32 ":", TRK_CORE_HASH, scenario->hash);
+    if (bytes.count > sizeof bytes.bytes || bytes.count * 8 / 5 + 2 + (size_t)used > size)
+        out[0] = '\0';
+    else
+        add_base32(&bytes, out + used, size - (size_t)used);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool base32_read(struct bytes *bytes, const char *text)
+{
+    uint32_t held = 0, held_bits = 0;
+    for (; *text != '\0'; text++) {
+        const char *digit = strchr(digits, *text);
+        if (digit == NULL || bytes->count >= sizeof bytes->bytes)
+            return false;
+        held = (held << 5 | (uint32_t)(digit - digits)) & 4095;
+        held_bits += 5;
+        if (held_bits < 8)
+            continue;
+        held_bits -= 8;
+        add_byte(bytes, (uint8_t)(held >> held_bits));
+    }
+    return held_bits < 5 && (held & ((UINT32_C(1) << held_bits) - 1)) == 0;
+}
+
+static bool take_number(const struct bytes *bytes, size_t *at, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 63 && *at < bytes->count; shift += 7) {
+        uint8_t byte = bytes->bytes[(*at)++];
+        *out |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+static bool turns_read(struct repro *repro, const struct bytes *bytes, uint32_t threads)
+{
+    size_t at = 0;
+    repro->turns = calloc(bytes->count + 1, sizeof *repro->turns);
+    if (repro->turns == NULL)
+        return false;
+    while (at < bytes->count) {
+        struct repro_turn *turn = &repro->turns[repro->count++];
+        uint64_t thread = 0;
+        if (!take_number(bytes, &at, &turn->usual) || !take_number(bytes, &at, &thread) ||
+            thread < 1 || thread >= threads || at == bytes->count)
+            return false;
+        turn->thread = (uint32_t)thread;
+        turn->check = bytes->bytes[at++];
+    }
+    return true;
+}
+
+static bool fail(struct trk_scenario_fault *fault, const char *text)
+{
+    *fault = (struct trk_scenario_fault){.where = "schedule"};
+    snprintf(fault->text, sizeof fault->text, "%s", text);
+    return false;
+}
+
+bool repro_read(struct repro *repro, const char *text, const struct trk_scenario *scenario,
+                struct trk_scenario_fault *fault)
+{
+    *repro = (struct repro){0};
+    char script[10];
+    /* trk1: CORE, 8 digits, colon, SCENARIO, 8 digits, colon */
+    if (strncmp(text, "trk1:", 5) != 0 || strspn(text + 5, "0123456789abcdef") != 8 ||
+        text[13] != ':' || strspn(text + 14, "0123456789abcdef") != 8 || text[22] != ':')
+        return fail(fault, "expected trk1:CORE:SCENARIO:STEPS, as a report gives it");
+    repro->same_core = strncmp(text + 5, TRK_CORE_HASH, 8) == 0;
+    snprintf(script, sizeof script, "%08" PRIx32, scenario->hash);
+    if (strncmp(text + 14, script, 8) != 0)
+        return fail(fault, "it was made for another scenario, or another state of this one");
+    struct bytes bytes = {.count = 0};
+    if (!base32_read(&bytes, text + 23) || !turns_read(repro, &bytes, scenario->thread_count - 1))
+        return fail(fault, "the steps are damaged");
+    return true;
+}
+
+void repro_deinit(struct repro *repro)
+{
+    free(repro->turns);
+}

@@ -1,0 +1,334 @@
+/*
+ * Running a scenario: the schedule that the file asks for.
+ *
+ * Rules: scenario-format, Schedules and fine print 17.
+ */
+#include "scenario_schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "track/sim_build.h"
+
+#define SCHEDULES_MOST UINT64_C(1000000) /* exploring stops there */
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Where a thread stands, in a byte: enough to notice that a replay has lost its way. */
+static uint8_t place_of(const struct run_thread *thread)
+{
+    uint32_t place = (uint32_t)thread->wait * 31 + thread->wait_for;
+    if (thread->before != NULL)
+        place = place * 31 + thread->before->number * 7 + (uint32_t)thread->before->verb + 1;
+    if (thread->wait_lock != NULL) {
+        uint32_t region;
+        uint32_t kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+        place = place * 31 + kind * 7 + region + 1;
+    }
+    return (uint8_t)(place ^ place >> 8 ^ place >> 16);
+}
+
+static void path_add(struct driver *driver, uint32_t thread, bool usual)
+{
+    struct path *path = &driver->path;
+    if (path->count == path->capacity) {
+        size_t capacity = path->capacity == 0 ? 256 : path->capacity * 2;
+        struct path_step *steps = realloc(path->steps, capacity * sizeof *steps);
+        driver->run->no_memory |= steps == NULL;
+        if (steps == NULL)
+            return;
+        path->steps = steps;
+        path->capacity = capacity;
+    }
+    path->steps[path->count++] =
+        (struct path_step){.thread = (uint8_t)thread,
+                           .label = place_of(&driver->run->threads[thread]),
+                           .usual = usual};
+}
+
+void driver_step(struct driver *driver, uint32_t thread, bool usual)
+{
+    path_add(driver, thread, usual);
+    coroutine_clean(driver->run->threads[thread].coroutine);
+    run_resume(&driver->run->threads[thread]);
+}
+
+uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count)
+{
+    const struct path *path = &driver->path;
+    for (uint32_t i = 0; path->count > 0 && i < count; i++)
+        if (threads[i] == path->steps[path->count - 1].thread)
+            return threads[i];
+    return threads[0];
+}
+
+uint32_t driver_enabled(const struct driver *driver, uint32_t *threads)
+{
+    const struct scenario_run *run = driver->run;
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < driver->end; i++)
+        if (run_can(&run->threads[i]))
+            threads[count++] = i;
+    for (uint32_t i = 1; count == 0 && i < driver->end; i++)
+        if (!run->threads[i].done && run->threads[i].wait == WAIT_CHANGE)
+            threads[count++] = i;
+    return count;
+}
+
+bool driver_done(const struct driver *driver)
+{
+    for (uint32_t i = 1; i < driver->end; i++)
+        if (!driver->run->threads[i].done)
+            return false;
+    return true;
+}
+
+static void prime(struct driver *driver)
+{
+    driver->run->stepping = true;
+    driver->path.count = 0;
+    for (uint32_t i = 1; i < driver->end; i++) {
+        coroutine_clean(driver->run->threads[i].coroutine);
+        run_resume(&driver->run->threads[i]);
+    }
+}
+
+enum trk_status driver_prime(struct driver *driver)
+{
+    snapshot_save(&driver->start, driver->run);
+    prime(driver);
+    return driver->start.no_memory ? TRK_E_MEMORY : TRK_OK;
+}
+
+void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there)
+{
+    if (there != NULL && coroutine_can_go_back()) {
+        snapshot_restore(there, driver->run);
+        driver->path.count = path_count;
+        return;
+    }
+    struct trk_scenario_report counted = *driver->run->report; /* what was done is done twice */
+    snapshot_restore(&driver->start, driver->run);
+    for (uint32_t i = 1; i < driver->end; i++)
+        coroutine_restart(driver->run->threads[i].coroutine);
+    prime(driver);
+    while (driver->path.count < path_count) {
+        struct path_step step = driver->path.steps[driver->path.count];
+        driver_step(driver, step.thread, step.usual);
+    }
+    *driver->run->report = counted;
+}
+
+void driver_deinit(struct driver *driver)
+{
+    free(driver->path.steps);
+    snapshot_deinit(&driver->start);
+}
+
+enum trk_status driver_finish(struct driver *driver)
+{
+    struct scenario_run *run = driver->run;
+    enum trk_status status = run_trouble(run);
+    if (status == TRK_OK && !run->stopped)
+        status = run_last(run);
+    if (status == TRK_OK)
+        tally_add(driver->tally, run, &driver->path);
+    return status;
+}
+
+/* ---- in order, and lists --------------------------------------------------------------------- */
+
+/* The first that can run, to its end or until it blocks, and so on. */
+static enum trk_status in_order(struct driver *driver)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    run->stepping = false;
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        if (driver_enabled(driver, enabled) == 0)
+            run_deadlock(run, 1, driver->end);
+        else
+            driver_step(driver, enabled[0], true);
+    }
+    return driver_finish(driver);
+}
+
+static bool stands_at(const struct run_thread *thread, const char *label)
+{
+    return thread->before != NULL && thread->before->label != NULL &&
+           strcmp(thread->before->label, label) == 0;
+}
+
+static bool may_run(const struct driver *driver, uint32_t thread)
+{
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t count = driver_enabled(driver, enabled);
+    for (uint32_t i = 0; i < count; i++)
+        if (enabled[i] == thread)
+            return true;
+    return false;
+}
+
+static enum trk_status list(struct driver *driver)
+{
+    struct scenario_run *run = driver->run;
+    const struct scenario_schedule *schedule = &run->scenario->schedule;
+    prime(driver);
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        const struct scenario_step *step = &schedule->steps[i];
+        const struct run_thread *thread = &run->threads[step->thread];
+        bool one = step->label == NULL;
+        while (!run->stopped && run_trouble(run) == TRK_OK && may_run(driver, step->thread) &&
+               (one || !stands_at(thread, step->label))) {
+            driver_step(driver, step->thread, false);
+            if (one)
+                break;
+        }
+    }
+    return in_order(driver);
+}
+
+/* ---- a scenario ------------------------------------------------------------------------------ */
+
+static enum trk_status drive(struct driver *driver, const struct schedule_request *request,
+                             struct trk_scenario_report *report)
+{
+    schedule_count total = 0;
+    enum trk_status status = TRK_OK;
+    switch (driver->run->scenario->schedule.kind) {
+    case SCHEDULE_LIST:
+        return list(driver);
+    case SCHEDULE_RANDOM:
+    case SCHEDULE_PCT:
+        return schedule_random(driver);
+    case SCHEDULE_EXPLORE:
+        status = schedule_explore(driver, request, &total);
+        if (total != 0)
+            schedule_count_text(total, report->interleavings, sizeof report->interleavings);
+        return status;
+    default:
+        return in_order(driver);
+    }
+}
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+static bool can_turn(const uint32_t *enabled, uint32_t count, uint32_t thread)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (enabled[i] == thread)
+            return true;
+    return false;
+}
+
+static enum trk_status diverged(const struct driver *driver, const struct repro *repro,
+                                struct trk_scenario_fault *fault)
+{
+    *fault = (struct trk_scenario_fault){.where = "schedule"};
+    snprintf(fault->text, sizeof fault->text, "diverged at step %zu%s", driver->path.count + 1,
+             repro->same_core ? "" : "; it was made with another core");
+    return TRK_E_ARGUMENT;
+}
+
+/* The steps of a line, then the usual ones. */
+static enum trk_status replay(struct driver *driver, const struct repro *repro,
+                              struct trk_scenario_fault *fault)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint64_t usual = 0;
+    size_t turn = 0;
+    uint8_t check = 0;
+    prime(driver);
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        uint32_t count = driver_enabled(driver, enabled);
+        if (count == 0) {
+            run_deadlock(run, 1, driver->end);
+            break;
+        }
+        uint32_t chosen = driver_usual(driver, enabled, count);
+        bool turns = turn < repro->count && usual == repro->turns[turn].usual;
+        if (turns && !can_turn(enabled, count, repro->turns[turn].thread))
+            return diverged(driver, repro, fault);
+        if (turns)
+            chosen = repro->turns[turn].thread;
+        check = repro_check(check, place_of(&run->threads[chosen]));
+        if (turns && check != repro->turns[turn].check)
+            return diverged(driver, repro, fault);
+        usual = turns ? 0 : usual + 1;
+        check = turns ? 0 : check;
+        turn += turns;
+        driver_step(driver, chosen, !turns);
+    }
+    return turn < repro->count ? diverged(driver, repro, fault) : driver_finish(driver);
+}
+
+/* ---- a scenario ------------------------------------------------------------------------------ */
+
+static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
+                               const struct schedule_request *request,
+                               struct trk_scenario_report *report)
+{
+    struct driver driver = {.run = run, .tally = tally, .end = run->thread_count - 1};
+    enum trk_status status = run_first(run);
+    if (status == TRK_OK && run->stopped)
+        tally_add(tally, run, &driver.path);
+    else if (status == TRK_OK && request->repro != NULL)
+        status = replay(&driver, request->repro, request->fault);
+    else if (status == TRK_OK)
+        status = drive(&driver, request, report);
+    driver_deinit(&driver);
+    return status;
+}
+
+enum trk_status schedule_scenario(const struct trk_scenario *scenario,
+                                  struct schedule_request *request,
+                                  struct trk_scenario_report *report)
+{
+    memset(report, 0, sizeof *report);
+    report->guest_addr = TRK_NOT_KNOWN;
+    if (trk_scenario_needs(scenario) != NULL)
+        return TRK_E_UNSUPPORTED;
+    struct trk_scenario_report one = {.guest_addr = TRK_NOT_KNOWN};
+    struct tally tally;
+    struct scenario_run run;
+    enum trk_status status = tally_init(&tally, scenario);
+    tally.single = request->repro != NULL;
+    if (request->most == 0)
+        request->most = SCHEDULES_MOST;
+    if (status == TRK_OK) {
+        status = run_begin(&run, scenario, &one);
+        if (status == TRK_OK)
+            status = run_all(&run, &tally, request, report);
+        run_end(&run);
+    }
+    report->operations = one.operations;
+    report->faults = one.faults;
+    report->host_calls = one.host_calls;
+    if (status == TRK_OK)
+        tally_report(&tally, report);
+    request->seen = tally.seen;
+    tally_deinit(&tally);
+    return status;
+}
+
+enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
+                                 struct trk_scenario_report *report)
+{
+    return schedule_scenario(scenario, &(struct schedule_request){0}, report);
+}
+
+enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
+                                    struct trk_scenario_report *report,
+                                    struct trk_scenario_fault *fault)
+{
+    struct repro repro;
+    struct schedule_request request = {.repro = &repro, .fault = fault};
+    memset(report, 0, sizeof *report);
+    enum trk_status status = TRK_E_ARGUMENT;
+    if (repro_read(&repro, schedule, scenario, fault))
+        status = schedule_scenario(scenario, &request, report);
+    repro_deinit(&repro);
+    return status;
+}

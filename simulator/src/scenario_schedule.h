@@ -1,0 +1,154 @@
+/*
+ * Schedules of one program: which thread runs when, and what came out of all of them.
+ *
+ * Glossary
+ *   step   what a thread does from one scheduling point to the next
+ *   path   the threads of a schedule's steps, in order
+ *   tally  the verdicts of all schedules that were run
+ */
+#ifndef SIMULATOR_SCENARIO_SCHEDULE_H
+#define SIMULATOR_SCENARIO_SCHEDULE_H
+
+#include "scenario_expect.h"
+#include "scenario_run.h"
+
+typedef unsigned __int128 schedule_count; /* stops at its largest */
+
+struct path_step {
+    uint8_t thread;
+    uint8_t label; /* of where the thread stood before it */
+    bool usual;    /* the thread that would run if nobody chose: the last one, or else the first */
+};
+
+struct path {
+    struct path_step *steps;
+    size_t count, capacity;
+};
+
+/* ---- scenario_repro.c ------------------------------------------------------------------------ */
+
+/*
+ * A schedule in a line: trk1:CORE:SCENARIO:STEPS, hashes of what it was made with, and in base 32
+ * for each step that is not the usual one how many usual ones come before it, its thread, and a
+ * check of where threads stood in all of them.
+ */
+void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
+                 size_t size);
+
+struct repro_turn {
+    uint64_t usual;
+    uint32_t thread;
+    uint8_t check;
+};
+
+struct repro {
+    struct repro_turn *turns;
+    size_t count;
+    bool same_core;
+};
+
+/* Read a line; false with fault filled: it is none, or one of another scenario. */
+bool repro_read(struct repro *repro, const char *text, const struct trk_scenario *scenario,
+                struct trk_scenario_fault *fault);
+void repro_deinit(struct repro *repro);
+/* The check goes on over one step more. */
+uint8_t repro_check(uint8_t check, uint8_t label);
+
+/* ---- scenario_tally.c ------------------------------------------------------------------------ */
+
+/* Of the schedules of one verdict that were run, the one that is nearest to the usual order. */
+struct tally_shown {
+    bool there;
+    uint64_t cost;
+    struct trk_scenario_report report;
+};
+
+struct tally {
+    const struct trk_scenario *scenario;
+    uint64_t schedules;
+    bool stopped_early; /* there were more */
+    bool single;        /* one schedule of several: no verdict must come */
+    uint32_t seen;      /* bits: verdicts, by their place in the format's list */
+    uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
+    struct tally_shown *shown, *misplaced_shown; /* of each verdict */
+};
+
+enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scenario);
+void tally_deinit(struct tally *tally);
+/* A schedule has ended as the run's report says. */
+void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path);
+/* Fill the report: whether the expectation is met, and the schedule that shows why. */
+void tally_report(const struct tally *tally, struct trk_scenario_report *report);
+
+/* In decimal digits. */
+void schedule_count_text(schedule_count count, char *out, size_t size);
+
+/* ---- scenario_snapshot.c --------------------------------------------------------------------- */
+
+struct snapshot {
+    unsigned char *bytes;
+    size_t size, capacity;
+    size_t without_stacks; /* the stacks lie behind this many */
+    bool no_memory;
+};
+
+/* Keep all that a run is between two steps; the threads' stacks, too. */
+void snapshot_save(struct snapshot *snapshot, struct scenario_run *run);
+/* With the stacks, or with the digests alone. */
+uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks);
+void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run);
+void snapshot_deinit(struct snapshot *snapshot);
+
+/* ---- scenario_schedule.c --------------------------------------------------------------------- */
+
+/* A run whose threads stand before their first operations, and where its schedules are told. */
+struct driver {
+    struct scenario_run *run;
+    struct tally *tally;
+    struct path path;
+    uint32_t end;          /* threads [1, end) */
+    struct snapshot start; /* before any thread has run */
+};
+
+/* Run one step of a thread; usual as in the path. */
+void driver_step(struct driver *driver, uint32_t thread, bool usual);
+/* The usual thread of those that can run. */
+uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count);
+/* Threads that can run, or else those that stand back; ascending. How many. */
+uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
+/* Whether all threads have ended. */
+bool driver_done(const struct driver *driver);
+/* Let all threads go to their first operation, and keep the state before. */
+enum trk_status driver_prime(struct driver *driver);
+/* Go back to where the path was when it had so many steps; the state there, if it was kept. */
+void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
+void driver_deinit(struct driver *driver);
+/* The schedule is over: finally, and the verdict. */
+enum trk_status driver_finish(struct driver *driver);
+
+/* ---- scenario_random.c ----------------------------------------------------------------------- */
+
+/* As many schedules as the file asks for. */
+enum trk_status schedule_random(struct driver *driver);
+
+/* What is asked beside what the file asks; all 0: nothing. */
+struct schedule_request {
+    const struct repro *repro;        /* this schedule alone */
+    struct trk_scenario_fault *fault; /* why it does not fit */
+    uint64_t most;                    /* schedules to explore; 0: as many as the format says */
+    bool plain;                       /* explore every schedule, though it leads to known states */
+    bool stacks;                      /* know states by the stacks, too */
+    uint32_t seen;                    /* out: verdicts, as in the tally */
+};
+
+enum trk_status schedule_scenario(const struct trk_scenario *scenario,
+                                  struct schedule_request *request,
+                                  struct trk_scenario_report *report);
+
+/* ---- scenario_explore.c ---------------------------------------------------------------------- */
+
+/* Every schedule, up to a number; total: how many there are, 0 when that is not known. */
+enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
+                                 schedule_count *total);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * Goal: schedules are those of the format: where threads give way, lists, random ones, all of them.
+ * Method: small programs whose numbers of schedules and verdicts are known; exploring with states
+ * that are known against exploring without, on the handed files too.
+ * Rules: scenario-format, Schedules, Expect and fine print 8, 17, 18.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario_schedule.h"
+
+#define PLAIN_MOST UINT64_C(20000) /* schedules that are tried one by one */
+
+#define PROGRAM(init, threads, schedule, expect)                                                   \
+    "{\"scenario\": 1, \"name\": \"n\", \"memory\": {\"A\": {\"at\": \"0x200010000\", "            \
+    "\"size\": \"8P\"}}, \"init\": [" init "], \"threads\": {" threads                             \
+    "}, \"schedule\": " schedule ", \"expect\": " expect "}"
+
+struct outcome_of {
+    struct trk_scenario_report report;
+    uint32_t seen;
+};
+
+static struct trk_scenario *parse(const char *json)
+{
+    struct trk_scenario *scenario = NULL;
+    struct trk_scenario_fault fault;
+    cr_assert_eq(trk_scenario_parse(&scenario, json, strlen(json), &fault), TRK_OK, "%s: %s",
+                 fault.where, fault.text);
+    return scenario;
+}
+
+static struct outcome_of run(const struct trk_scenario *scenario, struct schedule_request request)
+{
+    struct outcome_of out;
+    cr_assert_eq(schedule_scenario(scenario, &request, &out.report), TRK_OK);
+    out.seen = request.seen;
+    return out;
+}
+
+struct count_case {
+    const char *name, *json;
+    const char *interleavings;
+    const char *verdict;
+    bool held;
+};
+
+#define TWO(a, b) "\"a\": [" a "], \"b\": [" b "]"
+
+static const struct count_case counts[] = {
+    {"one thread", PROGRAM("", "\"a\": [\"frame\", \"frame\"]", "\"explore\"", "{}"), "1", "ok",
+     true},
+    {"two of one step", PROGRAM("", TWO("\"frame\"", "\"frame\""), "\"explore\"", "{}"), "2", "ok",
+     true},
+    {"two of two",
+     PROGRAM("", TWO("\"frame\", \"frame\"", "\"frame\", \"frame\""), "\"explore\"", "{}"), "6",
+     "ok", true},
+    {"an await is no step until the signal",
+     PROGRAM("", TWO("\"signal e\", \"frame\"", "\"await e\""), "\"explore\"", "{}"), "2", "ok",
+     true},
+    {"nested operations are steps",
+     PROGRAM("", TWO("\"repeat 2 { frame }\"", "\"frame\""), "\"explore\"", "{}"), "4", "ok", true},
+    /* before the query, and before its lock */
+    {"a query", PROGRAM("", TWO("\"is_cpu A 1P\"", "\"frame\""), "\"explore\"", "{}"), "3", "ok",
+     true},
+    /* before it, region's lock, page manager's lock, before the call, after it */
+    {"an upload of a page", PROGRAM("", TWO("\"upload A 1P\"", "\"frame\""), "\"explore\"", "{}"),
+     "7", "ok", true},
+    /* the second range, the completion */
+    {"an upload of two ranges",
+     PROGRAM("\"upload A+P 1P\"", TWO("\"upload A 3P\"", "\"frame\""), "\"explore\"", "{}"), "8",
+     "ok", true},
+    /* store; handler; look; region's, page manager's lock; before, after the call; try again */
+    {"a store that faults",
+     PROGRAM("\"upload A 1P\"", TWO("\"store A 8 1\"", "\"frame\""), "\"explore\"", "{}"), "9",
+     "ok", true},
+    /* ten, less those three that would query while it is held */
+    {"a lock by hand keeps others out",
+     PROGRAM("", TWO("\"lock A\", \"unlock A\"", "\"is_cpu A 1P\""), "\"explore\"", "{}"), "7",
+     "ok", true},
+    {"one verdict in some",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"",
+             "{\"verdict\": \"mismatch\", \"in\": \"some\"}"),
+     "2", "mismatch", true},
+    {"both verdicts",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"",
+             "{\"verdicts\": [\"mismatch\", \"ok\"]}"),
+     "2", "mismatch", true},
+    {"not in all",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"",
+             "{\"verdict\": \"mismatch\"}"),
+     "2", "ok", false},
+    {"not always ok",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"", "{}"), "2",
+     "mismatch", false},
+    {"a verdict that never comes",
+     PROGRAM("", TWO("\"frame\"", "\"frame\""), "\"explore\"",
+             "{\"verdict\": \"deadlock\", \"in\": \"some\"}"),
+     "2", "ok", false},
+    {"more schedules than allowed",
+     PROGRAM("", TWO("\"frame\"", "\"frame\""), "\"explore\"", "{\"schedules\": 1}"), "2", "ok",
+     false},
+    {"at another operation",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"x: frame\", \"y: load A 8 => 0\""), "\"explore\"",
+             "{\"verdict\": \"mismatch\", \"in\": \"some\", \"at\": \"x\"}"),
+     "3", "mismatch", false},
+};
+
+Test(schedules, counts)
+{
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const struct count_case *one = &counts[i];
+        struct trk_scenario *scenario = parse(one->json);
+        struct outcome_of known = run(scenario, (struct schedule_request){0});
+        struct outcome_of plain = run(scenario, (struct schedule_request){.plain = true});
+        cr_expect_str_eq(known.report.interleavings, one->interleavings, "%s: %s", one->name,
+                         known.report.interleavings);
+        cr_expect_str_eq(plain.report.interleavings, one->interleavings, "%s", one->name);
+        cr_expect_eq(plain.report.schedules, strtoull(one->interleavings, NULL, 10), "%s",
+                     one->name);
+        cr_expect_eq(plain.seen, known.seen, "%s", one->name);
+        cr_expect_str_eq(known.report.verdict, one->verdict, "%s: %s", one->name,
+                         known.report.verdict);
+        cr_expect_eq(known.report.held, one->held, "%s: %s", one->name, known.report.text);
+        trk_scenario_destroy(scenario);
+    }
+}
+
+struct list_case {
+    const char *name, *json;
+    bool held;
+};
+
+static const struct list_case lists[] = {
+    {"step by step",
+     PROGRAM("", TWO("\"raw_write A 8 1\", \"raw_write A 8 2\"", "\"load A 8 => 1\""),
+             "[\"a\", \"b\"]", "{}"),
+     true},
+    {"in order without",
+     PROGRAM("", TWO("\"raw_write A 8 1\", \"raw_write A 8 2\"", "\"load A 8 => 2\""),
+             "\"in-order\"", "{}"),
+     true},
+    {"the rest goes in order",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\", \"load A 8 => 1\""), "[\"b\"]",
+             "{}"),
+     true},
+    {"up to a label",
+     PROGRAM("",
+             TWO("\"raw_write A 8 1\", \"raw_write A 8 2\", "
+                 "\"x: raw_write A 8 3\"",
+                 "\"load A 8 => 2\""),
+             "[\"a@x\", \"b\"]", "{}"),
+     true},
+    {"a blocked thread is passed over",
+     PROGRAM("", TWO("\"await e\", \"raw_write A 8 1\"", "\"load A 8 => 0\", \"signal e\""),
+             "[\"a\", \"a\", \"b\"]", "{}"),
+     true},
+    {"who stands at a label stays",
+     PROGRAM("", TWO("\"raw_write A 8 1\", \"x: raw_write A 8 2\"", "\"load A 8 => 1\""),
+             "[\"a@x\", \"a@x\", \"b\"]", "{}"),
+     true},
+    {"inside an upload, before its host call",
+     PROGRAM("", TWO("\"upload A 1P\"", "\"prot A => rw\", \"prot A => r\""),
+             "[\"a\", \"a\", \"a\", \"b\", \"a\", \"b\"]", "{}"),
+     true},
+    {"between a fault and its handler",
+     PROGRAM("\"upload A 1P\"", TWO("\"store A 8 1 => handled, faults 1\"", "\"untrack A 1P\""),
+             "[\"a\"]", "{}"),
+     true},
+};
+
+Test(schedules, lists)
+{
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct trk_scenario *scenario = parse(lists[i].json);
+        struct outcome_of out = run(scenario, (struct schedule_request){0});
+        cr_expect_eq(out.report.held, lists[i].held, "%s: %s, %s", lists[i].name,
+                     out.report.verdict, out.report.text);
+        trk_scenario_destroy(scenario);
+    }
+}
+
+/* The one schedule of 70 in which b runs whole before a's last step, and others. */
+#define RARE                                                                                       \
+    TWO("\"raw_write A 8 1\", \"frame\", \"frame\", \"frame\"",                                    \
+        "\"load A 8 => 0\", \"frame\", \"frame\", \"frame\"")
+
+Test(schedules, random_ones_are_the_same_each_time)
+{
+    static const char *const files[] = {
+        PROGRAM("", RARE, "{\"random\": 3, \"runs\": 40}",
+                "{\"verdicts\": [\"ok\", \"mismatch\"]}"),
+        PROGRAM("", RARE, "{\"pct\": 3, \"depth\": 2, \"runs\": 40}",
+                "{\"verdicts\": [\"ok\", \"mismatch\"]}"),
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct trk_scenario *scenario = parse(files[i]);
+        struct outcome_of out = run(scenario, (struct schedule_request){0});
+        struct outcome_of again = run(scenario, (struct schedule_request){0});
+        cr_expect(out.report.held, "%s", out.report.text);
+        cr_expect_eq(out.report.schedules, 40);
+        cr_expect_eq(memcmp(&out.report, &again.report, sizeof out.report), 0);
+        trk_scenario_destroy(scenario);
+    }
+}
+
+Test(schedules, a_line_runs_its_schedule_again)
+{
+    struct trk_scenario *scenario =
+        parse(PROGRAM("", RARE, "\"explore\"", "{\"verdict\": \"mismatch\", \"in\": \"some\"}"));
+    struct outcome_of out = run(scenario, (struct schedule_request){0});
+    struct trk_scenario_report report;
+    struct trk_scenario_fault fault;
+    cr_assert_eq(trk_scenario_replay(scenario, out.report.schedule, &report, &fault), TRK_OK);
+    cr_expect_str_eq(report.verdict, "mismatch");
+    cr_expect_str_eq(report.text, out.report.text);
+    cr_expect(report.held);
+    cr_expect_eq(report.schedules, 1);
+    char line[512];
+    snprintf(line, sizeof line, "%s", out.report.schedule);
+    char *last = &line[strlen(line) - 2];
+    *last = *last == 'a' ? 'b' : 'a';
+    cr_expect_eq(trk_scenario_replay(scenario, line, &report, &fault), TRK_E_ARGUMENT, "%s", line);
+    line[15] = line[15] == '0' ? '1' : '0';
+    cr_expect_eq(trk_scenario_replay(scenario, line, &report, &fault), TRK_E_ARGUMENT);
+    cr_expect(strstr(fault.text, "another scenario") != NULL);
+    cr_expect_eq(trk_scenario_replay(scenario, "trk1:x", &report, &fault), TRK_E_ARGUMENT);
+    trk_scenario_destroy(scenario);
+}
+
+Test(schedules, stop_early)
+{
+    struct trk_scenario *scenario =
+        parse(PROGRAM("", TWO("\"frame\"", "\"frame\""), "\"explore\"", "{}"));
+    struct outcome_of out = run(scenario, (struct schedule_request){.most = 1});
+    cr_expect_not(out.report.held);
+    cr_expect(strstr(out.report.text, "there are more") != NULL, "%s", out.report.text);
+    cr_expect_str_eq(out.report.interleavings, "");
+    trk_scenario_destroy(scenario);
+}
+
+/* With known states and without, the handed files have as many schedules and the same verdicts. */
+static void check_file(const char *path)
+{
+    struct trk_scenario *scenario = NULL;
+    struct trk_scenario_fault fault;
+    cr_assert_eq(trk_scenario_load(&scenario, path, &fault), TRK_OK, "%s: %s", path, fault.text);
+    struct outcome_of known = run(scenario, (struct schedule_request){0});
+    uint64_t all = strtoull(known.report.interleavings, NULL, 10);
+    if (all != 0 && all <= PLAIN_MOST) {
+        struct outcome_of plain = run(scenario, (struct schedule_request){.plain = true});
+        cr_expect_eq(plain.report.schedules, all, "%s: %llu", path,
+                     (unsigned long long)plain.report.schedules);
+        cr_expect_eq(plain.seen, known.seen, "%s", path);
+    }
+    trk_scenario_destroy(scenario);
+}
+
+Test(schedules, known_states_change_nothing)
+{
+    FILE *list = popen("ls " HANDED_DIR "/litmus/*.json " HANDED_DIR "/field/*.json " HANDED_DIR
+                       "/faults/two-threads*.json " HANDED_DIR "/generations/*.json",
+                       "r");
+    char path[512];
+    size_t count = 0;
+    cr_assert_not_null(list);
+    while (fgets(path, sizeof path, list) != NULL) {
+        path[strcspn(path, "\n")] = '\0';
+        check_file(path);
+        count++;
+    }
+    pclose(list);
+    cr_expect_geq(count, 50);
+}
