@@ -267,7 +267,7 @@ static const struct trk_option_value *value_of(const struct trk_options *options
             return &options->values[i];
         }
     }
-    assert(!"the option stands in the table");
+    assert(0 && "the option stands in the table");
     abort();
 }
 
