@@ -239,5 +239,7 @@ enum trk_status trk_download_long(struct trk_tracker *tracker, const struct trk_
 
 enum trk_status trk_tracker_drain(struct trk_tracker *tracker, const struct trk_transfer *drain)
 {
+    if (TRK_UNLIKELY(!transfer_known(drain)))
+        return TRK_E_ARGUMENT;
     return trk_download_long(tracker, drain, TRK_OP_DRAIN);
 }

@@ -6,6 +6,12 @@
 
 #include "quick_change.h"
 
+/* Whether the caller means the structure that this build knows; asked before anything else. */
+static inline bool transfer_known(const struct trk_transfer *request)
+{
+    return request->size == sizeof *request;
+}
+
 /* Whom the runs of a region are reported to. */
 struct report {
     const struct trk_tracker *tracker;

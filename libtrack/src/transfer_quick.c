@@ -263,6 +263,8 @@ static TRK_COLD enum trk_status upload_words(struct trk_tracker *tracker,
 enum trk_status trk_tracker_upload(struct trk_tracker *tracker, const struct trk_transfer *upload)
 {
     struct quick quick;
+    if (TRK_UNLIKELY(!transfer_known(upload)))
+        return TRK_E_ARGUMENT;
     if (TRK_UNLIKELY(!quick_begin_word(&quick, tracker, upload->guest_addr, upload->size_bytes)))
         return upload_words(tracker, upload);
     if (upload->written)
@@ -337,6 +339,8 @@ enum trk_status trk_tracker_download(struct trk_tracker *tracker,
                                      const struct trk_transfer *download)
 {
     struct quick quick;
+    if (TRK_UNLIKELY(!transfer_known(download)))
+        return TRK_E_ARGUMENT;
     if (TRK_UNLIKELY(
             !quick_begin_word(&quick, tracker, download->guest_addr, download->size_bytes)))
         return download_words(tracker, download);

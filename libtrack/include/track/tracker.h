@@ -88,7 +88,7 @@ typedef void trk_completion_fn(void *context);
 typedef void trk_flush_fn(void *context, uint64_t guest_addr, uint64_t size_bytes);
 
 struct trk_transfer {
-    size_t size; /* sizeof(struct trk_transfer) */
+    size_t size; /* sizeof(struct trk_transfer), or TRK_E_ARGUMENT */
     uint64_t guest_addr;
     uint64_t size_bytes;
     bool written;        /* upload: the GPU will write the range; it becomes GPU as a whole */
@@ -106,7 +106,8 @@ struct trk_transfer {
  * when nothing was dirty. Written: all region locks ascending and kept; range callbacks, then the
  * completion under all locks, then the whole page-rounded range becomes GPU.
  *
- * @return TRK_OK, TRK_E_RANGE, TRK_E_REENTRY, or TRK_E_PROTECT (regions done before stay done).
+ * @return TRK_OK, TRK_E_ARGUMENT (another size: nothing is done, nor is a failure told),
+ *         TRK_E_RANGE, TRK_E_REENTRY, or TRK_E_PROTECT (regions done before stay done).
  *
  * Allocates: first touch of a region. Blocks: on region locks. Signal-safe: yes.
  */

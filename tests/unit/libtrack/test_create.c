@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "child.h"
+#include "track/address.h"
 #include "track/pages.h"
 #include "track/tracker.h"
 
@@ -137,5 +138,60 @@ Test(create, trackers_do_not_share)
     cr_expect_eq(trk_tracker_drain(trackers[0], &upload), TRK_OK);
     trk_tracker_destroy(trackers[0]);
     trk_tracker_destroy(trackers[1]);
+    trk_backend_destroy(backend);
+}
+
+typedef enum trk_status transfer_fn(struct trk_tracker *, const struct trk_transfer *);
+
+static const struct {
+    const char *name;
+    transfer_fn *transfer;
+} transfers[] = {
+    {"upload", trk_tracker_upload},
+    {"download", trk_tracker_download},
+    {"drain", trk_tracker_drain},
+};
+
+static void on_event(void *count, const struct trk_event *event)
+{
+    (void)event;
+    (*(unsigned *)count)++;
+}
+
+/* A request of another size than this build's, on the short way and, watched, on the long one. */
+static void refuse_sizes(const struct trk_tracker_options *options, uint64_t size_bytes,
+                         const unsigned *events)
+{
+    struct trk_tracker *tracker = NULL;
+    cr_assert_eq(trk_tracker_create(&tracker, options, NULL), TRK_OK);
+    unsigned before = *events;
+    static const size_t sizes[] = {0, sizeof(struct trk_transfer) - 8,
+                                   sizeof(struct trk_transfer) + 8};
+    for (size_t i = 0; i < sizeof transfers / sizeof transfers[0]; i++) {
+        for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
+            struct trk_transfer request = {
+                .size = sizes[size], .guest_addr = BASE, .size_bytes = size_bytes, .written = true};
+            cr_expect_eq(transfers[i].transfer(tracker, &request), TRK_E_ARGUMENT, "%s of size %zu",
+                         transfers[i].name, sizes[size]);
+        }
+    }
+    cr_expect_eq(trk_pages_live_watches(tracker), 0);
+    cr_expect_eq(*events, before, "and nobody hears of it");
+    trk_tracker_destroy(tracker);
+}
+
+Test(create, transfers_of_another_size)
+{
+    unsigned events = 0;
+    struct trk_backend *backend = NULL;
+    cr_assert_eq(trk_backend_simulated_create(&backend, NULL), TRK_OK);
+    for (unsigned watched = 0; watched < 2; watched++) {
+        struct trk_tracker_options options = trk_tracker_options_default();
+        options.backend = backend;
+        if (watched)
+            options.observer = (struct trk_observer){.emit = on_event, .context = &events};
+        refuse_sizes(&options, 4096, &events);
+        refuse_sizes(&options, 3 * TRK_REGION_BYTES, &events);
+    }
     trk_backend_destroy(backend);
 }
