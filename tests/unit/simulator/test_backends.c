@@ -135,3 +135,47 @@ Test(backends, gpu_pages_come_home_together)
         tape_destroy(tape);
     }
 }
+
+static unsigned openings_refused;
+
+/* A host that others have used up for a while. */
+static int refuse_openings(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
+                           unsigned rights)
+{
+    (void)backend;
+    (void)guest_addr;
+    (void)size_bytes;
+    if (rights != TRK_RIGHTS_RW || openings_refused == 0)
+        return 0;
+    openings_refused--;
+    return 12;
+}
+
+/* An opening that is refused is tried again, as often whether the host had a reserve or not. */
+Test(backends, openings_tried_again)
+{
+    static const enum trk_backend_kind kinds[] = {TRK_BACKEND_MPROTECT, TRK_BACKEND_USERFAULTFD};
+    for (size_t i = 0; i < 4; i++) {
+        struct trk_mappings mappings = {.budget = 1000, .warned = true};
+        enum trk_backend_kind kind = kinds[i % 2];
+        struct tape *tape = tape_create("default");
+        struct trk_resource_layer layer = {.flush = flush, .context = tape};
+        tape->backend->kind = kind;
+        tape->backend->separate_runs = kind == TRK_BACKEND_USERFAULTFD;
+        /* Guard pages take no mappings. */
+        tape->backend->mappings = kind == TRK_BACKEND_MPROTECT ? &mappings : NULL;
+        tape->backend->protect = refuse_openings;
+        openings_refused = i < 2 ? 2 : 3;
+        declare(tape, kind);
+        tape_as(tape, 0);
+        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, &layer), TRK_OK);
+        tape_upload(tape, TAPE_A, 20 * TAPE_P, true);
+        tape_store_faulting(tape, TAPE_A + 10 * TAPE_P, 1);
+        tape_upload_copying(tape, TAPE_A, 20 * TAPE_P);
+        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, NULL), TRK_OK);
+        cr_expect_eq(openings_refused, 0);
+        struct trk_sim_report report = tape_judge(tape);
+        cr_expect_eq(report.verdict, TRK_VERDICT_OK, "%zu: %d: %s", i, report.verdict, report.text);
+        tape_destroy(tape);
+    }
+}
