@@ -164,7 +164,7 @@ static struct holes holes_of(struct trk_tracker *tracker)
     struct generations *generations = tracker->generations;
     struct view_scratch *scratch = tracker->views.scratch;
     if (generations != NULL)
-        hole_add(&holes, generations->tables, TRK_REGION_COUNT * sizeof *generations->tables);
+        hole_add(&holes, generations->tables, TRK_REGION_COUNT * sizeof(void *));
     if (scratch != NULL)
         hole_add(&holes, &scratch->page_addr[scratch->count],
                  sizeof scratch->page_addr - scratch->count * sizeof scratch->page_addr[0]);
@@ -197,8 +197,7 @@ void trk_sim_pieces(struct trk_tracker *tracker, const uint32_t *regions, size_t
         if (i == 0 || regions[i] / 64 != regions[i - 1] / 64)
             piece(context, &tracker->live[regions[i] / 64], sizeof tracker->live[0]);
         if (tracker->generations != NULL)
-            piece(context, &tracker->generations->tables[regions[i]],
-                  sizeof tracker->generations->tables[0]);
+            piece(context, &tracker->generations->tables[regions[i]], sizeof(void *));
     }
     struct holes holes = holes_of(tracker);
     for (struct arena_block *block = tracker->arena.blocks; block != NULL; block = block->next)

@@ -289,7 +289,7 @@ static bool text_check(struct trk_scenario_fault *fault, const char *json, size_
         unsigned char byte = (unsigned char)*at;
         if (length == 0)
             broken = "not UTF-8 from here on";
-        else if (byte < 0x20 && (inside || memchr("\t\n\r", byte, 3) == NULL))
+        else if (byte < 0x20 && (inside || (byte != '\t' && byte != '\n' && byte != '\r')))
             broken = "a control character";
         else if (inside && end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
             broken = "a NUL in a string";

@@ -5,6 +5,7 @@
  * Rules: scenario-format, Schedules, Expect and fine print 8, 17, 18.
  */
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,17 +261,19 @@ static void check_file(const char *path)
 
 Test(schedules, known_states_change_nothing)
 {
-    FILE *list = popen("ls " HANDED_DIR "/litmus/*.json " HANDED_DIR "/field/*.json " HANDED_DIR
-                       "/faults/two-threads*.json " HANDED_DIR "/generations/*.json",
-                       "r");
-    char path[512];
+    static const char *const patterns[] = {
+        HANDED_DIR "/litmus/*.json",
+        HANDED_DIR "/field/*.json",
+        HANDED_DIR "/faults/two-threads*.json",
+        HANDED_DIR "/generations/*.json",
+    };
+    glob_t files;
     size_t count = 0;
-    cr_assert_not_null(list);
-    while (fgets(path, sizeof path, list) != NULL) {
-        path[strcspn(path, "\n")] = '\0';
-        check_file(path);
-        count++;
-    }
-    pclose(list);
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        cr_assert_eq(glob(patterns[i], i > 0 ? GLOB_APPEND : 0, NULL, &files), 0, "%s",
+                     patterns[i]);
+    for (; count < files.gl_pathc; count++)
+        check_file(files.gl_pathv[count]);
+    globfree(&files);
     cr_expect_geq(count, 50);
 }
