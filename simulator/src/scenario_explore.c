@@ -159,6 +159,10 @@ static enum step_end advance(struct search *search, schedule_count *schedules)
         if (!done)
             usual_first(node, driver_usual(driver, node->enabled, node->count));
         bool known = node_meet(search, node, schedules);
+        if (search->no_memory) {
+            search->count--;
+            return STEP_OVER;
+        }
         if (!known && !done)
             return STEP_CHOICE;
         search->count--;

@@ -42,7 +42,7 @@ static void add_base32(const struct bytes *bytes, char *out, size_t size)
 {
     uint32_t held = 0, held_bits = 0;
     size_t used = 0;
-    for (size_t i = 0; i < bytes->count; i++) {
+    for (size_t i = 0; i < bytes->count && used + 1 < size; i++) {
         held = held << 8 | bytes->bytes[i];
         for (held_bits += 8; held_bits >= 5 && used + 1 < size; held_bits -= 5)
             out[used++] = digits[held >> (held_bits - 5) & 31];
