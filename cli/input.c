@@ -214,8 +214,8 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
                          state.first_damage_offset, state.damage);
     }
     if (state.dropped > 0) {
-        trk_terminal_say(name, "%s: the recorder lost %" PRIu64 " events", input->path,
-                         state.dropped);
+        /* Dropped by the recorder, or lost with a damaged chunk: the count holds both. */
+        trk_terminal_say(name, "%s: %" PRIu64 " events are missing", input->path, state.dropped);
     }
     if (state.order_gaps > 0) {
         trk_terminal_say(name, "%s: the order of %" PRIu64 " events is a guess", input->path,
