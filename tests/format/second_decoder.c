@@ -84,6 +84,7 @@ struct expected {
     uint64_t kept[2];
     uint32_t known[8192], next_seq[8192];
     size_t known_count;
+    uint32_t first[8192], ended[8192], ends[8192]; /* F-34 */
 };
 
 struct chunk {
@@ -91,16 +92,14 @@ struct chunk {
     struct expected expected;
 };
 
-static uint32_t *next_seq(struct expected *e, uint32_t domain)
+/* The place of a domain; as many as are known if it is new. */
+static size_t place_of(const struct expected *e, uint32_t domain)
 {
-    for (size_t i = 0; i < e->known_count; i++) {
-        if (e->known[i] == domain) {
-            return &e->next_seq[i];
-        }
+    size_t i = 0;
+    while (i < e->known_count && e->known[i] != domain) {
+        i++;
     }
-    e->known[e->known_count] = domain;
-    e->next_seq[e->known_count] = 1;
-    return &e->next_seq[e->known_count++];
+    return i;
 }
 
 static bool ends_hold(const struct second_event *event)
@@ -116,9 +115,19 @@ static void read_hold(struct chunk *chunk, struct second_event *event, int group
     event->domain = e->domain[group] + moved + (uint32_t)unzigzag(leb128(&chunk->column[3]));
     e->domain[group] = event->domain;
     e->kept[group] = e->latest;
-    uint32_t *seq = next_seq(e, event->domain);
-    event->seq = *seq + (uint32_t)unzigzag(leb128(&chunk->column[4]));
-    *seq = event->seq + (ends_hold(event) ? 1 : 0);
+    size_t at = place_of(e, event->domain);
+    uint32_t expected = at == e->known_count ? 1 : e->next_seq[at];
+    event->seq = expected + (uint32_t)unzigzag(leb128(&chunk->column[4]));
+    e->next_seq[at] = event->seq;
+    if (at == e->known_count) {
+        e->known[e->known_count++] = event->domain;
+        e->first[at] = event->seq;
+    }
+    if (ends_hold(event)) {
+        e->next_seq[at]++;
+        e->ended[at] = event->seq;
+        e->ends[at]++;
+    }
 }
 
 static void read_word(struct chunk *chunk, struct second_event *event, char word, int group,
@@ -220,6 +229,8 @@ struct stream {
 struct file {
     struct stream streams[STREAMS_MAX];
     size_t stream_count;
+    uint64_t last_index, indexed; /* offset of the newest INDEX; chunk behind the newest entry */
+    size_t chunks, indexed_count; /* of streams; entries */
 };
 
 static struct stream *stream_of(struct file *file, uint32_t id)
@@ -232,6 +243,52 @@ static struct stream *stream_of(struct file *file, uint32_t id)
     must(file->stream_count < STREAMS_MAX, "this decoder's limit of streams");
     file->streams[file->stream_count].id = id;
     return &file->streams[file->stream_count++];
+}
+
+/* F-34: the summary is that of the events of the chunk that was just read. */
+static void check_summary(const struct expected *e, const uint8_t *frame, size_t size)
+{
+    if (size == 0) {
+        must(e->known_count == 0, "F-34: a summary is missing");
+        return;
+    }
+    must(little(frame, 4) == 0x184D2A57 && little(frame + 4, 4) == size - 8, "F-34");
+    must(little(frame + size - 4, 4) == crc32c(frame, size - 4), "F-34: checksum");
+    struct column list = {0, frame + 8, frame + size - 4};
+    uint64_t count = leb128(&list);
+    must(count == e->known_count, "F-34: number of domains");
+    uint32_t domain = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t step = (uint32_t)leb128(&list);
+        must(i == 0 || step > 0, "F-34: ascending");
+        domain += step;
+        size_t at = place_of(e, domain);
+        must(at < e->known_count, "F-34: domain");
+        uint32_t first = (uint32_t)leb128(&list);
+        must(first == e->first[at], "F-34: first");
+        must(first + (uint32_t)unzigzag(leb128(&list)) == e->ended[at], "F-34: ended");
+        must(leb128(&list) == e->ends[at], "F-34: ends");
+    }
+    must(list.at == list.end, "F-34: bytes left over");
+}
+
+/* F-35: the entries are the headers that stand there; all of them, in order. */
+static void check_index(struct file *file, const uint8_t *bytes, const uint8_t *raw, size_t size)
+{
+    uint64_t count = little(raw + 8, 4);
+    must(size == 16 + 56 * count && little(raw, 8) == file->last_index, "F-35");
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *entry = raw + 16 + 56 * i;
+        const uint8_t *header = bytes + little(entry, 8);
+        must(little(header, 4) == 0x184D2A55 && little(header + 28, 4) == little(entry + 8, 4) &&
+                 little(header + 80, 4) == little(entry + 12, 4) &&
+                 little(header + 36, 4) == little(entry + 16, 4) && header[24] == entry[20] &&
+                 memcmp(header + 40, entry + 24, 32) == 0,
+             "F-35: entry");
+        must(little(entry + 12, 4) >= file->indexed, "F-35: order");
+        file->indexed = little(entry + 12, 4) + 1;
+        file->indexed_count++;
+    }
 }
 
 static void read_payload(struct stream *stream, const uint8_t *header, const uint8_t *raw,
@@ -261,6 +318,7 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
         read_event(&chunk, &event);
         stream->events[stream->count++] = event;
     }
+    check_summary(&chunk.expected, header + 96, little(header + 84, 4));
     for (size_t id = 1; id <= 14; id++) {
         must(chunk.column[id].at == chunk.column[id].end, "F-26");
     }
@@ -278,20 +336,30 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         size_t packed_size = little(header + 76, 4);
         must(memcmp(header + 8, bytes + 40, 16) == 0, "F-6");
         must(little(header + 92, 4) == crc32c(header, 92), "F-7");
-        must(little(header + 88, 4) == crc32c(header + 96, packed_size), "F-7");
+        size_t summary_size = little(header + 84, 4);
+        const uint8_t *packed = header + 96 + summary_size;
+        must(little(header + 88, 4) == crc32c(packed, packed_size), "F-7");
         must(little(header + 80, 4) == number++, "F-12");
         uint8_t *raw = malloc(raw_size + 1);
-        must(ZSTD_decompress(raw, raw_size, header + 96, packed_size) == raw_size, "F-11");
+        must(ZSTD_decompress(raw, raw_size, packed, packed_size) == raw_size, "F-11");
         if (header[24] == 2 || header[24] == 3) {
             struct stream *stream = stream_of(file, (uint32_t)little(header + 28, 4));
+            file->chunks++;
             if (header[24] == 2) {
                 read_payload(stream, header, raw, raw_size);
             }
         }
         must(header[24] != 4 || little(raw + 4, 4) == number, "F-16");
+        must(header[24] != 4 || little(raw + raw_size - 8, 8) == file->last_index, "F-16: INDEX");
+        must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
+        if (header[24] == 6) {
+            check_index(file, bytes, raw, raw_size);
+            file->last_index = at;
+        }
         free(raw);
-        at += 96 + packed_size;
+        at += 96 + summary_size + packed_size;
     }
+    must(file->chunks == file->indexed_count, "F-35: a chunk is in no INDEX");
     must(at + 32 == size && little(bytes + at, 4) == 0x184D2A56, "F-17");
     must(little(bytes + at + 28, 4) == crc32c(bytes + at, 28), "F-7");
 }
