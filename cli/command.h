@@ -74,6 +74,7 @@ extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;
 extern const struct trk_command trk_cmd_demo;
+extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;
 extern const struct trk_command trk_cmd_completion;
 extern const struct trk_command trk_cmd_version;
