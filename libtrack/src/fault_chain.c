@@ -36,7 +36,7 @@ bool trk_fault_former_save(void)
 bool trk_fault_former_restore(unsigned count)
 {
     bool all = true;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count && i < FAULT_SIGNALS; i++)
         all &= sigaction(trk_fault_signals[i], &formers[i].action, NULL) == 0;
     return all;
 }

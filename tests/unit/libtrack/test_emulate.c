@@ -93,9 +93,10 @@ static uint32_t big_endian(const unsigned char *at)
 
 static void pad(unsigned char block[64], const char *message)
 {
-    size_t length = strlen(message);
+    size_t length = 0;
     memset(block, 0, 64);
-    memcpy(block, message, length);
+    for (; message[length] != '\0'; length++)
+        block[length] = (unsigned char)message[length];
     block[length] = 0x80;
     block[62] = (unsigned char)(length * 8 >> 8);
     block[63] = (unsigned char)(length * 8);
