@@ -224,9 +224,13 @@ enum trk_copy {
     TRK_COPY_DOWN = 1, /* the GPU's copy to guest memory */
 };
 
+/* Who wrote or read; all but the GPU do it to guest memory. */
 enum trk_agent {
-    TRK_AGENT_CPU = 0,
+    TRK_AGENT_CPU = 0, /* a thread of the guest, by native accesses */
     TRK_AGENT_GPU = 1,
+    TRK_AGENT_HLE = 2,     /* the emulator on the guest's behalf */
+    TRK_AGENT_KERNEL = 3,  /* the kernel, by a system call */
+    TRK_AGENT_FOREIGN = 4, /* another process, or a device that is not the GPU */
 };
 
 enum trk_request_outcome {
