@@ -39,9 +39,10 @@ void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, 
             oracle_read(&run->oracle, walk.part, side, doing->thread->index);
         if (finding.found)
             stop_stale(doing, side, walk.guest_addr - walk.part.first + finding.offset, finding);
-        for (uint32_t i = 0; i < walk.part.size; i++)
-            found_value(doing,
-                        frame_byte(&run->oracle, walk.page->frame, side, walk.part.first + i));
+        /* A cell's bytes are alike. */
+        for (uint32_t at = walk.part.first; at < walk.part.first + walk.part.size;
+             at = oracle_cell_end(&run->oracle, at))
+            found_value(doing, frame_byte(&run->oracle, walk.page->frame, side, at));
         taken += walk.part.size;
     }
     if (taken < size_bytes)

@@ -125,6 +125,12 @@ struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracl
 /* Order all GPU writes to these bytes up to now before whatever comes to know the clock. */
 void oracle_order_gpu(const struct oracle *oracle, struct oracle_part part, uint32_t *clock);
 
+/* Where the cell of a byte ends, in the page. */
+static inline uint32_t oracle_cell_end(const struct oracle *oracle, uint32_t offset)
+{
+    return oracle->cell_first[oracle->cell_of[offset] + 1u];
+}
+
 static inline uint8_t frame_byte(const struct oracle *oracle, const struct frame *frame,
                                  enum side side, uint32_t offset)
 {
