@@ -275,8 +275,13 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
     case TRK_EVENT_GPU_COMPLETE:
         add_number(fields, "tick", event->argument);
         break;
-    case TRK_EVENT_FRAME:
     case TRK_EVENT_DROP:
+        add_number(fields, "number", event->argument);
+        if (event->context != TRK_EVENT_NONE)
+            add_word(fields, "of", trk_event_type_name((uint8_t)event->context));
+        add_number(fields, "ticks", trk_event_size(event));
+        break;
+    case TRK_EVENT_FRAME:
     case TRK_EVENT_MARK:
         add_number(fields, "number", event->argument);
         break;

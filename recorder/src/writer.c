@@ -250,6 +250,17 @@ static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stre
     return buffer;
 }
 
+/* [F-32] The header of a chunk has the sum of the losses in it. */
+static void count_losses(struct buffer *buffer, const struct trk_record *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (records[i].event.type == TRK_EVENT_DROP) {
+            buffer->dropped += records[i].event.argument;
+            buffer->losses++;
+        }
+    }
+}
+
 /* Append to the open chunk; a full one is written at once, so that none is left full. */
 static enum trk_status append(struct trk_writer *writer, struct stream *stream,
                               const struct trk_record *records, size_t count,
@@ -263,6 +274,7 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
         size_t part = TRK_CHUNK_EVENTS - buffer->count;
         part = part < count ? part : count;
         memcpy(buffer->records + buffer->count, records, part * sizeof *records);
+        count_losses(buffer, records, part);
         buffer->count += part;
         records += part;
         count -= part;
@@ -292,12 +304,6 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
             .tsc = count > 0 ? records[0].tsc : stream->last_tsc,
             .event = {.type = TRK_EVENT_DROP, .argument = dropped},
         };
-        struct buffer *buffer = open_buffer(writer, stream);
-        if (buffer == NULL) {
-            return no_memory(error);
-        }
-        buffer->dropped += dropped;
-        buffer->losses++;
         enum trk_status status = append(writer, stream, &drop, 1, error);
         if (status != TRK_OK) {
             return status;

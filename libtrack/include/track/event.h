@@ -131,7 +131,11 @@ enum trk_event_type {
     /* SIGNAL, AWAIT: order edges on timelines. domain the timeline's number, argument its value. */
     TRK_EVENT_SIGNAL = 77,
     TRK_EVENT_AWAIT = 78,
-    /* DROP: events were lost before this one; argument how many (written by the drain). */
+    /*
+     * DROP: events were lost before this one; argument how many, context their type, NONE where
+     * that is not known. The event's time is that of the first of them, size (seq, domain) the
+     * clock's ticks from there to the last. Written by the drain.
+     */
     TRK_EVENT_DROP = 79,
     /* MARK: a number of the owner's choosing, for finding a place again. argument. */
     TRK_EVENT_MARK = 80,
