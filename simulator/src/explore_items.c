@@ -19,10 +19,8 @@ enum trk_status projection_init(struct projection *projection, struct run *run, 
         .quiet_start = SCENARIO_NONE,
     };
     projection->lanes = calloc(run->stream_count + 1, sizeof *projection->lanes);
-    for (uint32_t i = 0; projection->lanes != NULL && i < run->stream_count; i++) {
+    for (uint32_t i = 0; projection->lanes != NULL && i < run->stream_count; i++)
         projection->lanes[i].clock = SIZE_MAX;
-        projection->lanes[i].asker = SCENARIO_NONE;
-    }
     return projection->lanes == NULL ? TRK_E_MEMORY : TRK_OK;
 }
 

@@ -19,11 +19,12 @@
 #include "run.h"
 #include "scenario_program.h"
 
-#define EXPLORE_PAGES_MOST UINT32_C(16)
-#define EXPLORE_ITEMS_MOST (UINT32_C(1) << 18)  /* of one focus */
-#define EXPLORE_CLOCK_MOST (UINT64_C(32) << 20) /* numbers in the clocks of one focus */
-#define EXPLORE_NEST_MOST  16u
-#define EXPLORE_VIEWS_MOST 64u
+#define EXPLORE_PAGES_MOST  UINT32_C(16)
+#define EXPLORE_ITEMS_MOST  (UINT32_C(1) << 18)  /* of one focus */
+#define EXPLORE_CLOCK_MOST  (UINT64_C(32) << 20) /* numbers in the clocks of one focus */
+#define EXPLORE_NEST_MOST   16u
+#define EXPLORE_VIEWS_MOST  64u
+#define EXPLORE_ASKING_MOST 64u
 
 enum item_kind {
     ITEM_LEAF,
@@ -98,8 +99,6 @@ struct lane {
     uint64_t mask[TRK_REGION_WORDS];
     size_t clock; /* of its newest item; SIZE_MAX: none */
     bool held;    /* a region lock of the focus, by hand */
-    /* It has seen what `asker` signalled inside a flush; its items from there on may answer it. */
-    uint32_t asker, asked_since;
 };
 
 /* A view of a frame that nobody tracks: stores through it are stores past the tracker. */
@@ -107,9 +106,12 @@ struct side_view {
     uint64_t guest_addr, size_bytes, target_addr;
 };
 
+/* Inside a flush a thread signalled that it wants one, and waits. */
 struct asking {
     uint32_t stream, timeline;
     uint64_t value;
+    uint32_t server; /* the stream that has seen it; SCENARIO_NONE: none yet */
+    uint32_t since;  /* items of the server from there on may answer it */
 };
 
 struct projection {
@@ -131,7 +133,7 @@ struct projection {
     uint32_t view_count;
     uint64_t frame_first; /* frame of the first page of the focus */
     bool frames_known;
-    struct asking asking[EXPLORE_NEST_MOST];
+    struct asking asking[EXPLORE_ASKING_MOST];
     uint32_t asking_count;
     bool full; /* items were left out behind some event */
     bool no_memory;
@@ -172,9 +174,12 @@ void projection_settle(struct projection *projection, uint32_t stream);
 
 /* Events of operations: they begin, report, call back, end. */
 void projection_operation(struct projection *projection, const struct trk_trace_event *event);
-/* SIGNAL and AWAIT inside a flush: another thread is asked to do it. */
-void projection_asks(struct projection *projection, const struct trk_trace_event *event);
 /* The innermost frame; NULL: none. */
 struct frame *projection_frame(struct projection *projection, uint32_t stream);
+
+/* ---- explore_asking.c ------------------------------------------------------------------------ */
+
+/* SIGNAL and AWAIT: inside a flush another thread is asked to do it. */
+void projection_asks(struct projection *projection, const struct trk_trace_event *event);
 
 #endif

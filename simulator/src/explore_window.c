@@ -171,10 +171,13 @@ static uint32_t measure(const struct cutter *cutter, struct window *window, uint
     return i;
 }
 
-/* Several threads, and few enough for a scenario. */
+/* Few enough for a scenario, and several threads, or what the trace itself broke at. */
 static bool worth(const struct window *window)
 {
-    return window->stream_count >= 2 && window->stream_count <= TRK_SCENARIO_THREADS &&
+    const struct projection *projection = window->projection;
+    bool broken = projection->run->stopped && window->end == projection->count;
+    return window->stream_count >= (broken ? 1u : 2u) &&
+           window->stream_count <= TRK_SCENARIO_THREADS &&
            window->end - window->first <= WINDOW_ITEMS_MOST;
 }
 
