@@ -74,6 +74,8 @@ extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;
 extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;
+extern const struct trk_command trk_cmd_doctor;
+extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_demo;
 extern const struct trk_command trk_cmd_help;
 extern const struct trk_command trk_cmd_completion;

@@ -54,18 +54,19 @@ static bool read_already(const struct projection *projection, uint32_t stream, u
     return false;
 }
 
+/* Agents beside guest and GPU go past the guest's protection: nothing faults. */
 static enum scenario_verb verb_of(const struct trk_event *event)
 {
-    bool gpu = event->flags == TRK_AGENT_GPU;
+    bool gpu = event->flags == TRK_AGENT_GPU, guest = event->flags == TRK_AGENT_CPU;
     switch (event->type) {
     case TRK_EVENT_GPU_WRITE:
         return VERB_GPU_WRITE;
     case TRK_EVENT_GPU_READ:
         return VERB_GPU_READ;
     case TRK_EVENT_WITNESS_STORE:
-        return gpu ? VERB_GPU_WRITE : VERB_STORE;
+        return gpu ? VERB_GPU_WRITE : guest ? VERB_STORE : VERB_RAW_WRITE;
     default:
-        return gpu ? VERB_GPU_READ : VERB_LOAD;
+        return gpu ? VERB_GPU_READ : guest ? VERB_LOAD : VERB_SPARSE_READ;
     }
 }
 
@@ -94,7 +95,8 @@ void projection_access(struct projection *projection, const struct trk_trace_eve
     enum scenario_verb verb = verb_of(&event->event);
     struct pending *pending = &projection->lanes[stream].pending;
     uint64_t size_left = size_bytes;
-    if (verb == VERB_STORE && through_side_view(projection, &guest_addr, size_bytes))
+    if ((verb == VERB_STORE || verb == VERB_RAW_WRITE) &&
+        through_side_view(projection, &guest_addr, size_bytes))
         verb = VERB_RAW_WRITE;
     if (!projection_clip(projection, &guest_addr, &size_left) || silent(projection, stream))
         return;

@@ -183,7 +183,7 @@ static bool witnesses(const struct pending *pending, const struct trk_event *eve
 {
     bool store = pending->access == TRK_ACCESS_WRITE;
     return (event->type == TRK_EVENT_WITNESS_STORE || event->type == TRK_EVENT_WITNESS_CHECK) &&
-           store == (event->type == TRK_EVENT_WITNESS_STORE) && event->flags != TRK_AGENT_GPU &&
+           store == (event->type == TRK_EVENT_WITNESS_STORE) && event->flags == TRK_AGENT_CPU &&
            pending->guest_addr - event->argument < event->seq;
 }
 

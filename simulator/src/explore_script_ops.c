@@ -122,17 +122,21 @@ static void mask(struct script *script, const struct item *item)
     growing_add(&script->text, "} %s", item->read_watch ? "r" : "w");
 }
 
+static bool reads(const struct item *item)
+{
+    return item->verb == VERB_LOAD || item->verb == VERB_SPARSE_READ;
+}
+
 /* What a read saw, if the window knows where those bytes come from. */
 static void result(struct script *script, const struct item *item)
 {
     const struct window *window = script->window;
     const struct projection *projection = window->projection;
     bool known = false;
-    if (script->request->kind != SCRIPT_CHECKED || item->verb != VERB_LOAD || item->stamp == 0)
+    if (script->request->kind != SCRIPT_CHECKED || !reads(item) || item->stamp == 0)
         return;
     for (uint32_t i = window->first; i < window->end; i++)
-        known |=
-            projection->items[i].stamp == item->stamp && projection->items[i].verb != VERB_LOAD;
+        known |= projection->items[i].stamp == item->stamp && !reads(&projection->items[i]);
     for (uint32_t i = 0; i < window->newer_count; i++)
         known |= projection->items[window->newer[i].item].stamp == item->stamp;
     growing_add(&script->text, " => %" PRIu32, known ? script_value(item->stamp) : 0);

@@ -86,7 +86,8 @@ static bool known_to_all(const struct window *window, const struct newer *newer)
     for (uint32_t i = window->first; i < window->end; i++) {
         const struct item *item = &projection->items[i];
         bool reads =
-            item->kind == ITEM_LEAF && (item->verb == VERB_LOAD || item->verb == VERB_GPU_READ);
+            item->kind == ITEM_LEAF && (item->verb == VERB_LOAD || item->verb == VERB_GPU_READ ||
+                                        item->verb == VERB_SPARSE_READ);
         if (!reads || item->stream == writer->stream ||
             item->guest_addr >= newer->guest_addr + newer->size_bytes ||
             newer->guest_addr >= item->guest_addr + item->size_bytes)
