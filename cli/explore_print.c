@@ -10,7 +10,7 @@
 
 static void print_verdict(const struct trk_explore_report *report)
 {
-    bool bad = report->finding_count > 0;
+    bool bad = report->finding_count > 0 || report->not_shown;
     fputs("orders: ", stdout);
     trk_terminal_word(bad                ? TRK_TONE_BAD
                       : report->complete ? TRK_TONE_GOOD
@@ -87,6 +87,9 @@ static void print_counts(const struct trk_explore_report *report)
     if (report->left_out > 0) {
         printf("%" PRIu64 " windows cannot be said as a scenario: not judged\n", report->left_out);
     }
+    if (report->not_shown) {
+        puts("what broke in the recording needs more than windows keep: see trk sim");
+    }
     printf("recorded order: %s, trace %s\n", trk_verdict_name(&report->recorded),
            report->recorded.complete ? "complete" : "incomplete");
 }
@@ -143,6 +146,7 @@ void trk_explore_print_json(const struct trk_explore_report *report, const char 
     trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
     cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "not_shown", report->not_shown);
     const struct {
         const char *key;
         uint64_t number;

@@ -10,13 +10,16 @@ static bool silent(const struct projection *projection, uint32_t stream)
     return lane->depth > 0 && lane->frames[lane->depth - 1].silent;
 }
 
-static bool page_is_cpu(const struct projection *projection, uint64_t guest_addr)
+/*
+ * A store to a page that was taken from the CPU: either it came before that and its witness is
+ * late, or, where that cannot be, the page was open when it should have been closed.
+ */
+static bool came_after(const struct projection *projection, const struct item *item)
 {
-    if (projection->tracker == SCENARIO_NONE ||
-        projection->run->machines[projection->tracker].tracker == NULL)
-        return true;
-    return trk_pages_view(projection->run->machines[projection->tracker].tracker, guest_addr)
-        .cpu_dirty;
+    uint64_t page = (item->guest_addr - projection->first_addr) / TRK_HOST_PAGE_BYTES;
+    const struct taking *taken = &projection->taken[page];
+    return taken->event != 0 && (taken->stream == item->stream ||
+                                 projection_clock(projection, item)[taken->stream] > taken->event);
 }
 
 /* ---- the access that faulted ----------------------------------------------------------------- */
@@ -112,7 +115,11 @@ void projection_access(struct projection *projection, const struct trk_trace_eve
     item->size_bytes = size_left;
     item->last = event->number;
     item->stamp = event->event.domain;
-    item->late = verb == VERB_STORE && !page_is_cpu(projection, guest_addr);
+    if (verb != VERB_STORE || projection_page_is_cpu(projection, guest_addr))
+        return;
+    item->late = !came_after(projection, item);
+    if (!item->late)
+        item->verb = VERB_RAW_WRITE;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

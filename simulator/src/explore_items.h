@@ -91,6 +91,12 @@ struct pending {
     uint64_t guest_addr;
 };
 
+/* What took a page from the CPU last: an event of a stream; 0 : nothing yet. */
+struct taking {
+    uint64_t event;
+    uint32_t stream;
+};
+
 /* One stream's part of a projection. */
 struct lane {
     struct frame frames[EXPLORE_NEST_MOST];
@@ -121,6 +127,7 @@ struct projection {
     uint32_t tracker; /* whose operations; SCENARIO_NONE until the first */
     uint32_t stream_count;
     struct lane *lanes;
+    struct taking taken[EXPLORE_PAGES_MOST];
     uint32_t open; /* things under way that concern the focus */
     struct item *items;
     uint32_t count, capacity;
@@ -174,6 +181,8 @@ void projection_settle(struct projection *projection, uint32_t stream);
 
 /* Events of operations: they begin, report, call back, end. */
 void projection_operation(struct projection *projection, const struct trk_trace_event *event);
+/* Whether a page is the CPU's; before the tracker is known it is. */
+bool projection_page_is_cpu(const struct projection *projection, uint64_t guest_addr);
 /* The innermost frame; NULL: none. */
 struct frame *projection_frame(struct projection *projection, uint32_t stream);
 

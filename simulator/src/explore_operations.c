@@ -201,6 +201,31 @@ static void called_back(struct projection *projection, const struct trk_trace_ev
         projection->items[frame->item].flushed = true;
 }
 
+bool projection_page_is_cpu(const struct projection *projection, uint64_t guest_addr)
+{
+    if (projection->tracker == SCENARIO_NONE ||
+        projection->run->machines[projection->tracker].tracker == NULL)
+        return true;
+    return trk_pages_view(projection->run->machines[projection->tracker].tracker, guest_addr)
+        .cpu_dirty;
+}
+
+/* A hold of an upload is over: pages that it covers are not the CPU's any more. */
+static void took(struct projection *projection, const struct trk_trace_event *event,
+                 const struct frame *frame)
+{
+    if (frame->op != TRK_OP_UPLOAD || frame->item == SCENARIO_NONE)
+        return;
+    const struct item *item = &projection->items[frame->item];
+    for (uint32_t i = 0; i < projection->page_count; i++) {
+        uint64_t page_addr = projection->first_addr + i * TRK_HOST_PAGE_BYTES;
+        if (page_addr < item->guest_addr + item->size_bytes &&
+            item->guest_addr < page_addr + TRK_HOST_PAGE_BYTES &&
+            !projection_page_is_cpu(projection, page_addr))
+            projection->taken[i] = (struct taking){event->number, event->stream};
+    }
+}
+
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 static void transfer_end(struct projection *projection, const struct frame *frame)
@@ -302,4 +327,6 @@ void projection_operation(struct projection *projection, const struct trk_trace_
         reported(projection, event, frame);
     else if (event->event.type == TRK_EVENT_CALLBACK)
         called_back(projection, event, frame);
+    else if (event->event.type == TRK_EVENT_UNLOCK)
+        took(projection, event, frame);
 }

@@ -15,11 +15,18 @@ void search_init(struct search_state *state, const struct trk_explore_options *o
         .options = options, .report = report, .orders_known = true, .whole = true};
 }
 
+static bool breaks(enum trk_verdict_kind verdict)
+{
+    return verdict != TRK_VERDICT_OK && verdict != TRK_VERDICT_TRACE_INCOMPLETE &&
+           verdict != TRK_VERDICT_UNKNOWN;
+}
+
 void search_end(struct search_state *state)
 {
     struct trk_explore_report *report = state->report;
+    report->not_shown = breaks(report->recorded.verdict) && !state->shown;
     report->complete = state->whole && report->recorded.complete && report->left_out == 0 &&
-                       report->unfaithful == 0 && report->stopped == 0;
+                       report->unfaithful == 0 && report->stopped == 0 && !report->not_shown;
     report->orders[0] = '\0';
     if (state->orders_known && state->whole) {
         char digits[48];
@@ -108,7 +115,7 @@ static char *own_script(const struct window *window, enum script_kind kind)
 static bool broke_in(const struct trk_sim_report *recorded, const struct window *window)
 {
     const struct projection *projection = window->projection;
-    return recorded->verdict != TRK_VERDICT_OK && recorded->event_visible != TRK_NOT_KNOWN &&
+    return breaks(recorded->verdict) && recorded->event_visible != TRK_NOT_KNOWN &&
            projection->items[window->end - 1].last >= recorded->event_visible;
 }
 
@@ -188,6 +195,7 @@ static enum trk_status found(struct search_state *state, const struct window *wi
 {
     struct trk_explore_report *report = state->report;
     const struct trk_scenario_report *from = &judged->report;
+    state->shown |= recorded;
     if (report->finding_count++ >= TRK_EXPLORE_FINDINGS_MOST)
         return TRK_OK;
     struct trk_explore_finding *finding = &report->findings[report->finding_count - 1];

@@ -43,6 +43,7 @@ struct search_state {
     bool orders_known;
     bool whole; /* nothing was left out */
     bool ended;
+    bool shown; /* a window's recorded order breaks a rule */
 };
 
 void search_init(struct search_state *state, const struct trk_explore_options *options,

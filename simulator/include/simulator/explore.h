@@ -85,10 +85,13 @@ struct trk_explore_report {
     uint64_t windows;               /* with more than one thread in them */
     uint64_t distinct;              /* that differ in more than numbers: these were explored */
     uint64_t left_out;              /* that no scenario can say */
-    uint64_t unfaithful;    /* whose recorded order ends otherwise than the trace: not judged */
-    uint64_t stopped;       /* that have more orders than were to be tried */
-    uint64_t schedules;     /* tried in all */
-    char orders[40];        /* of all windows explored, in decimal; "" not known */
+    uint64_t unfaithful; /* whose recorded order ends otherwise than the trace: not judged */
+    uint64_t stopped;    /* that have more orders than were to be tried */
+    uint64_t schedules;  /* tried in all */
+    char orders[40];     /* of all windows explored, in decimal; "" not known */
+    /* The trace itself breaks a rule, and no window's recorded order does: that needs what windows
+     * leave out. */
+    bool not_shown;
     bool complete;          /* the trace is whole, and every order of every window was tried */
     uint64_t finding_count; /* findings beyond the first TRK_EXPLORE_FINDINGS_MOST are counted */
     struct trk_explore_finding findings[TRK_EXPLORE_FINDINGS_MOST];
