@@ -79,13 +79,14 @@ static enum trk_status find_foci(struct trk_trace *trace, const struct trk_explo
     foci->guest_addr[0] = options->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1);
     if (options->guest_addr != TRK_NOT_KNOWN || foci_of_verdict(recorded, foci))
         return TRK_OK;
+    struct choice choice = {.from = options->from, .to = options->to, .most = options->pages};
     enum trk_status status = trk_trace_rewind(trace, error);
-    foci->pages = 1;
     if (status == TRK_OK)
-        status = choose_pages(trace, options->from, options->to, foci->guest_addr, options->pages,
-                              &foci->count, error);
-    for (uint32_t i = 0; i < foci->count; i++)
-        foci->guest_addr[i] *= TRK_HOST_PAGE_BYTES;
+        status = choose_pages(trace, &choice, error);
+    foci->pages = 1;
+    foci->count = choice.count;
+    for (uint32_t i = 0; i < choice.count; i++)
+        foci->guest_addr[i] = choice.pages[i] * TRK_HOST_PAGE_BYTES;
     return status;
 }
 

@@ -100,40 +100,42 @@ static int by_turns(const void *a, const void *b)
     return one->page < other->page ? -1 : one->page > other->page;
 }
 
-static void choose(struct uses *uses, uint64_t *pages, uint32_t most, uint32_t *count)
+static void choose(struct uses *uses, struct choice *choice)
 {
+    uint64_t areas[sizeof choice->pages / sizeof choice->pages[0]];
     qsort(uses->slots, uses->capacity, sizeof *uses->slots, by_turns);
-    uint64_t areas[64];
-    *count = 0;
-    for (size_t i = 0; i < uses->capacity && *count < most && uses->slots[i].turns > 0; i++) {
+    for (size_t i = 0; i < uses->capacity && choice->count < choice->most; i++) {
+        const struct page_use *use = &uses->slots[i];
         uint32_t alike = 0;
-        for (uint32_t k = 0; k < *count; k++)
-            alike += areas[k] == uses->slots[i].area;
+        if (use->turns == 0)
+            return;
+        for (uint32_t k = 0; k < choice->count; k++)
+            alike += areas[k] == use->area;
         if (alike == CHOOSE_ALIKE_MOST)
             continue;
-        areas[*count] = uses->slots[i].area;
-        pages[(*count)++] = uses->slots[i].page;
+        areas[choice->count] = use->area;
+        choice->pages[choice->count++] = use->page;
     }
 }
 
-enum trk_status choose_pages(struct trk_trace *trace, uint64_t from, uint64_t to, uint64_t *pages,
-                             uint32_t most, uint32_t *count, struct trk_error *error)
+enum trk_status choose_pages(struct trk_trace *trace, struct choice *choice,
+                             struct trk_error *error)
 {
     struct uses uses = {0};
     struct trk_trace_event event;
     enum trk_status status = grow(&uses);
+    choice->count = 0;
     while (status == TRK_OK) {
         status = trk_trace_next(trace, &event, error);
-        if (status == TRK_OK && event.number > to)
+        if (status == TRK_OK && event.number > choice->to)
             break;
-        if (status == TRK_OK && event.number >= from)
+        if (status == TRK_OK && event.number >= choice->from)
             status = touch(&uses, &event);
     }
     if (status == TRK_E_END)
         status = TRK_OK;
-    *count = 0;
     if (status == TRK_OK)
-        choose(&uses, pages, most, count);
+        choose(&uses, choice);
     free(uses.slots);
     return status;
 }

@@ -12,9 +12,15 @@
 /* Pages chosen of those that the same uploads cover: they tell the same story. */
 #define CHOOSE_ALIKE_MOST 2u
 
-/* Read events [from, to] of the trace; *count pages, at most `most`, the most shared first. */
-TRK_MUST_USE enum trk_status choose_pages(struct trk_trace *trace, uint64_t from, uint64_t to,
-                                          uint64_t *pages, uint32_t most, uint32_t *count,
+struct choice {
+    uint64_t from, to;  /* events to look at, both included */
+    uint32_t most;      /* at most 64 */
+    uint32_t count;     /* out */
+    uint64_t pages[64]; /* out: numbers of pages, the most shared first */
+};
+
+/* Read the trace from its start, and choose. */
+TRK_MUST_USE enum trk_status choose_pages(struct trk_trace *trace, struct choice *choice,
                                           struct trk_error *error);
 
 #endif

@@ -48,13 +48,12 @@ expect() {
     run 0 sim "$1.json"
     grep -q "verdict: $2" out || fail "$1: the exported window does not end so"
     for engine in random pct; do
-        run 1 explore --engine "$engine" --schedules 5000 --export "$1-$engine.json" "$1.trk"
+        run 1 explore --engine "$engine" --schedules 4000 --export "$1-$engine.json" "$1.trk"
         grep -q "^verdict: $2" out || fail "$1: $engine does not find it"
-        run 0 sim "$1-$engine.json"
-        line=$("$trk" explore --engine "$engine" --schedules 5000 "$1.trk" |
-            sed -n 's/.*--schedule //p')
+        line=$(sed -n 's/.*--schedule //p' out)
         run 1 explore --schedule "$line" "$1.trk"
     done
+    run 0 sim "$1-pct.json"
 }
 expect copy-first stale-gpu-read gpu_read
 same "copy-first: speculative" "$(get findings.0.speculative first)" false
