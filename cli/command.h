@@ -76,6 +76,7 @@ extern const struct trk_command trk_cmd_dump;
 extern const struct trk_command trk_cmd_doctor;
 extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_demo;
+extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;
 extern const struct trk_command trk_cmd_completion;
 extern const struct trk_command trk_cmd_version;
