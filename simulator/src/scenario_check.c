@@ -5,11 +5,15 @@
  */
 #include <stdio.h>
 
+#include "footprint.h"
 #include "scenario_run.h"
+#include "track/sim_build.h"
 
 static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
 {
-    const struct run_region *region = run_region_known(run, trk_region_index(guest_addr));
+    uint32_t index = trk_region_index(guest_addr);
+    const struct run_region *region = run_region_known(run, index);
+    footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_REGION, index));
     return region != NULL && region->owner != SCENARIO_NONE;
 }
 
