@@ -33,6 +33,14 @@ static const struct trk_option record_options[] = {
      .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
      .about = "Room for events that a thread has before they are drained: a power of two from 4K "
               "to 128M. Default 4M."},
+    {.name = "block",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "MS",
+     .fallback = "0",
+     .most = TRK_RECORD_BLOCK_MOST,
+     .about = "Let an event wait up to MS milliseconds for room in its ring. It may hold locks "
+              "meanwhile. Events of signal handlers never wait. Default 0: what finds no room is "
+              "dropped and counted."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -89,6 +97,7 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "events", result->events);
     trk_json_out_number(object, "dropped", result->dropped);
     trk_json_out_number(object, "thrown_away", result->thrown_away);
+    trk_json_out_number(object, "waits", result->waits);
     trk_json_out_number(object, "refused_joins", result->refused_joins);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
@@ -113,6 +122,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
+        .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
     };
     if (output) {

@@ -56,7 +56,7 @@ static const char *const look_words[] = {"closed", "permitted", "forbidden", "un
 static const char *const callback_words[] = {NULL, "completion", "flush", "read-back", "write"};
 static const char *const fault_words[] = {"unhandled", "served", "retry"};
 static const char *const copy_words[] = {"up", "down"};
-static const char *const agent_words[] = {"cpu", "gpu"};
+static const char *const agent_words[] = {"cpu", "gpu", "hle", "kernel", "foreign"};
 static const char *const request_words[] = {"done", "ignored", "failed"};
 static const char *const rights_words[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
 static const char *const class_words[] = {NULL, "region", "generations", "pages", "address-space"};
@@ -275,8 +275,13 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
     case TRK_EVENT_GPU_COMPLETE:
         add_number(fields, "tick", event->argument);
         break;
-    case TRK_EVENT_FRAME:
     case TRK_EVENT_DROP:
+        add_number(fields, "number", event->argument);
+        if (event->context != TRK_EVENT_NONE)
+            add_word(fields, "of", trk_event_type_name((uint8_t)event->context));
+        add_number(fields, "ticks", trk_event_size(event));
+        break;
+    case TRK_EVENT_FRAME:
     case TRK_EVENT_MARK:
         add_number(fields, "number", event->argument);
         break;

@@ -225,6 +225,8 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
         trk_terminal_say(name,
                          "%s: incomplete: the file ends at byte %" PRIu64 " without its end mark",
                          input->path, input->bytes);
+    } else if (state.cut) {
+        trk_terminal_say(name, "%s: incomplete: the recording was cut off", input->path);
     } else if (state.dropped == 0 && state.damaged_chunks == 0) {
         trk_terminal_say(name, "%s: incomplete%s%s", input->path, state.damage[0] ? ": " : "",
                          state.damage);

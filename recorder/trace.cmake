@@ -2,19 +2,24 @@
 add_library(trk_trace STATIC)
 target_sources(
   trk_trace
-  PRIVATE src/columns.c
+  PRIVATE src/chunk_events.c
+          src/columns.c
           src/columns_decode.c
           src/columns_encode.c
           src/crc32c.c
+          src/digest.c
           src/format.c
           src/index.c
           src/linear.c
           src/note.c
           src/output.c
           src/reader.c
+          src/recover.c
+          src/recover_write.c
           src/scan.c
           src/schema.c
           src/source.c
+          src/totals.c
           src/unpack.c
           src/writer.c)
 target_include_directories(trk_trace PUBLIC include PRIVATE src)

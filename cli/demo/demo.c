@@ -18,6 +18,17 @@ const struct trk_demo_bug trk_demo_bugs[] = {
      "a flush leaves the last page of its range to the GPU", "fatal:retained"},
     {TRK_DEMO_BUG_CALL_IN_CALLBACK, "call-in-callback",
      "an upload callback asks the tracker a question", "fatal:reentry"},
+    {TRK_DEMO_BUG_PARTIAL_INVALIDATE, "partial-invalidate",
+     "an invalidate of a range with one page that is not registered does nothing at all",
+     "stale-gpu-read"},
+    {TRK_DEMO_BUG_LOST_REARM, "lost-rearm",
+     "the guest's mprotect opens a page that the tracker has armed", "stale-gpu-read"},
+    {TRK_DEMO_BUG_ALIAS_WRITE, "alias-write",
+     "a guest stores through a second view that nobody watches", "stale-gpu-read"},
+    {TRK_DEMO_BUG_EARLY_READ_BACK, "early-read-back",
+     "a read-back takes its bytes without waiting for the GPU", "stale-cpu-read"},
+    {TRK_DEMO_BUG_KERNEL_STORE, "kernel-store",
+     "the kernel fills a page for the guest, and nobody invalidates it", "stale-gpu-read"},
     {TRK_DEMO_BUG_NONE, NULL, NULL, NULL},
 };
 
@@ -45,7 +56,7 @@ struct trk_demo_options trk_demo_options_default(void)
 static enum trk_status demo_options_check(const struct trk_demo_options *options,
                                           struct trk_error *error)
 {
-    if (options->size != sizeof *options || options->bug > TRK_DEMO_BUG_CALL_IN_CALLBACK) {
+    if (options->size != sizeof *options || options->bug >= TRK_DEMO_BUG_COUNT) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the demo's options are not usable");
     }
     if (options->frames < 1 || options->frames > TRK_DEMO_FRAMES_MAX) {
@@ -116,6 +127,11 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     }
     if (status == TRK_OK) {
         status = trk_tracker_register(demo->tracker, DEMO_ARENA_WINDOW, demo->memory.half_bytes);
+    }
+    if (status == TRK_OK) {
+        const uint32_t hole = demo_memory_hole(&demo->memory);
+        status = trk_tracker_unregister(demo->tracker, demo_memory_guest(&demo->memory, hole),
+                                        TRK_HOST_PAGE_BYTES);
     }
     return status == TRK_OK ? TRK_OK
                             : trk_error_set(error, status, "the demo's memory cannot be tracked");

@@ -76,8 +76,13 @@ static void check_some(struct check_batch *batch, const struct demo_plan *plan, 
 void demo_check_gpu(struct demo *demo, const struct demo_plan *plan)
 {
     struct check_batch batch = {.demo = demo};
+    const struct demo_area *chosen = &demo->memory.areas[plan->chosen];
     for (uint32_t i = 0; i < demo->mid_count; i++) {
         check_add(&batch, plan, demo->mid_slots[i], true);
+    }
+    for (uint32_t i = 0; i < demo->sure_count; i++) {
+        bool vertex = demo->sure_slots[i] / DEMO_PAGE_SLOTS - chosen->page < chosen->pages;
+        check_add(&batch, plan, demo->sure_slots[i], vertex);
     }
     for (uint32_t id = 0; id < DEMO_AREAS; id++) {
         if (demo->options.check) {

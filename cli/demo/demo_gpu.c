@@ -92,6 +92,19 @@ void demo_gpu_download(struct demo_gpu *gpu, uint64_t offset, uint64_t size_byte
     }
 }
 
+void demo_gpu_download_early(struct demo_gpu *gpu, uint64_t offset, uint64_t size_bytes,
+                             char *target)
+{
+    struct trk_vk_region region = {offset, 0, size_bytes};
+    if (gpu->status != TRK_OK || size_bytes > READBACK_BYTES) {
+        return;
+    }
+    gpu->status = trk_vk_copy(gpu->vk, gpu->mirror, gpu->readback, &region, &gpu->error);
+    if (gpu->status == TRK_OK) {
+        memcpy(target, trk_vk_buffer_host(gpu->readback), size_bytes);
+    }
+}
+
 void demo_gpu_run(struct demo_gpu *gpu)
 {
     uint64_t tick = 0;

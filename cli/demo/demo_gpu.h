@@ -36,6 +36,13 @@ void demo_gpu_fill(struct demo_gpu *gpu, uint64_t offset, uint64_t size_bytes, u
 /* Run everything recorded and bring bytes of the mirror to `target`. */
 void demo_gpu_download(struct demo_gpu *gpu, uint64_t offset, uint64_t size_bytes, char *target);
 
+/*
+ * The same as an emulator does it that does not wait: what the readback buffer holds now is taken,
+ * the copy into it runs with the next demo_gpu_run. At most what the buffer holds.
+ */
+void demo_gpu_download_early(struct demo_gpu *gpu, uint64_t offset, uint64_t size_bytes,
+                             char *target);
+
 /* Submit what is recorded and wait for it. */
 void demo_gpu_run(struct demo_gpu *gpu);
 

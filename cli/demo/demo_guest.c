@@ -120,14 +120,58 @@ static void guest_second_part(struct demo_guest *guest, const struct demo_plan *
     }
 }
 
+/* The guest's mprotect, there and back; the tracker arms again what it had armed. */
+static void guest_protect_page(struct demo_guest *guest, const struct demo_plan *plan,
+                               uint32_t slot)
+{
+    struct demo *demo = guest->demo;
+    uint64_t guest_addr = demo_memory_guest(&demo->memory, slot / DEMO_PAGE_SLOTS);
+    demo_note(demo, trk_tracker_set_guest_protection(demo->tracker, guest_addr, TRK_HOST_PAGE_BYTES,
+                                                     TRK_RIGHT_READ));
+    demo_note(demo, trk_tracker_set_guest_protection(demo->tracker, guest_addr, TRK_HOST_PAGE_BYTES,
+                                                     TRK_RIGHTS_RW));
+    if (demo_plan_acts(demo, plan, TRK_DEMO_BUG_LOST_REARM)) {
+        /* The guest asked for rw, and the host gives just that. */
+        (void)demo->backend->protect(demo->backend, guest_addr, TRK_HOST_PAGE_BYTES, TRK_RIGHTS_RW);
+    }
+}
+
 static void guest_meeting(struct demo_guest *guest, const struct demo_plan *plan)
 {
     struct demo *demo = guest->demo;
     demo_line_await(&demo->sync.mid, plan->frame + 1);
+    if (demo->mid_count > 0) {
+        guest_protect_page(guest, plan, demo->mid_slots[0]);
+    }
     for (uint32_t i = 0; i < demo->mid_count; i++) {
         guest_store(guest, demo->mid_slots[i], plan->frame);
     }
     demo_line_signal(&demo->sync.seats[guest->number].mid_done, plan->frame + 1);
+}
+
+/* A store to the second half of a page of the HLE area, after its upload. */
+static void guest_visit(struct demo_guest *guest, const struct demo_plan *plan)
+{
+    struct demo *demo = guest->demo;
+    struct demo_memory *memory = &demo->memory;
+    const struct demo_area *area = &memory->areas[DEMO_AREA_HLE];
+    demo_line_await(&demo->sync.visit, plan->frame + 1);
+    uint32_t place = demo_dice_roll(&guest->dice, area->pages) * DEMO_PAGE_SLOTS +
+                     DEMO_PAGE_SLOTS / 2 + demo_dice_roll(&guest->dice, DEMO_PAGE_SLOTS / 2);
+    uint32_t slot = area->page * DEMO_PAGE_SLOTS + place;
+    demo->visit_slot = slot;
+    if (demo_plan_acts(demo, plan, TRK_DEMO_BUG_ALIAS_WRITE)) {
+        uint64_t offset = (uint64_t)place * DEMO_SLOT_BYTES;
+        uint32_t stamp = demo_memory_stamp(memory, slot, plan->frame);
+        demo_pattern_store((volatile uint32_t *)(void *)(memory->alias + offset), stamp);
+        memory->expected[slot] = stamp;
+        trk_capture_witness_store(TRK_AGENT_CPU, DEMO_ALIAS_WINDOW + offset, DEMO_SLOT_BYTES,
+                                  stamp);
+        guest->stores++;
+    } else {
+        guest_store(guest, slot, plan->frame);
+    }
+    demo_sync_visited(&demo->sync, guest->number, plan->frame + 1);
 }
 
 void *demo_guest_main(void *context)
@@ -151,6 +195,7 @@ void *demo_guest_main(void *context)
         guest_second_part(guest, &plan);
         if (plan.mid_guest == guest->number) {
             guest_meeting(guest, &plan);
+            guest_visit(guest, &plan);
         }
     }
     demo_sync_done(&demo->sync, guest->number, UINT32_MAX);

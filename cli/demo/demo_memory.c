@@ -197,6 +197,11 @@ uint32_t demo_memory_page(const struct demo_memory *memory, uint64_t guest_addr)
     return (uint32_t)(offset / TRK_HOST_PAGE_BYTES);
 }
 
+uint32_t demo_memory_hole(const struct demo_memory *memory)
+{
+    return memory->areas[DEMO_AREA_HLE].page - 1;
+}
+
 uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot)
 {
     return demo_memory_guest(memory, slot / DEMO_PAGE_SLOTS) +

@@ -3,8 +3,8 @@
  *
  * Two windows at fixed guest addresses show the two halves of the memfd to the guest. The alias
  * shows the HLE area once more; the emulator writes through it, and no access through it is ever
- * tracked. The backing is the emulator's own view of everything, used for copies only. Pages are
- * numbered by their place in the memfd, slots likewise.
+ * tracked: a guest has no business there. The backing is the emulator's own view of everything,
+ * used for copies only. Pages are numbered by their place in the memfd, slots likewise.
  */
 #ifndef DEMO_MEMORY_H
 #define DEMO_MEMORY_H
@@ -61,6 +61,9 @@ uint64_t demo_memory_guest(const struct demo_memory *memory, uint32_t page);
 uint32_t demo_memory_page(const struct demo_memory *memory, uint64_t guest_addr);
 
 uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot);
+/* The page just before the HLE area: the GPU never sees it, and it is not registered. */
+uint32_t demo_memory_hole(const struct demo_memory *memory);
+
 /* The slot as the guest sees it. */
 volatile uint32_t *demo_memory_slot(const struct demo_memory *memory, uint32_t slot);
 

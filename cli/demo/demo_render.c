@@ -26,44 +26,9 @@ struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t
     };
 }
 
-/* What the flush of the emulator's own invalidate works on. */
-struct render_flush {
-    struct demo *demo;
-    bool bug;
-};
-
-static void render_on_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+bool demo_plan_acts(const struct demo *demo, const struct demo_plan *plan, enum trk_demo_bug_id bug)
 {
-    struct render_flush *flush = context;
-    if (flush->bug && flush->demo->options.bug == TRK_DEMO_BUG_FLUSH_LEAVES_PAGE) {
-        size_bytes -= TRK_HOST_PAGE_BYTES; /* the end is exclusive already */
-    }
-    demo_transfer_drain(flush->demo, guest_addr, size_bytes);
-}
-
-/* A service of the emulator writes for the guest: it asks first, then stores through the alias. */
-static void render_service_write(struct demo *demo, const struct demo_plan *plan)
-{
-    struct demo_memory *memory = &demo->memory;
-    const struct demo_area *area = &memory->areas[DEMO_AREA_HLE];
-    const uint64_t guest_addr = demo_memory_guest(memory, area->page);
-    const uint64_t size_bytes = area->pages * TRK_HOST_PAGE_BYTES;
-    struct render_flush flush = {demo, plan->bug};
-    enum trk_status status =
-        trk_tracker_invalidate(demo->tracker, guest_addr, size_bytes, render_on_flush, &flush);
-    demo_note(demo, status);
-    trk_capture_invalidate_request(guest_addr, size_bytes,
-                                   status == TRK_OK ? TRK_REQUEST_DONE : TRK_REQUEST_FAILED);
-    for (uint32_t i = 0; i < area->pages; i++) {
-        uint32_t place = i * DEMO_PAGE_SLOTS + demo_dice_roll(&demo->dice, DEMO_PAGE_SLOTS);
-        uint32_t slot = area->page * DEMO_PAGE_SLOTS + place;
-        uint64_t offset = (uint64_t)place * DEMO_SLOT_BYTES;
-        uint32_t stamp = demo_memory_stamp(memory, slot, plan->frame);
-        demo_pattern_store((volatile uint32_t *)(void *)(memory->alias + offset), stamp);
-        memory->expected[slot] = stamp;
-        trk_capture_witness_store(TRK_AGENT_CPU, DEMO_ALIAS_WINDOW + offset, DEMO_SLOT_BYTES,
-                                  stamp);
-    }
+    return plan->bug && demo->options.bug == bug;
 }
 
 static void render_uploads(struct demo *demo, const struct demo_plan *plan)
@@ -103,9 +68,14 @@ void demo_render_frame(struct demo *demo, uint32_t frame)
     demo_line_signal(&demo->sync.start, frame + 1);
     demo_transfer_up(demo, plan.early);
     demo_sync_gather(&demo->sync, demo->options.threads, frame + 1, demo_transfer_serve, demo);
-    render_service_write(demo, &plan);
+    demo->sure_count = 0;
+    demo_service_write(demo, &plan);
     render_uploads(demo, &plan);
+    demo_sync_receive(&demo->sync, plan.mid_guest, frame + 1, demo_transfer_serve, demo);
+    demo->sure_slots[demo->sure_count++] = demo->visit_slot;
+    demo_service_file_read(demo, &plan);
     render_gpu_writes(demo, &plan);
+    demo_service_result_read(demo, &plan);
     demo_gpu_run(&demo->gpu);
     demo_check_gpu(demo, &plan);
     demo_note(demo, demo->gpu.status);

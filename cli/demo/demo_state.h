@@ -5,7 +5,8 @@
  * render   the thread that called trk_demo_run: the emulator's side.
  * frame F  starts with the guests' first part, which render awaits; then the guests' second part
  *          runs beside the render thread's uploads. In the middle of the chosen area's upload one
- *          guest and the render thread meet.
+ *          guest and the render thread meet. After the uploads the same guest makes a visit: it
+ *          stores to the HLE area, and the render thread waits for it.
  */
 #ifndef DEMO_STATE_H
 #define DEMO_STATE_H
@@ -22,12 +23,15 @@
 /* Slots that the guest of the meeting stores to, at most. */
 #define DEMO_MID_SLOTS 4u
 
+/* Slots that a frame's checks look at whatever the sample is, at most. */
+#define DEMO_SURE_SLOTS 8u
+
 /* Who does what in a frame; follows from the frame's number alone. */
 struct demo_plan {
     uint32_t frame;
     uint32_t chosen;    /* the area whose upload has the meeting */
     uint32_t early;     /* the area uploaded beside the guests' first part */
-    uint32_t mid_guest; /* the guest that comes to the meeting */
+    uint32_t mid_guest; /* the guest that comes to the meeting, and then for a visit */
     uint32_t late_slot; /* slot of a page that the second part stores to */
     bool bug;           /* the bug acts in this frame */
 };
@@ -58,11 +62,18 @@ struct demo {
     struct demo_dice dice;              /* the render thread's */
     uint32_t mid_slots[DEMO_MID_SLOTS]; /* of this frame; written by the meeting's guest */
     uint32_t mid_count;
+    uint32_t sure_slots[DEMO_SURE_SLOTS]; /* of this frame; the render thread's */
+    uint32_t sure_count;
+    uint32_t visit_slot; /* of this frame; written by the guest of the visit */
     struct demo_guest guests[TRK_DEMO_THREADS_MAX];
     struct trk_demo_result result;
 };
 
 struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t frame);
+
+/* Whether a bug is on and acts in this frame. */
+bool demo_plan_acts(const struct demo *demo, const struct demo_plan *plan,
+                    enum trk_demo_bug_id bug);
 
 /* Keep the first error that ends the run; what the tracker refuses is counted by its handler. */
 void demo_note(struct demo *demo, enum trk_status status);
@@ -81,10 +92,16 @@ void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan);
 /* Let the GPU fill the first `filled_bytes` of each page of a part of an area. */
 void demo_transfer_gpu_write(struct demo *demo, const struct demo_area *part, uint32_t filled_bytes,
                              uint32_t frame);
-/* Bring a range home; the pages become CLEAN, or the CPU's. */
-void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes);
+/* Bring a range home; the pages become CLEAN, or the CPU's. early: take the bytes unfinished. */
+void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes,
+                            bool early);
 void demo_transfer_drain(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes);
 void demo_transfer_serve(void *demo, const struct demo_request *request);
+
+/* demo_service.c: what the emulator does to guest memory on the guest's behalf. */
+void demo_service_write(struct demo *demo, const struct demo_plan *plan);
+void demo_service_file_read(struct demo *demo, const struct demo_plan *plan);
+void demo_service_result_read(struct demo *demo, const struct demo_plan *plan);
 
 /* demo_render.c */
 void demo_render_frame(struct demo *demo, uint32_t frame);

@@ -12,19 +12,23 @@
 enum {
     TIMELINE_START = 1,
     TIMELINE_MID = 2,
+    TIMELINE_VISIT = 3,
     TIMELINE_DONE = 0x100,
     TIMELINE_MID_DONE = 0x200,
     TIMELINE_POSTED = 0x300,
     TIMELINE_ANSWERED = 0x400,
+    TIMELINE_VISITED = 0x500,
 };
 
 void demo_sync_init(struct demo_sync *sync)
 {
     sync->start.timeline = TIMELINE_START;
     sync->mid.timeline = TIMELINE_MID;
+    sync->visit.timeline = TIMELINE_VISIT;
     for (uint32_t i = 0; i < TRK_DEMO_THREADS_MAX; i++) {
         sync->seats[i].done.timeline = TIMELINE_DONE + i;
         sync->seats[i].mid_done.timeline = TIMELINE_MID_DONE + i;
+        sync->seats[i].visited.timeline = TIMELINE_VISITED + i;
         sync->seats[i].posted.timeline = TIMELINE_POSTED + i;
         sync->seats[i].answered.timeline = TIMELINE_ANSWERED + i;
     }
@@ -66,6 +70,12 @@ void demo_line_await(struct demo_line *line, uint32_t value)
 void demo_sync_done(struct demo_sync *sync, uint32_t seat, uint32_t value)
 {
     demo_line_signal(&sync->seats[seat].done, value);
+    sync_ring(sync);
+}
+
+void demo_sync_visited(struct demo_sync *sync, uint32_t seat, uint32_t value)
+{
+    demo_line_signal(&sync->seats[seat].visited, value);
     sync_ring(sync);
 }
 
@@ -111,4 +121,22 @@ void demo_sync_gather(struct demo_sync *sync, uint32_t seats, uint32_t value, de
     for (uint32_t i = 0; i < seats; i++) {
         demo_line_await(&sync->seats[i].done, value);
     }
+}
+
+void demo_sync_receive(struct demo_sync *sync, uint32_t seat, uint32_t value, demo_serve_fn *serve,
+                       void *context)
+{
+    struct demo_line *visited = &sync->seats[seat].visited;
+    demo_line_signal(&sync->visit, value);
+    for (;;) {
+        uint32_t seen = atomic_load(&sync->bell); /* before the look, so that no ring is missed */
+        for (uint32_t i = 0; i < TRK_DEMO_THREADS_MAX; i++) {
+            sync_serve(&sync->seats[i], serve, context);
+        }
+        if (atomic_load(&visited->value) >= value) {
+            break;
+        }
+        sync_sleep(&sync->bell, seen);
+    }
+    demo_line_await(visited, value);
 }

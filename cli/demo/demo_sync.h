@@ -28,6 +28,7 @@ struct demo_request {
 struct demo_seat {
     struct demo_line done;     /* frames whose first part this guest has done; last: it has left */
     struct demo_line mid_done; /* frames whose meeting it has attended */
+    struct demo_line visited;  /* frames in which it has made its visit */
     struct demo_line posted;   /* requests */
     struct demo_line answered;
     struct demo_request request;
@@ -37,6 +38,7 @@ struct demo_seat {
 struct demo_sync {
     struct demo_line start; /* frames that have started */
     struct demo_line mid;   /* frames that have come to their meeting */
+    struct demo_line visit; /* frames that have come to their visit */
     _Atomic uint32_t bell;  /* rung when the render thread has something to look at */
     struct demo_seat seats[TRK_DEMO_THREADS_MAX];
 };
@@ -49,6 +51,9 @@ void demo_line_await(struct demo_line *line, uint32_t value);
 /* Guest: say that a frame's first part is done, and ring. */
 void demo_sync_done(struct demo_sync *sync, uint32_t seat, uint32_t value);
 
+/* Guest: say that a frame's visit is over, and ring. */
+void demo_sync_visited(struct demo_sync *sync, uint32_t seat, uint32_t value);
+
 /* Guest, in its fault handler: post a request and wait for the answer. errno is kept. */
 void demo_sync_ask(struct demo_sync *sync, uint32_t seat, const struct demo_request *request);
 
@@ -57,5 +62,9 @@ typedef void demo_serve_fn(void *context, const struct demo_request *request);
 /* Render: answer requests until the first `seats` guests have reached `value`. */
 void demo_sync_gather(struct demo_sync *sync, uint32_t seats, uint32_t value, demo_serve_fn *serve,
                       void *context);
+
+/* Render: ask one guest for its visit, and answer requests until it is over. */
+void demo_sync_receive(struct demo_sync *sync, uint32_t seat, uint32_t value, demo_serve_fn *serve,
+                       void *context);
 
 #endif

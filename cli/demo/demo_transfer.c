@@ -11,6 +11,7 @@ struct transfer {
     uint32_t filled_bytes;
     uint32_t stamp;
     bool bug;
+    bool early;
 };
 
 /* The number of the area that a page lies in, from 1; 0: in none. */
@@ -36,13 +37,15 @@ static void transfer_copy_up(struct demo *demo, uint64_t guest_addr, uint64_t si
     demo->result.bytes += size_bytes;
 }
 
-static void transfer_copy_down(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes)
+static void transfer_copy_down(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes,
+                               bool early)
 {
     uint32_t page = demo_memory_page(&demo->memory, guest_addr);
     uint64_t offset = page * TRK_HOST_PAGE_BYTES;
     uint16_t resource = transfer_resource(&demo->memory, page);
     trk_capture_copy_begin(TRK_COPY_DOWN, guest_addr, size_bytes, resource);
-    demo_gpu_download(&demo->gpu, offset, size_bytes, demo->memory.backing + offset);
+    (early ? demo_gpu_download_early : demo_gpu_download)(&demo->gpu, offset, size_bytes,
+                                                          demo->memory.backing + offset);
     trk_capture_copy_end(TRK_COPY_DOWN, guest_addr, size_bytes, resource);
     demo->result.downloads++;
     demo->result.bytes += size_bytes;
@@ -65,7 +68,7 @@ static void transfer_on_up(void *context, uint64_t guest_addr, uint64_t size_byt
 static void transfer_on_down(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct transfer *transfer = context;
-    transfer_copy_down(transfer->demo, guest_addr, size_bytes);
+    transfer_copy_down(transfer->demo, guest_addr, size_bytes, transfer->early);
 }
 
 /* Let one guest store to pages that were dirty when the upload began, and wait until it has. */
@@ -167,9 +170,9 @@ static struct trk_transfer transfer_home(struct transfer *context, uint64_t gues
     return transfer;
 }
 
-void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes)
+void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes, bool early)
 {
-    struct transfer context = {.demo = demo};
+    struct transfer context = {.demo = demo, .early = early};
     struct trk_transfer home = transfer_home(&context, guest_addr, size_bytes);
     demo_note(demo, trk_tracker_download(demo->tracker, &home));
 }
@@ -186,6 +189,6 @@ void demo_transfer_serve(void *context, const struct demo_request *request)
     if (request->flush) {
         demo_transfer_drain(context, request->guest_addr, request->size_bytes);
     } else {
-        demo_transfer_download(context, request->guest_addr, request->size_bytes);
+        demo_transfer_download(context, request->guest_addr, request->size_bytes, false);
     }
 }

@@ -48,11 +48,17 @@ bool trk_sim_word_held(const struct trk_tracker *tracker, const void *word, uint
            tracker->regions[offset / sizeof(struct region)].lock.word == thread_id;
 }
 
-bool trk_sim_pages_held(const struct trk_tracker *tracker, const struct region *region,
-                        uint32_t thread_id)
+bool trk_sim_pages_owned(const struct trk_tracker *tracker, const struct region *region,
+                         uint32_t thread_id)
 {
     return region->pages_lock.word == thread_id ||
            (region->shared && tracker->views.lock.word == thread_id);
+}
+
+bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region)
+{
+    const struct region *slot = &tracker->regions[region];
+    return slot->pages_lock.word != 0 || (slot->shared && tracker->views.lock.word != 0);
 }
 
 bool trk_sim_ready(struct trk_tracker *tracker)

@@ -17,6 +17,7 @@
 
 #include "capture_emit.h"
 #include "capture_session.h"
+#include "capture_wait.h"
 #include "ring.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -36,8 +37,9 @@ enum thread_state {
 struct capture_thread {
     struct trk_ring ring;
     _Atomic uint32_t state;
-    uint32_t refused; /* events since the pool was found empty */
-    int end_rounds;   /* see end_at_exit */
+    uint32_t refused;             /* events since the pool was found empty */
+    int end_rounds;               /* see end_at_exit */
+    struct trk_capture_wait wait; /* for room, where the session says so */
 };
 
 static _Thread_local struct capture_thread this_thread __attribute__((tls_model("initial-exec")));
@@ -67,9 +69,15 @@ static struct trk_session_ring *claim_ring(void)
     return NULL;
 }
 
-static struct trk_record *records_of(const struct trk_session_ring *shared)
+static struct trk_ring_place place_of(struct trk_session_ring *shared)
 {
-    return capture.records + (size_t)(shared - capture.rings) * capture.ring_records;
+    size_t index = (size_t)(shared - capture.rings);
+    return (struct trk_ring_place){
+        .shared = shared,
+        .losses = &capture.losses[index],
+        .records = capture.records + index * capture.ring_records,
+        .capacity = capture.ring_records,
+    };
 }
 
 /* Give the thread a ring. The swap of the state keeps a handler from doing it a second time. */
@@ -86,7 +94,8 @@ static bool claim_for(struct capture_thread *thread)
     int saved = errno;
     shared->thread_id = (uint32_t)syscall(SYS_gettid);
     errno = saved;
-    trk_ring_init(&thread->ring, shared, records_of(shared), capture.ring_records);
+    struct trk_ring_place place = place_of(shared);
+    trk_ring_init(&thread->ring, &place);
     atomic_store_explicit(&shared->role, TRK_ROLE_HOST, memory_order_relaxed);
     for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
         atomic_store_explicit(&shared->name[i], 0, memory_order_relaxed);
@@ -95,8 +104,22 @@ static bool claim_for(struct capture_thread *thread)
     return true;
 }
 
+/* Count an event of a thread that has no ring. All such threads count here. */
+static void lose_unplaced(uint8_t type)
+{
+    struct trk_session_loss *loss =
+        &capture.losses[capture.ring_count].kinds[trk_session_loss_kind(type)];
+    uint64_t ticks = trk_clock_ticks();
+    uint64_t none = 0;
+    (void)atomic_compare_exchange_strong(&loss->first, &none, ticks);
+    uint64_t last = atomic_load_explicit(&loss->last, memory_order_relaxed);
+    while (last < ticks && !atomic_compare_exchange_weak(&loss->last, &last, ticks)) {
+    }
+    atomic_fetch_add_explicit(&loss->count, 1, memory_order_relaxed);
+}
+
 /* A thread without a ring has an event: try for one now and then, else count the event as lost. */
-static __attribute__((noinline)) bool place_thread(struct capture_thread *thread)
+static __attribute__((noinline)) bool place_thread(struct capture_thread *thread, uint8_t type)
 {
     bool look = thread->refused % REFUSED_EVENTS_A_LOOK == 0;
     if (look && claim_for(thread)) {
@@ -104,7 +127,7 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
         return true;
     }
     thread->refused += 1;
-    atomic_fetch_add_explicit(&capture.control->unplaced, 1, memory_order_relaxed);
+    lose_unplaced(type);
     return false;
 }
 
@@ -114,8 +137,10 @@ static inline void emit(const struct trk_event *event)
         return;
     struct capture_thread *thread = &this_thread;
     if (TRK_UNLIKELY(atomic_load_explicit(&thread->state, memory_order_relaxed) != THREAD_LIVE) &&
-        !place_thread(thread))
+        !place_thread(thread, event->type))
         return;
+    if (TRK_UNLIKELY(capture.block_ms != 0))
+        trk_capture_wait_for_room(&thread->wait, &thread->ring, event->type, &capture);
     trk_ring_append(&thread->ring, event);
 }
 
@@ -242,8 +267,10 @@ uint64_t trk_capture_dropped(void)
 {
     if (!gate_is_open())
         return 0;
-    uint64_t sum = atomic_load_explicit(&capture.control->unplaced, memory_order_relaxed);
-    for (uint32_t i = 0; i < capture.ring_count; ++i)
-        sum += atomic_load_explicit(&capture.rings[i].dropped, memory_order_relaxed);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= capture.ring_count; ++i) {
+        for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind)
+            sum += atomic_load_explicit(&capture.losses[i].kinds[kind].count, memory_order_relaxed);
+    }
     return sum;
 }

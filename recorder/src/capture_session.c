@@ -81,7 +81,8 @@ static enum trk_status session_check(const struct trk_session_control *control, 
         return trk_error_set(error, TRK_E_VERSION, "session: version %u, this program speaks %u",
                              control->version, TRK_SESSION_VERSION);
     uint32_t records = control->ring_records;
-    bool good = control->ring_count >= 1 && control->ring_count <= TRK_SESSION_RINGS &&
+    bool good = control->block_ms <= TRK_SESSION_BLOCK_MS_MAX && control->ring_count >= 1 &&
+                control->ring_count <= TRK_SESSION_RINGS &&
                 records >= TRK_SESSION_RING_RECORDS_MIN &&
                 records <= TRK_SESSION_RING_RECORDS_MAX && (records & (records - 1)) == 0 &&
                 control->size_bytes == size_bytes &&
@@ -176,6 +177,7 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
         goto refused;
     session->ring_count = control->ring_count;
     session->ring_records = control->ring_records;
+    session->block_ms = control->block_ms;
     /* A second look at what was copied: the checked values are the used ones. */
     if (trk_session_bytes(session->ring_count, session->ring_records) != size_bytes) {
         status = trk_error_set(error, TRK_E_ARGUMENT, "session: sizes change while being read");
@@ -194,6 +196,8 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
     }
     session->control = control;
     session->rings = (struct trk_session_ring *)(void *)(map + trk_session_rings_offset());
+    session->losses =
+        (struct trk_session_losses *)(void *)(map + trk_session_losses_offset(session->ring_count));
     session->records =
         (struct trk_record *)(void *)(map + trk_session_records_offset(session->ring_count));
     return TRK_OK;

@@ -16,10 +16,12 @@ struct trk_capture_gate {
 struct trk_capture_session {
     struct trk_session_control *control;
     struct trk_session_ring *rings;
+    struct trk_session_losses *losses; /* one a ring, and one for threads without */
     struct trk_record *records;
     struct trk_capture_gate *gate;
     uint32_t ring_count;
     uint32_t ring_records;
+    uint32_t block_ms; /* 0: events do not wait for room */
 };
 
 /*

@@ -35,6 +35,8 @@
 /* Payload of END: a fixed part, then as much again for each stream [F-16]. */
 #define TRK_FORMAT_TOTALS_BYTES        16u
 #define TRK_FORMAT_TOTALS_STREAM_BYTES 24u
+/* Flags in the fixed part. */
+#define TRK_FORMAT_TOTALS_CUT 1u /* the recording was cut off: what came behind is not known */
 /* Where the sync marker stands in a chunk header. */
 #define TRK_FORMAT_CHUNK_SYNC_AT 8u
 
@@ -96,6 +98,7 @@ struct trk_format_chunk {
 struct trk_format_end {
     uint64_t chunk_offset; /* of the END chunk */
     int32_t child_status;
+    bool cut; /* TRK_FORMAT_TOTALS_CUT; in the END chunk only */
 };
 
 /* Write the frame into `to`, which has room for it. */

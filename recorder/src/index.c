@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void trk_index_init(struct trk_index *index)
 {
@@ -81,6 +82,7 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
         .stream = (uint32_t)(stream - index->streams),
         .events = chunk->events,
         .next = TRK_INDEX_NONE,
+        .file_chunk = chunk->file_chunk,
     };
     if (stream->last_chunk == TRK_INDEX_NONE) {
         stream->first_chunk = at;
@@ -95,14 +97,23 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
 void trk_index_damage(struct trk_index *index, uint64_t offset, const char *format, ...)
 {
     struct trk_trace_state *state = &index->state;
-    if (state->first_damage_offset != TRK_NOT_KNOWN && state->first_damage_offset <= offset) {
+    bool first = state->first_damage_offset == TRK_NOT_KNOWN || state->first_damage_offset > offset;
+    if (!first && index->on_damage == NULL) {
         return;
     }
-    state->first_damage_offset = offset;
+    char text[sizeof state->damage];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(state->damage, sizeof state->damage, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (first) {
+        state->first_damage_offset = offset;
+        memcpy(state->damage, text, sizeof text);
+    }
+    if (index->on_damage != NULL) {
+        struct trk_trace_damage damage = {offset, index->at_chunk, text};
+        index->on_damage(index->damage_context, &damage);
+    }
 }
 
 /* Stops at the top instead of wrapping to a number that would say "nothing lost". */

@@ -19,6 +19,7 @@ struct trk_index_chunk {
     uint32_t events;
     uint32_t next; /* of the same stream, or TRK_INDEX_NONE */
     uint32_t bad;  /* it did not decode */
+    uint32_t file_chunk;
 };
 
 struct trk_index_stream {
@@ -33,6 +34,9 @@ struct trk_index {
     struct trk_index_stream *streams; /* in order of first appearance */
     size_t stream_count, stream_room;
     size_t last_found; /* most chunks are of a stream near the one before */
+    uint32_t at_chunk; /* number in the file of what is looked at, for what damage is told */
+    trk_trace_damage_fn *on_damage; /* NULL: nobody asks */
+    void *damage_context;
     struct trk_trace_state state;
 };
 
@@ -50,7 +54,7 @@ struct trk_index_stream *trk_index_find(struct trk_index *index, uint32_t stream
 TRK_MUST_USE enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *stream,
                                            uint64_t offset, const struct trk_format_chunk *chunk);
 
-/* Note damage at a file offset. The first is kept, with its text. */
+/* Note damage at a file offset, and tell who asked. The first is kept, with its text. */
 void trk_index_damage(struct trk_index *index, uint64_t offset, const char *format, ...)
     TRK_PRINTF(3, 4);
 

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "crc32c.h"
+#include "totals.h"
 
 struct trk_output {
     int fd;
@@ -18,6 +19,7 @@ struct trk_output {
     size_t packed_room;
     uint64_t bytes;
     uint32_t chunks;
+    struct trk_totals totals;
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
 };
 
@@ -125,8 +127,38 @@ void trk_output_destroy(struct trk_output *output)
         return;
     }
     ZSTD_freeCCtx(output->zstd);
+    trk_totals_deinit(&output->totals);
     free(output->packed);
     free(output);
+}
+
+enum trk_status trk_output_copy(struct trk_output *output, struct trk_format_chunk *chunk,
+                                void *packed, struct trk_error *error)
+{
+    if (output->failed != TRK_OK) {
+        return fail(output, output->failed, output->os_errno, error);
+    }
+    struct trk_totals_stream none = {.stream_id = TRK_FORMAT_NO_STREAM};
+    struct trk_totals_stream *stream = chunk->stream == TRK_FORMAT_NO_STREAM
+                                           ? &none
+                                           : trk_totals_stream(&output->totals, chunk->stream);
+    if (stream == NULL) {
+        return fail(output, TRK_E_MEMORY, 0, error);
+    }
+    chunk->file_chunk = output->chunks;
+    chunk->stream_chunk = stream->chunks;
+    chunk->first_ordinal = stream->events;
+    uint8_t head[TRK_FORMAT_CHUNK_BYTES];
+    trk_format_put_chunk(head, output->sync, chunk);
+    struct iovec parts[2] = {{head, sizeof head}, {packed, chunk->packed_bytes}};
+    enum trk_status status = write_all(output, parts, 2, error);
+    if (status == TRK_OK) {
+        output->chunks++;
+        stream->chunks++;
+        stream->events += chunk->events;
+        stream->dropped += chunk->dropped;
+    }
+    return status;
 }
 
 enum trk_status trk_output_chunk(struct trk_output *output, struct trk_format_chunk *chunk,
@@ -146,23 +178,40 @@ enum trk_status trk_output_chunk(struct trk_output *output, struct trk_format_ch
     chunk->codec = TRK_FORMAT_CODEC_ZSTD;
     chunk->raw_bytes = (uint32_t)size_bytes;
     chunk->packed_bytes = (uint32_t)packed;
-    chunk->file_chunk = output->chunks;
     chunk->payload_crc = trk_crc32c_update(0, output->packed, packed);
-    uint8_t head[TRK_FORMAT_CHUNK_BYTES];
-    trk_format_put_chunk(head, output->sync, chunk);
-    struct iovec parts[2] = {{head, sizeof head}, {output->packed, packed}};
-    enum trk_status status = write_all(output, parts, 2, error);
-    if (status == TRK_OK) {
-        output->chunks++;
+    return trk_output_copy(output, chunk, output->packed, error);
+}
+
+/* [F-16] Child status, number of chunks, and what each stream should have. */
+static enum trk_status write_end_chunk(struct trk_output *output, const struct trk_format_end *end,
+                                       struct trk_error *error)
+{
+    size_t size_bytes = trk_totals_size(&output->totals);
+    uint8_t *payload = malloc(size_bytes);
+    if (payload == NULL) {
+        return fail(output, TRK_E_MEMORY, 0, error);
     }
+    trk_totals_put(&output->totals, payload, output->chunks + 1, end); /* with this one */
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_END,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .stream = TRK_FORMAT_NO_STREAM,
+    };
+    enum trk_status status = trk_output_chunk(output, &chunk, payload, size_bytes, error);
+    free(payload);
     return status;
 }
 
-enum trk_status trk_output_end(struct trk_output *output, const struct trk_format_end *end,
+enum trk_status trk_output_end(struct trk_output *output, struct trk_format_end *end,
                                struct trk_error *error)
 {
     if (output->failed != TRK_OK) {
         return fail(output, output->failed, output->os_errno, error);
+    }
+    end->chunk_offset = output->bytes;
+    enum trk_status status = write_end_chunk(output, end, error);
+    if (status != TRK_OK) {
+        return status;
     }
     uint8_t mark[TRK_FORMAT_END_BYTES];
     trk_format_put_end(mark, output->sync, end);
@@ -173,9 +222,4 @@ enum trk_status trk_output_end(struct trk_output *output, const struct trk_forma
 uint64_t trk_output_bytes(const struct trk_output *output)
 {
     return output->bytes;
-}
-
-uint32_t trk_output_chunks(const struct trk_output *output)
-{
-    return output->chunks;
 }

@@ -24,8 +24,8 @@ TRK_MUST_USE enum trk_status trk_output_create(struct trk_output **out, int fd, 
 void trk_output_destroy(struct trk_output *output);
 
 /**
- * Compress a payload and write it behind its header. Sizes, codec, checksum and number in the file
- * are filled in here, the rest of `chunk` is the caller's.
+ * Compress a payload and write it behind its header. Sizes, codec, checksum and numbers are filled
+ * in here, the rest of `chunk` is the caller's.
  *
  * @return TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM; the output is then closed for more.
  */
@@ -33,12 +33,15 @@ TRK_MUST_USE enum trk_status trk_output_chunk(struct trk_output *output,
                                               struct trk_format_chunk *chunk, const void *payload,
                                               size_t size_bytes, struct trk_error *error);
 
-/* Write the end mark. */
-TRK_MUST_USE enum trk_status trk_output_end(struct trk_output *output,
-                                            const struct trk_format_end *end,
+/* Write a chunk of another file with its payload as it is there; only numbers are filled in. */
+TRK_MUST_USE enum trk_status trk_output_copy(struct trk_output *output,
+                                             struct trk_format_chunk *chunk, void *packed,
+                                             struct trk_error *error);
+
+/* Write END and the end mark; where END stands is filled in here. */
+TRK_MUST_USE enum trk_status trk_output_end(struct trk_output *output, struct trk_format_end *end,
                                             struct trk_error *error);
 
 uint64_t trk_output_bytes(const struct trk_output *output);
-uint32_t trk_output_chunks(const struct trk_output *output);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunk_events.h"
 #include "columns.h"
 #include "index.h"
 #include "linear.h"
@@ -225,12 +226,21 @@ const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, s
     return &trace->index.streams[index].note;
 }
 
+void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void *context)
+{
+    trace->index.on_damage = fn;
+    trace->index.damage_context = context;
+}
+
 enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error)
 {
     if (trace->scanned) {
         return TRK_OK;
     }
+    trk_trace_damage_fn *on_damage = trace->index.on_damage;
+    void *context = trace->index.damage_context;
     trk_index_deinit(&trace->index); /* of a scan that failed */
+    trk_trace_on_damage(trace, on_damage, context);
     enum trk_status status =
         trk_scan_run(&trace->unpack, trace->first_chunk_offset, &trace->index, error);
     trace->scanned = status == TRK_OK;
@@ -240,7 +250,7 @@ enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error)
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
 {
     struct trk_trace_state state = trace->index.state;
-    state.complete = trace->scanned && state.ended && state.dropped == 0 &&
+    state.complete = trace->scanned && state.ended && !state.cut && state.dropped == 0 &&
                      state.damaged_chunks == 0 && state.first_damage_offset == TRK_NOT_KNOWN;
     state.order_gaps = trace->linear != NULL ? trk_linear_gaps(trace->linear) : 0;
     return state;
@@ -279,19 +289,6 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     return TRK_OK;
 }
 
-/* [F-26] Whether the decoded events are those that the chunk's header promised. */
-static bool keeps_promise(const struct trk_format_chunk *chunk, const struct trk_record *records)
-{
-    uint64_t dropped = 0;
-    for (uint32_t i = 0; i < chunk->events; i++) {
-        if (records[i].event.type == TRK_EVENT_DROP) {
-            dropped += records[i].event.argument;
-        }
-    }
-    return records[0].tsc == chunk->first_tsc &&
-           records[chunk->events - 1].tsc == chunk->last_tsc && dropped == chunk->dropped;
-}
-
 /* Decode the current chunk of a stream. TRK_E_DAMAGED, TRK_E_INCOMPLETE: it is not what it was. */
 static enum trk_status decode_chunk(struct trk_trace *trace, struct cursor *cursor,
                                     struct trk_error *error)
@@ -302,9 +299,6 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct cursor *curs
     if (status == TRK_OK &&
         (chunk.events != known->events || chunk.first_tsc != known->first_tsc)) {
         status = TRK_E_DAMAGED; /* the file was rewritten since the scan */
-    }
-    if (status == TRK_OK) {
-        status = trk_unpack_payload(&trace->unpack, known->offset, &chunk, error);
     }
     if (status != TRK_OK) {
         return status;
@@ -318,22 +312,12 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct cursor *curs
         return no_memory(error);
     }
     trace->decoded_bytes += size_bytes;
-    struct trk_columns_input input = {
-        .bytes = trace->unpack.raw,
-        .size_bytes = chunk.raw_bytes,
-        .count = chunk.events,
-        .clock_shift = chunk.clock_shift,
-        .first_tsc = chunk.first_tsc,
-    };
-    status = trk_columns_decode(trace->columns, &input, cursor->records);
-    if (status == TRK_OK && !keeps_promise(&chunk, cursor->records)) {
-        status = TRK_E_DAMAGED;
-    }
+    status = trk_chunk_events(&trace->unpack, trace->columns, known->offset, &chunk,
+                              cursor->records, error);
     if (status != TRK_OK) {
         drop_chunk(trace, cursor);
-        return status == TRK_E_MEMORY ? no_memory(error) : status;
     }
-    return TRK_OK;
+    return status;
 }
 
 /*
@@ -350,6 +334,7 @@ static void give_up_chunk(struct trk_trace *trace, size_t stream)
     }
     chunk->bad = 1;
     index->state.damaged_chunks++;
+    index->at_chunk = chunk->file_chunk;
     index->streams[stream].note.events -= chunk->events;
     trk_index_lose(index, &index->streams[stream], chunk->events);
     trk_index_damage(index, chunk->offset, "the events of a chunk are not readable");

@@ -3,8 +3,10 @@
  *
  * One thread: start the command, wait until it has joined (or gone without), write the header, then
  * drain in short turns until the command has ended and nobody is left who may write. The producer
- * never calls the kernel to wake us, so turns are timed: 10 ms while rings stay low, at once when
- * one fills. When the file takes no more, the rings are drained and counted all the same.
+ * never calls the kernel to wake us, so turns are timed: the next one follows at once when a ring
+ * was an eighth full, and turns grow twice as long, up to 20 ms, while all stay below; so a steady
+ * stream never gets past a quarter. When the file takes no more, the rings are drained and counted
+ * all the same.
  *
  * The file has its final name from the first byte on: if this process is killed, what is there can
  * be read. It is taken away only when the command never ran, or nothing could be written.
@@ -31,7 +33,7 @@
 #include "record_signals.h"
 #include "recorder/writer.h"
 
-#define TURN_MS      10
+#define TURN_MOST_MS 20
 #define TURN_BUSY_MS 1
 #define FLUSH_NS     UINT64_C(250000000)
 /* The header waits for the program to join and name its tracker; so long after the first event. */
@@ -237,9 +239,14 @@ static enum trk_status drain_until_end(struct recording *recording)
     struct trk_record_drain *drain = &recording->drain;
     uint64_t flushed_ns = now_ns();
     uint64_t fullest = 0;
-    while (!pass_time(recording, fullest > recording->session.ring_records / 8 ? 0 : TURN_MS)) {
+    int turn_ms = TURN_BUSY_MS;
+    while (!pass_time(recording, turn_ms)) {
         enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
         uint64_t now = now_ns();
+        turn_ms = turn_ms > 0 ? 2 * turn_ms : TURN_BUSY_MS;
+        turn_ms = turn_ms < TURN_MOST_MS ? turn_ms : TURN_MOST_MS;
+        if (fullest > recording->session.ring_records / 8)
+            turn_ms = 0;
         if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
             drain->status = trk_writer_flush(recording->writer, recording->error);
             flushed_ns = now;
@@ -286,12 +293,13 @@ static enum trk_status record_child(struct recording *recording)
         trk_record_drain_deinit(&recording->drain);
     } else {
         status = status == TRK_OK ? TRK_E_MEMORY : status;
-        while (!pass_time(recording, TURN_MS)) {
+        while (!pass_time(recording, TURN_MOST_MS)) {
         }
     }
     result->child_status = recording->child.wait_status;
     result->attached = has_joined(recording);
     result->threads = recording->drain.streams;
+    result->waits = atomic_load_explicit(&recording->session.control->waits, memory_order_relaxed);
     result->refused_joins =
         atomic_load_explicit(&recording->session.control->refused_joins, memory_order_relaxed);
     end_file(recording, &status);
@@ -349,10 +357,14 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     if (!options || options->size != sizeof(*options) || !options->path || !options->argv ||
         !options->argv[0])
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
+    if (options->block_ms > TRK_RECORD_BLOCK_MOST)
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
+                             TRK_RECORD_BLOCK_MOST);
     trk_record_signals_init(&recording.signals);
     enum trk_status status =
         trk_record_session_init(&recording.session, options->ring_records, error);
     if (status == TRK_OK) {
+        recording.session.control->block_ms = options->block_ms;
         status = record_with_session(&recording);
         trk_record_session_deinit(&recording.session);
     }

@@ -83,51 +83,77 @@ static void announce(struct trk_record_drain *drain, uint32_t index, bool is_new
         drain->status = trk_writer_stream(drain->writer, &stream, error);
 }
 
-/* Append part of the batch, with the losses before it. */
-static void append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                   const struct trk_record *records, size_t count, uint64_t lost,
-                   struct trk_error *error)
+/* Append the first `count` records of the batch, losses among them. */
+static void append(struct trk_record_drain *drain, const struct trk_record_drain_ring *ring,
+                   size_t count, struct trk_error *error)
 {
-    lost += ring->skipped;
-    if (count == 0 && lost == 0)
-        return;
-    ring->skipped = 0;
-    drain->events += count;
-    drain->dropped += lost;
-    if (writes(drain))
+    if (count > 0 && writes(drain))
         drain->status =
-            trk_writer_append(drain->writer, ring->stream_id, records, count, lost, error);
+            trk_writer_append(drain->writer, ring->stream_id, drain->batch, count, 0, error);
 }
 
 /*
- * Hand on what the batch holds. DROP records become the loss before the next record; their count is
- * that of the ring since ever, so one that comes late or twice adds nothing.
+ * The event that stands for losses of one kind, given the count since ever and when they were;
+ * false when the trace knows of all of them. The time is anybody's word, so it is kept in order.
+ */
+static bool make_loss(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                      struct trk_record *loss)
+{
+    uint32_t kind = trk_session_loss_kind(loss->event.context);
+    uint64_t count = loss->event.argument;
+    if (count <= ring->told[kind])
+        return false;
+    uint64_t lost = count - ring->told[kind];
+    ring->told[kind] = count;
+    drain->dropped += lost;
+    drain->dropped_of[kind] += lost;
+    struct trk_event event = {
+        .argument = lost, .type = TRK_EVENT_DROP, .context = (uint16_t)trk_session_loss_type(kind)};
+    uint64_t last_tsc = loss->tsc + trk_event_size(&loss->event);
+    if (loss->tsc < ring->last_tsc)
+        loss->tsc = ring->last_tsc;
+    trk_event_set_size(&event, last_tsc > loss->tsc ? last_tsc - loss->tsc : 0);
+    loss->event = event;
+    return true;
+}
+
+/* A record that makes no sense: one lost event, of a type that nobody knows. */
+static void make_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                          struct trk_record *record)
+{
+    *record =
+        (struct trk_record){ring->last_tsc, {.argument = 1, .type = TRK_EVENT_DROP, .context = 0}};
+    drain->dropped += 1;
+    drain->dropped_of[0] += 1;
+}
+
+/*
+ * Hand on what the batch holds. The counts in DROP records are those since ever, so one that comes
+ * late or twice adds nothing and is left out.
  */
 static void hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                     size_t count, struct trk_error *error)
 {
-    size_t first = 0;
-    uint64_t lost = 0;
+    size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {
-        const struct trk_event *event = &drain->batch[i].event;
-        if (event->type != TRK_EVENT_DROP && event->type != TRK_EVENT_NONE)
-            continue;
-        if (i > first) {
-            append(drain, ring, &drain->batch[first], i - first, lost, error);
-            lost = 0;
+        struct trk_record *record = &drain->batch[i];
+        uint8_t type = record->event.type;
+        if (TRK_UNLIKELY(type == TRK_EVENT_DROP)) {
+            if (!make_loss(drain, ring, record))
+                continue;
+        } else if (TRK_UNLIKELY(type == TRK_EVENT_NONE)) {
+            make_nonsense(drain, ring, record);
+        } else {
+            drain->events += 1;
+            drain->events_of[trk_session_loss_kind(type)] += 1;
         }
-        first = i + 1;
-        if (event->type == TRK_EVENT_NONE) {
-            ring->skipped += 1;
-        } else if (event->argument > ring->dropped) {
-            lost += event->argument - ring->dropped;
-            ring->dropped = event->argument;
-        }
+        if (record->event.type != TRK_EVENT_DROP)
+            ring->last_tsc = record->tsc;
+        if (kept != i)
+            drain->batch[kept] = *record;
+        ++kept;
     }
-    if (first == count) /* nothing behind the last loss yet: keep it for the next record */
-        ring->skipped += lost;
-    else
-        append(drain, ring, &drain->batch[first], count - first, lost, error);
+    append(drain, ring, kept, error);
 }
 
 /* Copy the next records out of the ring, and give the room back. */
@@ -157,7 +183,8 @@ static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     *held = head - ring->tail;
     if (*held > drain->session->ring_records) {
         ring->broken = true; /* written over by the program: its records are anybody's bytes */
-        ring->skipped += 1;
+        make_nonsense(drain, ring, drain->batch);
+        append(drain, ring, 1, error);
         *held = 0;
     }
     while (!ring->broken && ring->tail != head) {
@@ -167,17 +194,25 @@ static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
 }
 
 /* The losses of a use that no record came after. */
-static void settle(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
+static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                   const struct trk_session_losses *losses, struct trk_error *error)
 {
-    struct trk_record_drain_ring *ring = &drain->rings[index];
-    uint64_t dropped =
-        atomic_load_explicit(&drain->session->rings[index].dropped, memory_order_relaxed);
-    uint64_t lost = 0;
-    if (dropped > ring->dropped && !ring->broken) {
-        lost = dropped - ring->dropped;
-        ring->dropped = dropped;
+    size_t kept = 0;
+    if (ring->broken)
+        return;
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        const struct trk_session_loss *loss = &losses->kinds[kind];
+        struct trk_record *record = &drain->batch[kept];
+        uint64_t first = atomic_load_explicit(&loss->first, memory_order_relaxed);
+        uint64_t last = atomic_load_explicit(&loss->last, memory_order_relaxed);
+        *record = (struct trk_record){
+            first,
+            {.argument = atomic_load_explicit(&loss->count, memory_order_relaxed),
+             .context = (uint16_t)trk_session_loss_type(kind)}};
+        trk_event_set_size(&record->event, last > first ? last - first : 0);
+        kept += make_loss(drain, ring, record);
     }
-    append(drain, ring, NULL, 0, lost, error);
+    append(drain, ring, kept, error);
 }
 
 /* A new use has begun when a ring is live that was not. */
@@ -186,6 +221,7 @@ static void begin_use(struct trk_record_drain *drain, uint32_t index, struct trk
     struct trk_record_drain_ring *ring = &drain->rings[index];
     ring->in_use = true;
     ring->stream_id = drain->streams++;
+    ring->last_tsc = 0;
     announce(drain, index, true, error);
 }
 
@@ -205,7 +241,7 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
         begin_use(drain, index, error);
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
-        settle(drain, index, error);
+        settle(drain, ring, &drain->session->losses[index], error);
         ring->in_use = false;
         atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
     }
@@ -250,15 +286,17 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
 /* Events of threads that found no ring: a stream of their own that holds nothing but the loss. */
 static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
 {
-    uint64_t lost = atomic_load_explicit(&drain->session->control->unplaced, memory_order_relaxed);
-    if (lost == 0)
+    const struct trk_session_losses *losses = &drain->session->losses[drain->session->ring_count];
+    bool any = false;
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind)
+        any = any || atomic_load_explicit(&losses->kinds[kind].count, memory_order_relaxed) > 0;
+    if (!any)
         return;
     struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
-    drain->dropped += lost;
+    struct trk_record_drain_ring ring = {.stream_id = stream.stream_id};
     if (writes(drain))
         drain->status = trk_writer_stream(drain->writer, &stream, error);
-    if (writes(drain))
-        drain->status = trk_writer_append(drain->writer, stream.stream_id, NULL, 0, lost, error);
+    settle(drain, &ring, losses, error);
 }
 
 enum trk_status trk_record_drain_finish(struct trk_record_drain *drain, struct trk_error *error)
@@ -267,7 +305,7 @@ enum trk_status trk_record_drain_finish(struct trk_record_drain *drain, struct t
     drain->status = trk_record_drain_pass(drain, &fullest, error);
     for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         if (drain->rings[i].in_use)
-            settle(drain, i, error);
+            settle(drain, &drain->rings[i], &drain->session->losses[i], error);
     }
     settle_unplaced(drain, error);
     return drain->status;

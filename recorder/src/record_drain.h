@@ -9,14 +9,13 @@
 #include "recorder/writer.h"
 
 struct trk_record_drain_ring {
-    bool in_use;   /* a use that has not been given back yet */
-    bool broken;   /* its header makes no sense any more; nothing is read from it */
-    bool appended; /* the stream has records */
+    bool in_use; /* a use that has not been given back yet */
+    bool broken; /* its header makes no sense any more; nothing is read from it */
     uint32_t stream_id;
     uint32_t name_version;
     uint64_t tail;
-    uint64_t dropped; /* of the header's count, what the trace knows */
-    uint64_t skipped; /* records that made no sense since the last append */
+    uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
+    uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
 };
 
 struct trk_record_drain {
@@ -29,6 +28,8 @@ struct trk_record_drain {
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */
     uint64_t dropped;       /* lost before they were taken */
+    uint64_t dropped_of[TRK_SESSION_LOSS_KINDS]; /* likewise, by type */
+    uint64_t events_of[TRK_SESSION_LOSS_KINDS];  /* taken, by type */
 };
 
 /* Both stay the caller's. TRK_E_MEMORY. */

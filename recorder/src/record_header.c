@@ -106,7 +106,9 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
     cJSON_AddBoolToObject(capture, "attached", header->attached);
     cJSON_AddNumberToObject(capture, "rings", header->session->ring_count);
     cJSON_AddNumberToObject(capture, "ring_records", header->session->ring_records);
-    cJSON_AddStringToObject(capture, "when_full", "drop-newest");
+    uint32_t block_ms = header->session->control->block_ms;
+    cJSON_AddStringToObject(capture, "when_full", block_ms ? "block" : "drop-newest");
+    cJSON_AddNumberToObject(capture, "block_ms", block_ms);
     cJSON_AddStringToObject(capture, "payload", "none");
     cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
     static const char *const what[] = {

@@ -51,6 +51,7 @@ static void fill_control(const struct trk_record_session *session)
 /* Equal today, which is what this holds them to. NOLINTBEGIN(misc-redundant-expression) */
 _Static_assert(TRK_RECORD_RING_LEAST == TRK_SESSION_RING_RECORDS_MIN, "one bound");
 _Static_assert(TRK_RECORD_RING_MOST == TRK_SESSION_RING_RECORDS_MAX, "one bound");
+_Static_assert(TRK_RECORD_BLOCK_MOST == TRK_SESSION_BLOCK_MS_MAX, "one bound");
 /* NOLINTEND(misc-redundant-expression) */
 _Static_assert(TRK_RECORD_BYTES == sizeof(struct trk_record), "one size");
 
@@ -86,6 +87,8 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
         .size_bytes = size_bytes,
         .control = (struct trk_session_control *)(void *)map,
         .rings = (struct trk_session_ring *)(void *)(map + trk_session_rings_offset()),
+        .losses = (struct trk_session_losses *)(void *)(map + trk_session_losses_offset(
+                                                                  TRK_SESSION_RINGS)),
         .records =
             (struct trk_record *)(void *)(map + trk_session_records_offset(TRK_SESSION_RINGS)),
         .ring_count = TRK_SESSION_RINGS,

@@ -13,6 +13,7 @@ struct trk_record_session {
     uint64_t size_bytes;
     struct trk_session_control *control;
     struct trk_session_ring *rings;
+    struct trk_session_losses *losses; /* one a ring, and one for threads without */
     struct trk_record *records;
     /* Own copies: the program may write over the control page. */
     uint32_t ring_count;

@@ -9,9 +9,11 @@
  * position is filled by then. The time stamp is read between the look at the position and the swap:
  * a handler in between makes the swap fail, so stamps of a ring never run backwards.
  *
- * When there is no room, the newest event is dropped and counted. Observations leave the last
- * eighth to events that change state. The first record after a loss is a DROP record with the count
- * so far.
+ * When there is no room, the newest event is dropped and counted by its type. Observations leave
+ * the last eighth to events that change state. The first records after a loss are DROP records, one
+ * a type that was lost: context the type, argument how many of it so far, since ever, time stamp
+ * that of the first loss not told before, size the ticks from there to the last one. A handler that
+ * loses events in the middle of the telling may widen this span; the counts are exact always.
  *
  * A handler that leaves by longjmp from the middle of an append ends publication for its thread.
  */
@@ -26,12 +28,13 @@
 
 struct trk_ring {
     struct trk_session_ring *shared;
+    struct trk_session_losses *losses;
     struct trk_record *records;
-    uint64_t capacity;              /* records, a power of two */
-    uint64_t tail_seen;             /* of the drain; may lag */
-    volatile uint64_t dropped_told; /* count in the last DROP record */
-    volatile uint64_t reserved;     /* first position not reserved */
-    volatile uint32_t depth;        /* appends in progress on this thread */
+    uint64_t capacity;          /* records, a power of two */
+    uint64_t tail_seen;         /* of the drain; may lag */
+    volatile uint64_t untold;   /* a bit a kind of losses that no DROP record says yet */
+    volatile uint64_t reserved; /* first position not reserved */
+    volatile uint32_t depth;    /* appends in progress on this thread */
 };
 
 /* Types of which the loss leaves a gap in what was observed, but no wrong state behind it. */
@@ -54,15 +57,30 @@ static inline bool trk_ring_is_observation(uint8_t type)
     }
 }
 
+/* What a thread finds of its ring in the session. */
+struct trk_ring_place {
+    struct trk_session_ring *shared;
+    struct trk_session_losses *losses;
+    struct trk_record *records;
+    uint64_t capacity; /* records, a power of two */
+};
+
 /* Set up for an empty ring that this thread alone may append to. */
-static inline void trk_ring_init(struct trk_ring *ring, struct trk_session_ring *shared,
-                                 struct trk_record *records, uint64_t capacity)
+static inline void trk_ring_init(struct trk_ring *ring, const struct trk_ring_place *place)
 {
+    struct trk_session_ring *shared = place->shared;
     ring->shared = shared;
-    ring->records = records;
-    ring->capacity = capacity;
+    ring->losses = place->losses;
+    ring->records = place->records;
+    ring->capacity = place->capacity;
     ring->tail_seen = atomic_load_explicit(&shared->tail, memory_order_acquire);
-    ring->dropped_told = atomic_load_explicit(&shared->dropped, memory_order_relaxed);
+    ring->untold = 0; /* the drain has settled what the use before lost */
+    for (uint32_t i = 0; i < TRK_SESSION_LOSS_KINDS; ++i) {
+        struct trk_session_loss *loss = &place->losses->kinds[i];
+        uint64_t count = atomic_load_explicit(&loss->count, memory_order_relaxed);
+        atomic_store_explicit(&loss->told, count, memory_order_relaxed);
+        atomic_store_explicit(&loss->first, 0, memory_order_relaxed);
+    }
     ring->reserved = atomic_load_explicit(&shared->head, memory_order_relaxed);
     ring->depth = 0;
 }
@@ -84,6 +102,25 @@ static inline bool trk_ring_step(volatile uint64_t *word, uint64_t from)
 #endif
 }
 
+/* Change bits of *word; atomic against signals of this thread only. */
+static inline void trk_ring_set(volatile uint64_t *word, uint64_t bits)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("orq %1, %0" : "+m"(*word) : "r"(bits) : "cc", "memory");
+#else
+    __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void trk_ring_clear(volatile uint64_t *word, uint64_t bits)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("andq %1, %0" : "+m"(*word) : "r"(~bits) : "cc", "memory");
+#else
+    __atomic_fetch_and(word, ~bits, __ATOMIC_RELAXED);
+#endif
+}
+
 /* Count one more; only this thread and its handlers write the word, but the drain reads it. */
 static inline void trk_ring_count(_Atomic uint64_t *word)
 {
@@ -95,10 +132,11 @@ static inline void trk_ring_count(_Atomic uint64_t *word)
 }
 
 /*
- * Reserve and fill one record if fewer than `room` are in the ring. The tail never passes the
- * position seen here: nothing from it on is published while this append goes on.
+ * Reserve one record, with its time stamp, if fewer than `room` are in the ring; else NULL. The
+ * tail never passes the position seen here: nothing from it on is published while this append goes
+ * on.
  */
-static inline bool trk_ring_put(struct trk_ring *ring, const struct trk_event *event, uint64_t room)
+static inline struct trk_record *trk_ring_reserve(struct trk_ring *ring, uint64_t room)
 {
     uint64_t position;
     uint64_t ticks;
@@ -107,7 +145,7 @@ static inline bool trk_ring_put(struct trk_ring *ring, const struct trk_event *e
         if (TRK_UNLIKELY(position - ring->tail_seen >= room)) {
             ring->tail_seen = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
             if (position - ring->tail_seen >= room)
-                return false;
+                return NULL;
         }
         ticks = trk_clock_ticks();
         if (TRK_LIKELY(trk_ring_step(&ring->reserved, position)))
@@ -115,8 +153,7 @@ static inline bool trk_ring_put(struct trk_ring *ring, const struct trk_event *e
     }
     struct trk_record *record = &ring->records[position & (ring->capacity - 1)];
     record->tsc = ticks;
-    record->event = *event;
-    return true;
+    return record;
 }
 
 /* Publish everything reserved, unless this append has interrupted another. */
@@ -139,29 +176,89 @@ static inline void trk_ring_leave(struct trk_ring *ring)
     }
 }
 
-/* Put the count of lost events before the next record. */
-static inline bool trk_ring_tell_drops(struct trk_ring *ring, uint64_t dropped, uint64_t room)
+/* Count an event as lost. */
+static __attribute__((noinline, cold, unused)) void trk_ring_lose(struct trk_ring *ring,
+                                                                  uint8_t type)
 {
-    struct trk_event drop = {.argument = dropped, .type = TRK_EVENT_DROP};
-    if (!trk_ring_put(ring, &drop, room - 1)) /* the record itself must fit behind it */
+    uint32_t kind = trk_session_loss_kind(type);
+    struct trk_session_loss *loss = &ring->losses->kinds[kind];
+    uint64_t count;
+    if (atomic_load_explicit(&loss->first, memory_order_relaxed) == 0)
+        atomic_store_explicit(&loss->first, trk_clock_ticks(), memory_order_relaxed);
+    do { /* once more when a handler has lost one meanwhile: the last stays the latest */
+        count = atomic_load_explicit(&loss->count, memory_order_relaxed);
+        atomic_store_explicit(&loss->last, trk_clock_ticks(), memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+    } while (atomic_load_explicit(&loss->count, memory_order_relaxed) != count);
+    trk_ring_count(&loss->count);
+    trk_ring_count(&ring->shared->dropped);
+    trk_ring_set(&ring->untold, UINT64_C(1) << kind);
+}
+
+/* Put one type's count of lost events before the next record. */
+static inline bool trk_ring_tell(struct trk_ring *ring, uint32_t kind, uint64_t room)
+{
+    struct trk_session_loss *loss = &ring->losses->kinds[kind];
+    uint64_t count = atomic_load_explicit(&loss->count, memory_order_relaxed);
+    if (TRK_LIKELY(count == atomic_load_explicit(&loss->told, memory_order_relaxed)))
+        return true;
+    uint64_t first = atomic_load_explicit(&loss->first, memory_order_relaxed);
+    uint64_t last = atomic_load_explicit(&loss->last, memory_order_relaxed);
+    struct trk_record *record = trk_ring_reserve(ring, room - 1); /* the event must fit behind it */
+    if (!record)
         return false;
-    ring->dropped_told = dropped;
+    struct trk_event drop = {.argument = count,
+                             .type = TRK_EVENT_DROP,
+                             .context = (uint16_t)trk_session_loss_type(kind)};
+    trk_event_set_size(&drop, last - first);
+    record->tsc = first;
+    record->event = drop;
+    if (atomic_load_explicit(&loss->told, memory_order_relaxed) < count)
+        atomic_store_explicit(&loss->told, count, memory_order_relaxed);
+    atomic_store_explicit(&loss->first, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    /* A handler has lost more meanwhile: its first is gone, and the last one known is before it. */
+    if (atomic_load_explicit(&loss->count, memory_order_relaxed) !=
+            atomic_load_explicit(&loss->told, memory_order_relaxed) &&
+        atomic_load_explicit(&loss->first, memory_order_relaxed) == 0)
+        atomic_store_explicit(&loss->first, last, memory_order_relaxed);
     return true;
+}
+
+static __attribute__((noinline, cold, unused)) bool trk_ring_tell_all(struct trk_ring *ring,
+                                                                      uint64_t room)
+{
+    uint64_t untold;
+    while ((untold = ring->untold) != 0) {
+        uint32_t kind = (uint32_t)__builtin_ctzll(untold);
+        trk_ring_clear(&ring->untold, UINT64_C(1) << kind); /* first: a handler may set it again */
+        if (!trk_ring_tell(ring, kind, room)) {
+            trk_ring_set(&ring->untold, UINT64_C(1) << kind);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many records may be in the ring when an event of this type comes. */
+static inline uint64_t trk_ring_room(const struct trk_ring *ring, uint8_t type)
+{
+    return trk_ring_is_observation(type) ? ring->capacity - ring->capacity / 8 : ring->capacity;
 }
 
 /* Append an event, or count it as dropped. */
 static inline void trk_ring_append(struct trk_ring *ring, const struct trk_event *event)
 {
-    uint64_t room = ring->capacity;
-    if (trk_ring_is_observation(event->type))
-        room -= room / 8;
+    uint64_t room = trk_ring_room(ring, event->type);
     ring->depth = ring->depth + 1;
     atomic_signal_fence(memory_order_seq_cst);
-    uint64_t dropped = atomic_load_explicit(&ring->shared->dropped, memory_order_relaxed);
-    bool told =
-        TRK_LIKELY(dropped == ring->dropped_told) || trk_ring_tell_drops(ring, dropped, room);
-    if (TRK_UNLIKELY(!told || !trk_ring_put(ring, event, room)))
-        trk_ring_count(&ring->shared->dropped);
+    struct trk_record *record = NULL;
+    if (TRK_LIKELY(ring->untold == 0) || trk_ring_tell_all(ring, room))
+        record = trk_ring_reserve(ring, room);
+    if (TRK_LIKELY(record != NULL))
+        record->event = *event;
+    else
+        trk_ring_lose(ring, event->type);
     atomic_signal_fence(memory_order_seq_cst);
     trk_ring_leave(ring);
 }

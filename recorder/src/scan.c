@@ -93,6 +93,7 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
         return TRK_OK;
     }
     index->state.child_status = (int32_t)trk_bytes_get32(at);
+    index->state.cut = (trk_bytes_get32(at + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
     scan->totals_offset = scan->offset;
     at += TRK_FORMAT_TOTALS_BYTES;
     for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
@@ -155,6 +156,8 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
 /* Take in the chunk at scan->offset. A bad payload is damage; other statuses end the pass. */
 static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chunk *chunk)
 {
+    scan->index->at_chunk = chunk->file_chunk;
+    scan->index->state.chunks++;
     enum trk_status status = refuse_unknown(scan, chunk);
     if (status != TRK_OK || !check_number(scan, chunk)) {
         return status;
@@ -191,6 +194,7 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
 static void take_end(struct scan *scan, const struct trk_format_end *end)
 {
     struct trk_index *index = scan->index;
+    index->at_chunk = (uint32_t)scan->next_file_chunk;
     index->state.ended = true;
     index->state.child_status = end->child_status;
     if (end->chunk_offset != scan->totals_offset) {
@@ -205,6 +209,7 @@ static void take_end(struct scan *scan, const struct trk_format_end *end)
 /* The header at scan->offset is damaged or cut off: go to the next one. TRK_E_END: none. */
 static enum trk_status find_place(struct scan *scan)
 {
+    scan->index->at_chunk = (uint32_t)scan->next_file_chunk;
     trk_index_damage(scan->index, scan->offset, "a chunk header is damaged");
     scan->lost_place = true;
     return trk_unpack_find(scan->unpack, scan->offset + 1, &scan->offset, scan->error);
@@ -213,6 +218,7 @@ static enum trk_status find_place(struct scan *scan)
 static void finish(struct scan *scan)
 {
     struct trk_trace_state *state = &scan->index->state;
+    scan->index->at_chunk = (uint32_t)scan->next_file_chunk;
     if (!state->ended) {
         trk_index_damage(scan->index, scan->unpack->source->size_bytes,
                          "the file ends without its end mark");

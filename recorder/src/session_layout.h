@@ -1,8 +1,9 @@
 /*
  * The session object: what the recording parent and the recorded program share.
  *
- * One memfd holds a control page, a pool of ring headers and the rings' records, in this order. The
- * parent makes it, the program maps it. Both sides run the same build or refuse each other by the
+ * One memfd holds a control page, a pool of ring headers, the counts of losses (one a ring, and one
+ * for threads without a ring) and the rings' records, in this order. The parent makes it, the
+ * program maps it. Both sides run the same build or refuse each other by the
  * version word; nothing of it ever reaches a file.
  *
  * Glossary. *Position*: number of a record in its ring, counted from 0 and never wrapped; position
@@ -24,7 +25,7 @@
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
-#define TRK_SESSION_VERSION  2u
+#define TRK_SESSION_VERSION  3u
 
 /* Its inode tells whether a process id means the same to two processes. */
 #define TRK_SESSION_PID_NAMESPACE "/proc/self/ns/pid"
@@ -33,8 +34,10 @@
 #define TRK_SESSION_RING_RECORDS     (128u << 10) /* 4 MiB a thread: 3 ms at 40 M events/s */
 #define TRK_SESSION_RING_RECORDS_MIN 128u         /* one page */
 #define TRK_SESSION_RING_RECORDS_MAX (4u << 20)   /* 128 MiB a thread */
+#define TRK_SESSION_BLOCK_MS_MAX     60000u
 #define TRK_SESSION_TRACKERS         16u
 #define TRK_SESSION_NAME_WORDS       4u
+#define TRK_SESSION_LOSS_KINDS       64u
 
 /* FREE -> (program) SETUP -> LIVE -> ENDED -> (parent, once drained) FREE. */
 enum trk_session_ring_state {
@@ -59,6 +62,39 @@ struct trk_session_ring {
     uint8_t unused[64];
 };
 
+/*
+ * Losses of one type of event. Counts go on from use to use; the thread writes all of it, the drain
+ * reads the count.
+ */
+struct trk_session_loss {
+    _Atomic uint64_t count; /* ever */
+    _Atomic uint64_t told;  /* of these, in DROP records */
+    _Atomic uint64_t
+        first; /* time stamps of the first one that is not told, 0: none, and the last */
+    _Atomic uint64_t last;
+};
+
+struct trk_session_losses {
+    struct trk_session_loss kinds[TRK_SESSION_LOSS_KINDS];
+};
+
+/* Where a type is counted; 0 holds those that no other place is for. */
+static inline uint32_t trk_session_loss_kind(uint32_t type)
+{
+    if (type < TRK_SESSION_LOSS_KINDS / 2)
+        return type;
+    uint32_t annotation = type - TRK_EVENT_FIRST_ANNOTATION;
+    return annotation < TRK_SESSION_LOSS_KINDS / 2 ? annotation + TRK_SESSION_LOSS_KINDS / 2 : 0;
+}
+
+/* The type that is counted there; TRK_EVENT_NONE: not known. */
+static inline uint32_t trk_session_loss_type(uint32_t kind)
+{
+    return kind < TRK_SESSION_LOSS_KINDS / 2
+               ? kind
+               : kind - TRK_SESSION_LOSS_KINDS / 2 + TRK_EVENT_FIRST_ANNOTATION;
+}
+
 struct trk_session_tracker {
     _Atomic uint64_t policy; /* trk_policy_pack() */
     _Atomic uint32_t backend;
@@ -70,11 +106,11 @@ struct trk_session_control {
     uint32_t version;
     uint32_t ring_count;
     uint32_t ring_records; /* a power of two */
-    uint32_t unused;
-    uint64_t size_bytes; /* of the whole object */
+    uint32_t block_ms;     /* how long an event may wait for room; 0: not at all */
+    uint64_t size_bytes;   /* of the whole object */
     _Atomic uint32_t attached;
     _Atomic uint32_t pid;
-    _Atomic uint64_t unplaced;      /* events of threads that had no ring */
+    _Atomic uint64_t waits;         /* events that waited for room (block_ms) */
     _Atomic uint64_t pid_namespace; /* inode of the joined process's; written before pid */
     _Atomic uint32_t refused_joins; /* programs that came after the first */
     uint32_t unused_too;
@@ -94,9 +130,15 @@ static inline uint64_t trk_session_rings_offset(void)
     return TRK_SESSION_CONTROL_BYTES;
 }
 
+static inline uint64_t trk_session_losses_offset(uint32_t ring_count)
+{
+    return TRK_SESSION_CONTROL_BYTES + ring_count * sizeof(struct trk_session_ring);
+}
+
 static inline uint64_t trk_session_records_offset(uint32_t ring_count)
 {
-    uint64_t end = TRK_SESSION_CONTROL_BYTES + ring_count * sizeof(struct trk_session_ring);
+    uint64_t end = trk_session_losses_offset(ring_count) +
+                   (ring_count + UINT64_C(1)) * sizeof(struct trk_session_losses);
     return (end + TRK_SESSION_CONTROL_BYTES - 1) & ~(uint64_t)(TRK_SESSION_CONTROL_BYTES - 1);
 }
 

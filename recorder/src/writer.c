@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes.h"
 #include "columns.h"
 #include "note.h"
 #include "output.h"
@@ -20,7 +19,6 @@ struct buffer {
 
 struct stream {
     struct trk_trace_stream note; /* as last written */
-    uint32_t chunks;
     uint64_t last_tsc;
     struct buffer *buffer; /* NULL: no open chunk */
 };
@@ -179,15 +177,12 @@ enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_tr
     struct trk_format_chunk chunk = {
         .kind = TRK_FORMAT_NOTE,
         .stream = note->stream_id,
-        .stream_chunk = stream->chunks,
-        .first_ordinal = stream->note.events,
     };
     enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_note_free(text);
     if (status != TRK_OK) {
         return status;
     }
-    stream->chunks++;
     stream->note.thread_id = note->thread_id;
     stream->note.role = note->role;
     memcpy(stream->note.name, note->name, sizeof stream->note.name);
@@ -213,9 +208,7 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
         .flags = TRK_FORMAT_FLAG_REQUIRED,
         .clock_shift = (uint8_t)writer->options.clock_shift,
         .stream = stream->note.stream_id,
-        .stream_chunk = stream->chunks,
         .events = (uint32_t)buffer->count,
-        .first_ordinal = stream->note.events,
         .first_tsc = rounded(writer, buffer->records[0].tsc),
         .last_tsc = rounded(writer, buffer->records[buffer->count - 1].tsc),
         .dropped = buffer->dropped,
@@ -227,9 +220,6 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
     if (status != TRK_OK) {
         return status;
     }
-    stream->chunks++;
-    stream->note.events += buffer->count;
-    stream->note.dropped += buffer->dropped;
     writer->events += buffer->count - buffer->losses;
     stream->buffer = NULL;
     buffer->next = writer->spare;
@@ -260,6 +250,17 @@ static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stre
     return buffer;
 }
 
+/* [F-32] The header of a chunk has the sum of the losses in it. */
+static void count_losses(struct buffer *buffer, const struct trk_record *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (records[i].event.type == TRK_EVENT_DROP) {
+            buffer->dropped += records[i].event.argument;
+            buffer->losses++;
+        }
+    }
+}
+
 /* Append to the open chunk; a full one is written at once, so that none is left full. */
 static enum trk_status append(struct trk_writer *writer, struct stream *stream,
                               const struct trk_record *records, size_t count,
@@ -273,6 +274,7 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
         size_t part = TRK_CHUNK_EVENTS - buffer->count;
         part = part < count ? part : count;
         memcpy(buffer->records + buffer->count, records, part * sizeof *records);
+        count_losses(buffer, records, part);
         buffer->count += part;
         records += part;
         count -= part;
@@ -302,12 +304,6 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
             .tsc = count > 0 ? records[0].tsc : stream->last_tsc,
             .event = {.type = TRK_EVENT_DROP, .argument = dropped},
         };
-        struct buffer *buffer = open_buffer(writer, stream);
-        if (buffer == NULL) {
-            return no_memory(error);
-        }
-        buffer->dropped += dropped;
-        buffer->losses++;
         enum trk_status status = append(writer, stream, &drop, 1, error);
         if (status != TRK_OK) {
             return status;
@@ -327,48 +323,12 @@ enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *er
     return TRK_OK;
 }
 
-/* [F-16] Child status, number of chunks, and what each stream should have. */
-static enum trk_status write_end_chunk(struct trk_writer *writer, int32_t child_status,
-                                       struct trk_error *error)
-{
-    size_t size_bytes =
-        TRK_FORMAT_TOTALS_BYTES + writer->stream_count * TRK_FORMAT_TOTALS_STREAM_BYTES;
-    uint8_t *payload = malloc(size_bytes);
-    if (payload == NULL) {
-        return no_memory(error);
-    }
-    uint8_t *at = trk_bytes_put32(payload, (uint32_t)child_status);
-    at = trk_bytes_put32(at, trk_output_chunks(writer->output) + 1); /* with this one */
-    at = trk_bytes_put32(at, (uint32_t)writer->stream_count);
-    at = trk_bytes_put32(at, 0); /* reserved */
-    for (size_t i = 0; i < writer->stream_count; i++) {
-        const struct stream *stream = &writer->streams[i];
-        at = trk_bytes_put32(at, stream->note.stream_id);
-        at = trk_bytes_put32(at, stream->chunks);
-        at = trk_bytes_put64(at, stream->note.events);
-        at = trk_bytes_put64(at, stream->note.dropped);
-    }
-    assert(at == payload + size_bytes);
-    struct trk_format_chunk chunk = {
-        .kind = TRK_FORMAT_END,
-        .flags = TRK_FORMAT_FLAG_REQUIRED,
-        .stream = TRK_FORMAT_NO_STREAM,
-    };
-    enum trk_status status = trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
-    free(payload);
-    return status;
-}
-
 enum trk_status trk_writer_end(struct trk_writer *writer, int32_t child_status,
                                struct trk_error *error)
 {
     enum trk_status status = trk_writer_flush(writer, error);
-    uint64_t chunk_offset = trk_output_bytes(writer->output);
     if (status == TRK_OK) {
-        status = write_end_chunk(writer, child_status, error);
-    }
-    if (status == TRK_OK) {
-        struct trk_format_end end = {chunk_offset, child_status};
+        struct trk_format_end end = {.child_status = child_status};
         status = trk_output_end(writer->output, &end, error);
     }
     trk_writer_destroy(writer);

@@ -73,7 +73,7 @@ bool run_doubtful(const struct run *run)
     struct trk_trace_state state = trk_trace_state(run->trace);
     if (run->lossy || state.damaged_chunks > 0)
         return true;
-    for (uint32_t i = 0; i < run->stream_count && !state.ended; i++) {
+    for (uint32_t i = 0; i < run->stream_count && (!state.ended || state.cut); i++) {
         if (stream_exhausted(&run->streams[i]))
             return true;
     }

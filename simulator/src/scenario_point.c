@@ -176,7 +176,8 @@ void trk_hook_pages(const struct region *region, bool change)
         else
             footprint_reads(OBJECT_WATCHES, name);
     }
-    if (change && !run->stopped && !trk_sim_pages_held(run->tracker, region, run->current->core.id))
+    if (change && !run->stopped &&
+        !trk_sim_pages_owned(run->tracker, region, run->current->core.id))
         stop_unlocked(run, "watches change without the page manager's lock");
 }
 

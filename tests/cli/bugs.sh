@@ -10,7 +10,7 @@ cp out names.txt
 run 0 demo --list-bugs --json
 cp out bugs.json
 count=$(get bugs.# bugs.json)
-at_least "number of bugs" "$count" 3
+at_least "number of bugs" "$count" 8
 same "names" "$(wc -l <names.txt)" "$count"
 
 for seed in 1 2; do

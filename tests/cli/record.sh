@@ -120,10 +120,23 @@ same "complete" "$(get complete)" false
 run 3 info --json x.trk
 same "events of info" "$(get events)" "$events"
 same "dropped of info" "$(get dropped)" "$dropped"
+run 3 dump --json x.trk
+same "types of losses" "$(sed -n 's/.*"type":"drop".*"of":"\([a-z_]*\)".*/\1/p' out | sort -u)" mark
 run 3 info --quick --json x.trk
 same "events of info --quick" "$(get events)" null
 run 3 sim --json x.trk
 same "events of sim" "$(get events)" "$events"
+
+# With --block nothing is lost: the program is slowed down instead.
+run 0 record --json --ring 4K --block 20000 -f -o x.trk -- "$tools/trace_tool" marks 30000
+same "events" "$(get events)" 30000
+same "dropped" "$(get dropped)" 0
+same "complete" "$(get complete)" true
+at_least "waits" "$(get waits)" 1
+run 0 info --json x.trk
+same "block" "$(get header.capture.block_ms)" 20000
+run 2 record --block 60001 -o y.trk -- true
+run 2 record --block soon -o y.trk -- true
 
 # A file that cannot be written: the command's code, loud words, and what was thrown away.
 if [ -w /dev/full ]; then

@@ -26,6 +26,7 @@
 #define EVENTS_A_THREAD 300u
 
 static struct trk_session_ring shared;
+static struct trk_session_losses losses;
 static struct trk_record slots[CAPACITY];
 static uint64_t events = 400000;
 static unsigned rounds = 60;
@@ -40,7 +41,7 @@ static void fail(const char *what, uint64_t got, uint64_t expected)
 static void *produce(void *unused)
 {
     struct trk_ring ring;
-    trk_ring_init(&ring, &shared, slots, CAPACITY);
+    trk_ring_init(&ring, &(struct trk_ring_place){&shared, &losses, slots, CAPACITY});
     for (uint64_t n = 0; n < events; ++n) {
         struct trk_event event = {.argument = n, .type = TRK_EVENT_LOCK};
         trk_ring_append(&ring, &event);

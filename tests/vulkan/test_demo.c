@@ -95,9 +95,9 @@ struct bug_case {
 };
 
 static const struct bug_case bug_cases[] = {
-    {"copy-before-arm", true},
-    {"flush-leaves-page", false},
-    {"call-in-callback", false},
+    {"copy-before-arm", true},    {"flush-leaves-page", false}, {"call-in-callback", false},
+    {"partial-invalidate", true}, {"lost-rearm", true},         {"alias-write", true},
+    {"early-read-back", true},    {"kernel-store", true},
 };
 
 Test(demo, each_bug_is_found)

@@ -131,7 +131,11 @@ enum trk_event_type {
     /* SIGNAL, AWAIT: order edges on timelines. domain the timeline's number, argument its value. */
     TRK_EVENT_SIGNAL = 77,
     TRK_EVENT_AWAIT = 78,
-    /* DROP: events were lost before this one; argument how many (written by the drain). */
+    /*
+     * DROP: events were lost before this one; argument how many, context their type, NONE where
+     * that is not known. The event's time is that of the first of them, size (seq, domain) the
+     * clock's ticks from there to the last. Written by the drain.
+     */
     TRK_EVENT_DROP = 79,
     /* MARK: a number of the owner's choosing, for finding a place again. argument. */
     TRK_EVENT_MARK = 80,
@@ -224,9 +228,13 @@ enum trk_copy {
     TRK_COPY_DOWN = 1, /* the GPU's copy to guest memory */
 };
 
+/* Who wrote or read; all but the GPU do it to guest memory. */
 enum trk_agent {
-    TRK_AGENT_CPU = 0,
+    TRK_AGENT_CPU = 0, /* a thread of the guest, by native accesses */
     TRK_AGENT_GPU = 1,
+    TRK_AGENT_HLE = 2,     /* the emulator on the guest's behalf */
+    TRK_AGENT_KERNEL = 3,  /* the kernel, by a system call */
+    TRK_AGENT_FOREIGN = 4, /* another process, or a device that is not the GPU */
 };
 
 enum trk_request_outcome {

@@ -1,11 +1,12 @@
 /*
- * The process's fault handler: SIGSEGV and SIGBUS, on an alternate stack, chained.
+ * The process's fault handler: SIGSEGV, SIGBUS and SIGILL, on an alternate stack, chained.
  *
- * It decodes who faulted where and how, asks one owner function, and otherwise lets the previous
- * disposition take its course. It neither allocates nor locks; errno and the signal mask come back
- * as they were.
+ * SIGILL: an instruction that the emulator knows (track/emulate.h) is carried out. The others: it
+ * decodes who faulted where and how, and asks one owner function. What is left takes the course of
+ * the previous disposition. It neither allocates nor locks; errno and the signal mask come back as
+ * they were.
  *
- * Rules: [M-51] [M-52] [M-53].
+ * Rules: [M-51] [M-52] [M-53] [M-54].
  */
 #ifndef TRACK_FAULT_H
 #define TRACK_FAULT_H

@@ -55,6 +55,9 @@ enum trk_sim_lock {
 enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uint32_t *word,
                                     uint32_t *region);
 
+/* Whether somebody is in the page manager of a region: watches and protection may differ there. */
+bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region);
+
 /**
  * A name for a word that a hook was given: the same in every process.
  *
@@ -70,8 +73,8 @@ uint64_t trk_sim_word_name(const struct trk_tracker *tracker, const void *word);
  */
 bool trk_sim_word_held(const struct trk_tracker *tracker, const void *word, uint32_t thread_id);
 /* The same for the lock of a region's page manager. */
-bool trk_sim_pages_held(const struct trk_tracker *tracker, const struct region *region,
-                        uint32_t thread_id);
+bool trk_sim_pages_owned(const struct trk_tracker *tracker, const struct region *region,
+                         uint32_t thread_id);
 
 /**
  * What a thread may read while it has a lock, as a number: equal numbers for equal contents.

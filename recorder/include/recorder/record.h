@@ -28,6 +28,11 @@ struct trk_record_options {
     bool overwrite;        /* replace an existing file */
     char *const *argv;     /* command, NULL-terminated; looked up in PATH */
     uint32_t ring_records; /* records a thread, a power of two; 0: the default */
+    /*
+     * Milliseconds that an event outside of handlers waits for room in its ring before it is
+     * dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
+     */
+    uint32_t block_ms;
     void (*waiting)(void); /* called once if others outlive the command; NULL: not */
 };
 
@@ -35,6 +40,7 @@ struct trk_record_options {
 #define TRK_RECORD_RING_LEAST 128u
 #define TRK_RECORD_RING_MOST  (4u << 20)
 #define TRK_RECORD_BYTES      32u /* of one record in a ring */
+#define TRK_RECORD_BLOCK_MOST 60000u
 
 struct trk_record_result {
     bool attached;        /* the program joined the session */
@@ -43,6 +49,7 @@ struct trk_record_result {
     uint64_t events;      /* in the file, without the DROP events that tell of losses */
     uint64_t dropped;     /* lost, the next ones included */
     uint64_t thrown_away; /* lost because the file could not be written */
+    uint64_t waits;       /* events that waited for room (block_ms) */
     uint64_t bytes;
     uint32_t threads;
     uint32_t refused_joins; /* programs that wanted to be recorded too */

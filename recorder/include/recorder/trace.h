@@ -43,7 +43,9 @@ struct trk_trace_stream {
 struct trk_trace_state {
     bool complete;    /* END seen, nothing lost, nothing damaged */
     bool ended;       /* END seen */
+    bool cut;         /* END says that the recording was cut off: it was put there by a repair */
     uint64_t dropped; /* events lost, by the recorder or with damaged chunks as far as known */
+    uint64_t chunks;  /* with undamaged headers, behind HEADER */
     uint64_t damaged_chunks;
     uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
     char damage[128];             /* one line; "" when there is none */
@@ -85,6 +87,18 @@ const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, s
  * TRK_E_MEMORY; TRK_E_SYSTEM.
  */
 TRK_MUST_USE enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error);
+
+/* Something is wrong with a file, at a place in it. */
+struct trk_trace_damage {
+    uint64_t file_offset;
+    uint32_t chunk;   /* number in the file; where its header is damaged, the one expected there */
+    const char *text; /* one line; valid during the call */
+};
+
+typedef void trk_trace_damage_fn(void *context, const struct trk_trace_damage *damage);
+
+/* Be told of each damage that scan and next find from now on; before the scan: of all. */
+void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void *context);
 
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
 

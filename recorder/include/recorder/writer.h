@@ -40,7 +40,10 @@ TRK_MUST_USE enum trk_status trk_writer_stream(struct trk_writer *writer,
                                                const struct trk_trace_stream *stream,
                                                struct trk_error *error);
 
-/* Append records of a stream. dropped: events lost just before the first of them. */
+/*
+ * Append records of a stream; DROP events among them stand for losses, as track/event.h says.
+ * dropped: events of no known type lost just before the first of them.
+ */
 TRK_MUST_USE enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
                                                const struct trk_record *records, size_t count,
                                                uint64_t dropped, struct trk_error *error);

@@ -56,7 +56,9 @@ static void claim(uint32_t index, uint32_t thread_id, struct trk_ring *ring)
 {
     struct trk_session_ring *shared = &session.rings[index];
     shared->thread_id = thread_id;
-    trk_ring_init(ring, shared, session.records + (size_t)index * RING_RECORDS, RING_RECORDS);
+    struct trk_ring_place place = {shared, &session.losses[index],
+                                   session.records + (size_t)index * RING_RECORDS, RING_RECORDS};
+    trk_ring_init(ring, &place);
     atomic_store(&shared->state, TRK_RING_LIVE);
 }
 
@@ -159,6 +161,8 @@ Test(capture_drain, puts_a_loss_before_the_event_that_follows_it)
     struct trk_trace_event loss = next();
     cr_assert_eq(loss.event.type, TRK_EVENT_DROP);
     cr_assert_eq(loss.event.argument, 200 - room);
+    cr_assert_eq(loss.event.context, TRK_EVENT_MARK);
+    cr_assert_gt(trk_event_size(&loss.event), 0);
     for (uint64_t n = 0; n < 5; ++n)
         cr_assert_eq(next().event.argument, 1000 + n);
     for (uint64_t n = 0; n < room; ++n)
@@ -192,11 +196,17 @@ Test(capture_drain, learns_names_that_come_late_or_change)
 
 Test(capture_drain, tells_of_threads_without_a_ring)
 {
-    atomic_store(&session.control->unplaced, 12);
+    struct trk_session_loss *lost = &session.losses[session.ring_count].kinds[TRK_EVENT_FAULT];
+    atomic_store(&lost->first, 1000);
+    atomic_store(&lost->last, 1500);
+    atomic_store(&lost->count, 12);
     finish();
     struct trk_trace_event event = next();
     cr_assert_eq(event.event.type, TRK_EVENT_DROP);
     cr_assert_eq(event.event.argument, 12);
+    cr_assert_eq(event.event.context, TRK_EVENT_FAULT);
+    cr_assert_eq(event.tsc, 1000);
+    cr_assert_eq(trk_event_size(&event.event), 500);
     expect_end();
     cr_assert_not(trk_trace_state(trace).complete);
 }

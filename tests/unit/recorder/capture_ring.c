@@ -25,16 +25,18 @@
 #endif
 
 static struct trk_session_ring shared;
+static struct trk_session_losses losses;
 static struct trk_record slots[1u << 16];
 static struct trk_ring ring;
 
 static void start(uint64_t capacity, uint64_t position)
 {
     memset(&shared, 0, sizeof(shared));
+    memset(&losses, 0, sizeof(losses));
     memset(slots, 0, capacity * sizeof(slots[0]));
     atomic_store(&shared.head, position);
     atomic_store(&shared.tail, position);
-    trk_ring_init(&ring, &shared, slots, capacity);
+    trk_ring_init(&ring, &(struct trk_ring_place){&shared, &losses, slots, capacity});
 }
 
 static void append(uint8_t type, uint64_t argument)
@@ -108,18 +110,23 @@ Test(ring, fills_to_the_brim_with_state_and_to_seven_eighths_with_observations)
     }
 }
 
-/* What the drain makes of DROP records: losses by the ring's absolute count. */
+/* What the drain makes of DROP records: losses by the absolute count of each type. */
 static uint64_t losses_told(uint64_t *events)
 {
-    uint64_t told = 0;
+    uint64_t told[TRK_SESSION_LOSS_KINDS] = {0};
+    uint64_t sum = 0;
     *events = 0;
     for (uint64_t p = atomic_load(&shared.tail); p < atomic_load(&shared.head); ++p) {
-        if (at(p)->event.type != TRK_EVENT_DROP)
+        const struct trk_event *event = &at(p)->event;
+        uint32_t kind = trk_session_loss_kind(event->context);
+        if (event->type != TRK_EVENT_DROP)
             *events += 1;
-        else if (at(p)->event.argument > told)
-            told = at(p)->event.argument;
+        else if (event->argument > told[kind])
+            told[kind] = event->argument;
     }
-    return told;
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind)
+        sum += told[kind];
+    return sum;
 }
 
 Test(ring, tells_a_loss_before_the_next_record)
@@ -137,8 +144,53 @@ Test(ring, tells_a_loss_before_the_next_record)
     uint64_t head = atomic_load(&shared.head);
     cr_assert_eq(at(head - 3)->event.type, TRK_EVENT_DROP);
     cr_assert_eq(at(head - 3)->event.argument, 6);
+    cr_assert_eq(at(head - 3)->event.context, TRK_EVENT_LOCK);
+    cr_assert_geq(at(head - 3)->tsc, at(head - 4)->tsc);
+    cr_assert_gt(trk_event_size(&at(head - 3)->event), 0, "from the first to the last loss");
+    cr_assert_lt(at(head - 3)->tsc + trk_event_size(&at(head - 3)->event), at(head - 2)->tsc);
     cr_assert_eq(at(head - 2)->event.argument, 1001);
     cr_assert_eq(at(head - 1)->event.argument, 1002);
+}
+
+Test(ring, tells_each_type_by_itself)
+{
+    static const struct {
+        uint8_t type;
+        uint64_t count;
+    } cases[] = {{TRK_EVENT_LOCK, 3},
+                 {TRK_EVENT_FAULT, 1},
+                 {TRK_EVENT_MARK, 7},
+                 {TRK_EVENT_SIGNAL, 2},
+                 {63, 4},
+                 {200, 5}};
+    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    start(SMALL, 0);
+    for (uint64_t round = 0; round < 2; ++round) {
+        while (held() < SMALL)
+            append(TRK_EVENT_LOCK, 0);
+        for (size_t i = 0; i < CASES; ++i) {
+            for (uint64_t n = 0; n < cases[i].count; ++n)
+                append(cases[i].type, n);
+        }
+        take(SMALL);
+        append(TRK_EVENT_LOCK, 77);
+        uint64_t seen = 0;
+        for (uint64_t p = atomic_load(&shared.tail); p < atomic_load(&shared.head) - 1; ++p) {
+            cr_assert_eq(at(p)->event.type, TRK_EVENT_DROP);
+            for (size_t i = 0; i < CASES - 2; ++i) {
+                if (at(p)->event.context != cases[i].type)
+                    continue;
+                ++seen;
+                cr_assert_eq(at(p)->event.argument, (round + 1) * cases[i].count);
+            }
+            if (at(p)->event.context == TRK_EVENT_NONE) /* the two that are no types */
+                cr_assert_eq(at(p)->event.argument, (round + 1) * 9);
+        }
+        cr_assert_eq(seen, CASES - 2);
+        cr_assert_eq(held(), CASES);
+        cr_assert_eq(at(atomic_load(&shared.head) - 1)->event.argument, 77);
+        take(held());
+    }
 }
 
 Test(ring, observations_that_find_no_room_do_not_eat_the_reserve)
@@ -175,6 +227,8 @@ static void check_whole(uint64_t attempts, const char *what, uint64_t step)
     for (uint64_t p = atomic_load(&shared.tail); p < atomic_load(&shared.head); ++p) {
         cr_assert_neq(at(p)->event.type, TRK_EVENT_NONE, "%s, step %llu: hole", what,
                       (unsigned long long)step);
+        if (at(p)->event.type == TRK_EVENT_DROP) /* its time is that of the first loss */
+            continue;
         cr_assert_geq(at(p)->tsc, stamp, "%s, step %llu: stamps run backwards", what,
                       (unsigned long long)step);
         stamp = at(p)->tsc;

@@ -1,0 +1,48 @@
+/*
+ * The file that a command makes: whole, or not there.
+ *
+ * It is written without a name in its folder and gets the name only when it is finished, so that a
+ * command that fails or is killed leaves nothing behind and hurts nothing. For `-` it goes to
+ * standard output when it is finished.
+ */
+#ifndef CLI_OUT_FILE_H
+#define CLI_OUT_FILE_H
+
+#include <limits.h>
+
+#include "options.h"
+
+struct trk_out_file {
+    const char *path; /* as given; "-": standard output */
+    bool overwrite;
+    int fd;
+    char temporary[PATH_MAX]; /* "" where the file system takes files without a name */
+    char reopen[40];          /* a path to read the unfinished file by */
+};
+
+/* The options of every command that makes a file: -o and -f. */
+#define TRK_OUT_FILE_OPTIONS                                                                       \
+    {.name = "output",                                                                             \
+     .letter = 'o',                                                                                \
+     .kind = TRK_OPTION_TEXT,                                                                      \
+     .value = "G",                                                                                 \
+     .about = "Write to G, or to standard output for -. Needed."},                                 \
+    {                                                                                              \
+        .name = "force", .letter = 'f', .about = "Overwrite G if it exists."                       \
+    }
+
+/**
+ * Open the command's output for writing.
+ *
+ * @return An exit code: TRK_EXIT_OK, or what to end with after the message that was printed.
+ */
+int trk_out_file_open(struct trk_out_file *out, const struct trk_options *options);
+
+/* Give the file its name, or copy it to standard output. Exit codes as above. Closes in any case.
+ */
+int trk_out_file_keep(struct trk_out_file *out, const struct trk_options *options);
+
+/* Let it go. After trk_out_file_keep it does nothing. */
+void trk_out_file_close(struct trk_out_file *out);
+
+#endif

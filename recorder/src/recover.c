@@ -1,0 +1,314 @@
+/* The reading half of recovery: it goes over the file as a reader does [F-8] [F-12] [F-13]. */
+#include "recover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "chunk_events.h"
+
+/* The search for a first chunk header, where the file header does not give the marker. */
+#define WINDOW_BYTES 65536u
+
+static enum trk_status no_memory(struct trk_recover *recover)
+{
+    return trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
+}
+
+/* Whether a status means that the place in the file is bad, and not the world. */
+static bool is_damage(enum trk_status status)
+{
+    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE;
+}
+
+/* Take the marker from the first chunk header anywhere that is right in itself. */
+static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
+{
+    uint8_t *window = malloc(WINDOW_BYTES);
+    if (window == NULL) {
+        return no_memory(recover);
+    }
+    enum trk_status status = TRK_E_DAMAGED;
+    for (uint64_t at = 0; is_damage(status); at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
+        struct trk_source_part part = {.offset = at, .to = window, .size_bytes = WINDOW_BYTES};
+        enum trk_status read = trk_source_read(&recover->source, &part, recover->error);
+        if (read != TRK_OK || part.got < TRK_FORMAT_CHUNK_BYTES) {
+            status = read != TRK_OK ? read : status;
+            break;
+        }
+        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && is_damage(status); i++) {
+            struct trk_format_chunk chunk;
+            const uint8_t *marker = window + i + TRK_FORMAT_CHUNK_SYNC_AT;
+            if (trk_bytes_get32(window + i) == TRK_FORMAT_FRAME_CHUNK &&
+                trk_format_get_chunk(window + i, marker, &chunk)) {
+                memcpy(sync, marker, TRK_FORMAT_SYNC_BYTES);
+                status = TRK_OK;
+            }
+        }
+    }
+    free(window);
+    if (status == TRK_E_DAMAGED) {
+        trk_error_set(recover->error, status, "no part of a .trk file is in it");
+    }
+    return status;
+}
+
+static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
+{
+    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
+    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
+    enum trk_status status = trk_source_read(&recover->source, &part, recover->error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    struct trk_format_file file;
+    status = trk_format_get_file(bytes, &file, recover->error);
+    if (status == TRK_OK) {
+        memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
+    }
+    return is_damage(status) ? find_marker(recover, sync) : status;
+}
+
+static enum trk_status take_events(struct trk_recover *recover, struct trk_format_chunk *chunk,
+                                   enum trk_status payload)
+{
+    struct trk_index_stream *stream;
+    enum trk_status status = trk_index_stream(&recover->index, chunk->stream, &stream);
+    if (status == TRK_E_MEMORY) {
+        return no_memory(recover);
+    }
+    if (status != TRK_OK || chunk->first_ordinal < stream->next_ordinal) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    size_t number = (size_t)(stream - recover->index.streams);
+    struct trk_recover_stream *to = &recover->streams[number];
+    to->lost += chunk->first_ordinal - stream->next_ordinal;
+    stream->next_ordinal = chunk->first_ordinal + chunk->events;
+    if (payload == TRK_OK) {
+        payload = trk_chunk_events(&recover->unpack, recover->decoder, recover->offset, chunk,
+                                   recover->records, recover->error);
+    }
+    if (is_damage(payload)) {
+        recover->result->chunks_lost++;
+        to->lost += chunk->events;
+        to->lost += chunk->dropped > UINT64_MAX - to->lost ? 0 : chunk->dropped;
+        return TRK_OK;
+    }
+    if (payload != TRK_OK) {
+        return payload;
+    }
+    return chunk->events > 0 ? trk_recover_events(recover, number, chunk) : TRK_OK;
+}
+
+static enum trk_status take_note(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    struct trk_index_stream *stream;
+    enum trk_status status = trk_index_stream(&recover->index, chunk->stream, &stream);
+    if (status == TRK_E_MEMORY) {
+        return no_memory(recover);
+    }
+    if (status != TRK_OK) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    return trk_recover_copy(recover, chunk);
+}
+
+/* [F-16] The only one to know what is missing behind a stream's last chunk. */
+static enum trk_status take_totals(struct trk_recover *recover,
+                                   const struct trk_format_chunk *chunk)
+{
+    const uint8_t *at = recover->unpack.raw;
+    uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
+    if (chunk->raw_bytes < TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    recover->totals_seen = true;
+    recover->result->child_status = (int32_t)trk_bytes_get32(at);
+    recover->result->cut = (trk_bytes_get32(at + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
+    at += TRK_FORMAT_TOTALS_BYTES;
+    for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+        struct trk_index_stream *stream;
+        enum trk_status status = trk_index_stream(&recover->index, trk_bytes_get32(at), &stream);
+        if (status == TRK_E_MEMORY) {
+            return no_memory(recover);
+        }
+        uint64_t events = trk_bytes_get64(at + 8);
+        if (status == TRK_OK && events > stream->next_ordinal) {
+            recover->streams[stream - recover->index.streams].lost += events - stream->next_ordinal;
+            stream->next_ordinal = events;
+        }
+    }
+    return TRK_OK;
+}
+
+static bool is_known(const struct trk_format_chunk *chunk)
+{
+    return chunk->kind >= TRK_FORMAT_HEADER && chunk->kind <= TRK_FORMAT_END;
+}
+
+/* A chunk with an undamaged header, of the kinds that stand behind HEADER. */
+static enum trk_status take_payload(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    enum trk_status payload =
+        trk_unpack_payload(&recover->unpack, recover->offset, chunk, recover->error);
+    if (payload != TRK_OK && !is_damage(payload)) {
+        return payload;
+    }
+    if (chunk->kind == TRK_FORMAT_EVENTS) {
+        return take_events(recover, chunk, payload);
+    }
+    if (payload != TRK_OK) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    switch (chunk->kind) {
+    case TRK_FORMAT_NOTE:
+        return take_note(recover, chunk);
+    case TRK_FORMAT_END:
+        return take_totals(recover, chunk);
+    case TRK_FORMAT_HEADER: /* a second one */
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    default:
+        return trk_recover_copy(recover, chunk);
+    }
+}
+
+/* [F-9] [F-10] [F-12] */
+static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    if ((!is_known(chunk) && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) ||
+        (is_known(chunk) && chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
+        return trk_error_set(recover->error, TRK_E_VERSION, "a chunk needs a newer reader");
+    }
+    if (chunk->file_chunk < recover->next_file_chunk) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    recover->result->chunks_lost += chunk->file_chunk - recover->next_file_chunk;
+    recover->next_file_chunk = (uint64_t)chunk->file_chunk + 1;
+    recover->lost_place = false;
+    return take_payload(recover, chunk);
+}
+
+static enum trk_status take_all(struct trk_recover *recover)
+{
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && recover->offset < recover->source.size_bytes) {
+        struct trk_format_chunk chunk;
+        struct trk_format_end end;
+        status = trk_unpack_header(&recover->unpack, recover->offset, &chunk, recover->error);
+        if (status == TRK_OK) {
+            status = take_chunk(recover, &chunk);
+            recover->offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+            continue;
+        }
+        if (status == TRK_E_SYSTEM) {
+            return status;
+        }
+        status = trk_unpack_end(&recover->unpack, recover->offset, &end, recover->error);
+        if (status == TRK_OK) {
+            recover->result->child_status = end.child_status;
+            break;
+        }
+        if (status == TRK_E_END) {
+            recover->lost_place = true;
+            status = trk_unpack_find(&recover->unpack, recover->offset + 1, &recover->offset,
+                                     recover->error);
+        }
+    }
+    recover->result->chunks_lost += recover->lost_place;
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
+/* HEADER, or a short one where it is damaged. */
+static enum trk_status take_header(struct trk_recover *recover)
+{
+    struct trk_format_chunk chunk;
+    enum trk_status status =
+        trk_unpack_header(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
+    bool found = status == TRK_OK && chunk.kind == TRK_FORMAT_HEADER && chunk.file_chunk == 0 &&
+                 chunk.codec == TRK_FORMAT_CODEC_ZSTD;
+    if (found) {
+        status =
+            trk_unpack_payload(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
+    }
+    if (status != TRK_OK && !is_damage(status)) {
+        return status;
+    }
+    recover->next_file_chunk = 1;
+    recover->offset = TRK_FORMAT_FILE_BYTES;
+    if (found) {
+        recover->offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+    }
+    bool text = found && status == TRK_OK && chunk.raw_bytes > 0 &&
+                memchr(recover->unpack.raw, '\0', chunk.raw_bytes) == NULL;
+    if (text) {
+        return trk_recover_copy(recover, &chunk);
+    }
+    recover->result->chunks_lost++;
+    return trk_recover_header(recover);
+}
+
+static enum trk_status start(struct trk_recover *recover, int fd)
+{
+    uint8_t sync[TRK_FORMAT_SYNC_BYTES];
+    enum trk_status status = read_marker(recover, sync);
+    if (status != TRK_OK) {
+        return status;
+    }
+    recover->streams = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *recover->streams);
+    recover->records = malloc(TRK_FORMAT_EVENTS_MAX * sizeof *recover->records);
+    if (recover->streams == NULL || recover->records == NULL ||
+        trk_unpack_init(&recover->unpack, &recover->source, sync) != TRK_OK ||
+        trk_columns_create_decoder(&recover->decoder) != TRK_OK ||
+        trk_columns_create_encoder(&recover->encoder) != TRK_OK) {
+        return no_memory(recover);
+    }
+    return trk_output_create(&recover->output, fd, 3, sync, recover->error);
+}
+
+/* Takes over the source. */
+static enum trk_status run(struct trk_recover *recover, int fd)
+{
+    trk_index_init(&recover->index);
+    *recover->result = (struct trk_recover_result){.cut = true, .child_status = -1};
+    enum trk_status status = start(recover, fd);
+    if (status == TRK_OK) {
+        status = take_header(recover);
+    }
+    if (status == TRK_OK) {
+        status = take_all(recover);
+    }
+    if (status == TRK_OK) {
+        status = trk_recover_end(recover);
+    }
+    trk_output_destroy(recover->output);
+    trk_columns_destroy(recover->encoder);
+    trk_columns_destroy(recover->decoder);
+    trk_unpack_deinit(&recover->unpack);
+    trk_index_deinit(&recover->index);
+    free(recover->records);
+    free(recover->streams);
+    trk_source_close(&recover->source);
+    return status;
+}
+
+enum trk_status trk_recover(const char *path, int fd, struct trk_recover_result *result,
+                            struct trk_error *error)
+{
+    struct trk_recover recover = {.result = result, .error = error};
+    enum trk_status status = trk_source_open(&recover.source, path, error);
+    return status == TRK_OK ? run(&recover, fd) : status;
+}
+
+enum trk_status trk_recover_bytes(const void *bytes, size_t size_bytes, int fd,
+                                  struct trk_recover_result *result, struct trk_error *error)
+{
+    struct trk_recover recover = {.result = result, .error = error};
+    trk_source_open_bytes(&recover.source, bytes, size_bytes);
+    return run(&recover, fd);
+}

@@ -1,0 +1,49 @@
+/*
+ * Inside recovery: what is read on one side and written on the other.
+ */
+#ifndef RECORDER_RECOVER_INTERNAL_H
+#define RECORDER_RECOVER_INTERNAL_H
+
+#include "columns.h"
+#include "index.h"
+#include "output.h"
+#include "recorder/recover.h"
+#include "unpack.h"
+
+/* A stream while it is copied; stands beside its place in the index. */
+struct trk_recover_stream {
+    uint64_t lost;     /* behind what was written last */
+    uint64_t ordinal;  /* of the next event in the output */
+    uint64_t last_tsc; /* of what was written last */
+};
+
+struct trk_recover {
+    struct trk_source source;
+    struct trk_unpack unpack;
+    struct trk_columns *decoder;
+    struct trk_columns *encoder;
+    struct trk_record *records; /* of one chunk, the largest there may be */
+    struct trk_output *output;
+    struct trk_index index; /* streams only */
+    struct trk_recover_stream *streams;
+    struct trk_recover_result *result;
+    struct trk_error *error;
+    uint64_t offset;
+    uint64_t next_file_chunk;
+    bool lost_place;
+    bool totals_seen;
+};
+
+/* recover_write.c. Each: TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM. */
+
+/* Copy the chunk whose payload is in unpack.packed. */
+enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk);
+/* And one of events, decoded in `records`, behind the loss before it. */
+enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
+                                   struct trk_format_chunk *chunk);
+/* A short HEADER for one that is lost. */
+enum trk_status trk_recover_header(struct trk_recover *recover);
+/* The losses behind the last events, and the end. */
+enum trk_status trk_recover_end(struct trk_recover *recover);
+
+#endif

@@ -1,0 +1,99 @@
+/* The writing half of recovery. */
+#include "recover.h"
+
+#include <string.h>
+
+static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
+                                   "\"recovered\":true}";
+
+enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    recover->result->chunks++;
+    return trk_output_copy(recover->output, chunk, recover->unpack.packed, recover->error);
+}
+
+enum trk_status trk_recover_header(struct trk_recover *recover)
+{
+    recover->result->header_lost = true;
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_HEADER,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .stream = TRK_FORMAT_NO_STREAM,
+    };
+    return trk_output_chunk(recover->output, &chunk, short_header, strlen(short_header),
+                            recover->error);
+}
+
+static void count(struct trk_recover *recover, size_t stream, const struct trk_record *records,
+                  size_t events)
+{
+    struct trk_recover_stream *to = &recover->streams[stream];
+    for (size_t i = 0; i < events; i++) {
+        if (records[i].event.type == TRK_EVENT_DROP) {
+            recover->result->dropped += records[i].event.argument;
+        } else {
+            recover->result->events++;
+        }
+        trk_digest_add(&recover->result->digest, recover->index.streams[stream].note.stream_id,
+                       to->ordinal++, &records[i]);
+    }
+    to->last_tsc = records[events - 1].tsc;
+}
+
+/* [F-32] What is missing of a stream, as one event in a chunk of its own. */
+static enum trk_status write_loss(struct trk_recover *recover, size_t stream, uint64_t tsc,
+                                  unsigned clock_shift)
+{
+    struct trk_record drop = {
+        .tsc = tsc >> clock_shift << clock_shift,
+        .event = {.type = TRK_EVENT_DROP, .argument = recover->streams[stream].lost},
+    };
+    recover->streams[stream].lost = 0;
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_EVENTS,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .clock_shift = (uint8_t)clock_shift,
+        .stream = recover->index.streams[stream].note.stream_id,
+        .events = 1,
+        .first_tsc = drop.tsc,
+        .last_tsc = drop.tsc,
+        .dropped = drop.event.argument,
+    };
+    const uint8_t *payload;
+    size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
+    count(recover, stream, &drop, 1);
+    return trk_output_chunk(recover->output, &chunk, payload, size_bytes, recover->error);
+}
+
+enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
+                                   struct trk_format_chunk *chunk)
+{
+    enum trk_status status = TRK_OK;
+    if (recover->streams[stream].lost > 0) {
+        status = write_loss(recover, stream, chunk->first_tsc, chunk->clock_shift);
+    }
+    if (status == TRK_OK) {
+        count(recover, stream, recover->records, chunk->events);
+        status = trk_recover_copy(recover, chunk);
+    }
+    return status;
+}
+
+enum trk_status trk_recover_end(struct trk_recover *recover)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
+        if (recover->streams[i].lost > 0) {
+            status = write_loss(recover, i, recover->streams[i].last_tsc, 0);
+        }
+    }
+    struct trk_format_end end = {
+        .child_status = recover->result->child_status,
+        .cut = recover->result->cut,
+    };
+    if (status == TRK_OK) {
+        status = trk_output_end(recover->output, &end, recover->error);
+    }
+    recover->result->bytes = trk_output_bytes(recover->output);
+    return status;
+}

@@ -1,0 +1,143 @@
+/*
+ * Eight threads that do nothing but fault, and signals on top: far more than small rings hold.
+ *
+ * storm_target FILE ROUNDS    FILE holds a struct storm_shared. Each event is counted there just
+ * before the recorder gets it.
+ */
+#define _GNU_SOURCE /* memfd_create, MAP_FIXED_NOREPLACE */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "recorder/capture.h"
+#include "storm_shared.h"
+#include "track/address.h"
+#include "track/fault.h"
+
+#define PAGES        64u
+#define WINDOW_BYTES (PAGES * UINT64_C(4096))
+#define WINDOW_FIRST UINT64_C(0x200000000)
+
+static struct storm_shared *shared;
+static struct trk_observer recorder;
+static struct trk_tracker *tracker;
+static unsigned rounds;
+
+static void count(uint8_t type)
+{
+    atomic_fetch_add_explicit(&shared->emitted[type], 1, memory_order_relaxed);
+}
+
+static void observe(void *context, const struct trk_event *event)
+{
+    (void)context;
+    count(event->type);
+    recorder.emit(recorder.context, event);
+}
+
+static void on_alarm(int number)
+{
+    atomic_fetch_add_explicit(&shared->in_handlers, 1, memory_order_relaxed);
+    count(TRK_EVENT_AWAIT);
+    trk_capture_await((uint32_t)number, 0);
+    count(TRK_EVENT_MARK);
+    trk_capture_mark((uint64_t)number);
+}
+
+static uint64_t window(uintptr_t thread)
+{
+    return WINDOW_FIRST + thread * TRK_REGION_BYTES;
+}
+
+static void storm(uint64_t guest_addr)
+{
+    struct trk_transfer upload = {
+        .size = sizeof upload, .guest_addr = guest_addr, .size_bytes = WINDOW_BYTES};
+    for (unsigned round = 0; round < rounds; ++round) {
+        if (trk_tracker_upload(tracker, &upload) != TRK_OK)
+            _exit(5);
+        for (unsigned page = 0; page < PAGES; ++page) {
+            uintptr_t host = (uintptr_t)guest_addr + (uintptr_t)trk_host_bias_default();
+            *(volatile unsigned char *)(host + page * UINT64_C(4096)) = (unsigned char)round;
+        }
+        count(TRK_EVENT_FRAME);
+        trk_capture_frame(round);
+    }
+}
+
+static void *run(void *argument)
+{
+    uintptr_t thread = (uintptr_t)argument;
+    if (trk_fault_thread_enter(NULL) != TRK_OK)
+        _exit(6);
+    if (thread % 2 == 0) /* the others claim their ring in the fault handler, or near it */
+        trk_capture_thread("storm", TRK_ROLE_GUEST);
+    storm(window(thread));
+    trk_fault_thread_leave();
+    return NULL;
+}
+
+static int map_windows(void)
+{
+    for (uintptr_t i = 0; i < STORM_THREADS; ++i) {
+        void *wanted = (void *)((uintptr_t)window(i) + (uintptr_t)trk_host_bias_default());
+        if (mmap(wanted, WINDOW_BYTES, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != wanted ||
+            trk_tracker_register(tracker, window(i), WINDOW_BYTES) != TRK_OK)
+            return 1;
+    }
+    return 0;
+}
+
+static int set_up(struct trk_backend **backend)
+{
+    struct trk_tracker_options options = trk_tracker_options_default();
+    struct trk_error error;
+    if (trk_backend_mprotect_create(backend, trk_host_bias_default(), &error) != TRK_OK)
+        return 1;
+    options.backend = *backend;
+    options.observer = (struct trk_observer){.emit = observe};
+    if (trk_tracker_create(&tracker, &options, &error) != TRK_OK ||
+        trk_fault_install(trk_fault_tracker, tracker, &error) != TRK_OK)
+        return 1;
+    count(TRK_EVENT_TRACKER);
+    trk_capture_tracker(options.id, &options.policy, (*backend)->kind);
+    return map_windows();
+}
+
+static void start_alarms(void)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct itimerval often = {{0, 200}, {0, 200}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int fd = argc == 3 ? open(argv[1], O_RDWR) : -1;
+    if (fd < 0)
+        return 2;
+    rounds = (unsigned)strtoul(argv[2], NULL, 10);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct trk_backend *backend = NULL;
+    if (shared == MAP_FAILED || trk_capture_open(NULL) != TRK_OK)
+        return 3;
+    recorder = trk_capture_observer();
+    if (set_up(&backend) != 0)
+        return 4;
+    start_alarms();
+    pthread_t threads[STORM_THREADS];
+    for (uintptr_t i = 0; i < STORM_THREADS; ++i) {
+        if (pthread_create(&threads[i], NULL, run, (void *)i) != 0)
+            return 4;
+    }
+    for (uintptr_t i = 0; i < STORM_THREADS; ++i)
+        pthread_join(threads[i], NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    return 0;
+}
