@@ -1,6 +1,7 @@
 /* trk sim: run a trace again through the same core, and judge it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "input.h"
@@ -35,6 +36,11 @@ static const struct trk_option sim_options[] = {
      .least = 1,
      .most = TRK_SCENARIO_JOBS_MOST,
      .about = "Run scenario files in N processes at once; the report is the same. Default 1."},
+    {.name = "engine",
+     .kind = TRK_OPTION_TEXT,
+     .value = "E",
+     .about = "How every schedule of a scenario file is tried: hashed (the usual way), dpor, or "
+              "both, which must come to the same verdicts."},
     {.name = NULL},
 };
 
@@ -175,25 +181,51 @@ static int write_junit(const struct trk_options *options, const struct trk_scena
     return kept != TRK_EXIT_OK ? kept : code;
 }
 
+/* What is asked for of scenario files; false: it makes no sense, and that has been said. */
+static bool scenarios_asked(const struct trk_options *options, struct trk_scenario_asked *asked)
+{
+    static const char *const engines[] = {
+        [TRK_SCENARIO_HASHED] = "hashed",
+        [TRK_SCENARIO_DPOR] = "dpor",
+        [TRK_SCENARIO_BOTH] = "both",
+    };
+    const char *engine = trk_options_text(options, "engine");
+    size_t number = 0;
+    while (engine != NULL && number < sizeof engines / sizeof engines[0] &&
+           strcmp(engines[number], engine) != 0) {
+        number++;
+    }
+    if (number == sizeof engines / sizeof engines[0]) {
+        trk_terminal_say("sim", "--engine %s: expected hashed, dpor or both", engine);
+        return false;
+    }
+    *asked = (struct trk_scenario_asked){
+        .schedule = trk_options_text(options, "schedule"),
+        .jobs = (unsigned)trk_options_number(options, "jobs"),
+        .options = {.size = sizeof asked->options, .engine = (enum trk_scenario_engine)number},
+    };
+    return true;
+}
+
 /* Scenario files and folders of them. */
 static int run_scenarios(const struct trk_options *options)
 {
     const char *path = options->operands[0];
     const char *junit_path = trk_options_text(options, "junit");
-    const struct trk_scenario_request request = {
-        .schedule = trk_options_text(options, "schedule"),
-        .jobs = (unsigned)trk_options_number(options, "jobs"),
-    };
+    struct trk_scenario_asked asked;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files;
     struct trk_out_file junit = {.fd = -1};
+    if (!scenarios_asked(options, &asked)) {
+        return TRK_EXIT_USAGE;
+    }
     if (junit_path != NULL) {
         int refused = trk_out_file_open_at(&junit, junit_path, false, options);
         if (refused != TRK_EXIT_OK) {
             return refused;
         }
     }
-    enum trk_status status = trk_scenario_files_run(&files, path, &request, &error);
+    enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
     int code = TRK_EXIT_OK;
     if (status != TRK_OK) {
         code = trk_terminal_error("sim", path, &error);
@@ -218,8 +250,9 @@ static int run_sim(const struct trk_options *options)
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
         return run_scenarios(options);
     }
-    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule")) {
-        trk_terminal_say("sim", "--junit and --schedule go with scenario files");
+    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule") ||
+        trk_options_given(options, "engine")) {
+        trk_terminal_say("sim", "--junit, --schedule and --engine go with scenario files");
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, SCHEMA);

@@ -122,8 +122,7 @@ static int by_path(const void *a, const void *b)
 static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
                                struct trk_error *error)
 {
-    const struct trk_scenario_request *request = context;
-    const char *schedule = request->schedule;
+    const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
@@ -139,9 +138,9 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
     } else {
-        status = schedule != NULL
-                     ? trk_scenario_replay(scenario, schedule, &file->report, &file->fault)
-                     : trk_scenario_run(scenario, &file->report);
+        status = asked->schedule != NULL
+                     ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
+                     : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
     }
     trk_scenario_destroy(scenario);
@@ -155,7 +154,7 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
-                                       const struct trk_scenario_request *request,
+                                       const struct trk_scenario_asked *asked,
                                        struct trk_error *error)
 {
     struct stat stat_of;
@@ -164,7 +163,7 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return system_error(error, path);
     }
     out->folder = S_ISDIR(stat_of.st_mode);
-    if (out->folder && request->schedule != NULL) {
+    if (out->folder && asked->schedule != NULL) {
         return trk_error_set(error, TRK_E_ARGUMENT, "--schedule goes with one scenario file");
     }
     enum trk_status status = out->folder ? list(out, path, 0, error) : add(out, path, error);
@@ -175,7 +174,7 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
-    status = trk_scenario_jobs_run(out->files, out->count, request->jobs, run_one, request, error);
+    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, asked, error);
     for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;
     }

@@ -39,14 +39,15 @@ struct trk_scenario_files {
     bool folder; /* given as a folder, though it may hold one file only */
 };
 
-/* How to run them. */
-struct trk_scenario_request {
-    const char *schedule; /* NULL, or the one schedule to run, of a report: of a single file */
-    unsigned jobs;        /* processes, 1 to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
-};
-
 /* Whether a path names a folder or, by its ending, a scenario file. */
 bool trk_scenario_files_named(const char *path);
+
+/* What is asked for beside what the files say; all 0: nothing. */
+struct trk_scenario_asked {
+    const char *schedule; /* NULL, or the one schedule to run, of a report; then path is a file */
+    unsigned jobs;        /* processes, up to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
+    struct trk_scenario_options options;
+};
 
 /**
  * List a file, or every *.json below a folder, and run them all.
@@ -58,7 +59,7 @@ bool trk_scenario_files_named(const char *path);
  */
 TRK_MUST_USE enum trk_status trk_scenario_files_run(struct trk_scenario_files *out,
                                                     const char *path,
-                                                    const struct trk_scenario_request *request,
+                                                    const struct trk_scenario_asked *asked,
                                                     struct trk_error *error);
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files);
