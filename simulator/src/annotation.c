@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "snapshot.h"
+
 static void must(struct stream *stream, enum trk_status status)
 {
     if (status != TRK_OK)
@@ -72,6 +74,7 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
     options.failure = observer_failure;
     options.id = event->page;
     must(stream, trk_tracker_create(&machine->tracker, &options, NULL));
+    must(stream, snapshot_declare(run, event->page));
 }
 
 static void copy_begin(struct stream *stream, const struct trk_trace_event *event)
@@ -126,7 +129,7 @@ static void check(struct stream *stream, const struct trk_trace_event *event, en
     struct run *run = stream->run;
     run->report->checks++;
     /* Without a stamp the proof rests on the copies, and some may be lost. */
-    if (!stamped && run_doubtful(run))
+    if (!stamped && (run_doubtful(run) || run->windowed))
         return;
     struct finding finding = {
         .agent = agent,

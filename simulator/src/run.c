@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot.h"
+
 enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_sim_report *report)
 {
     memset(run, 0, sizeof *run);
@@ -25,7 +27,8 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_si
     }
     if (order_create(&run->order, run->stream_count) != TRK_OK)
         return TRK_E_MEMORY;
-    return versions_create(&run->versions, run->order);
+    enum trk_status status = versions_create(&run->versions, run->order);
+    return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
 void run_deinit(struct run *run)

@@ -126,7 +126,7 @@ static enum trk_status finish(struct run *run)
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
     struct finding finding;
-    if (!run_doubtful(run) && versions_unexcused(run->versions, &finding)) {
+    if (!run_doubtful(run) && !run->windowed && versions_unexcused(run->versions, &finding)) {
         verdict_stale(run, &finding);
         return TRK_OK;
     }
@@ -192,7 +192,9 @@ enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *re
     if (status == TRK_OK)
         status = run_all(&run, error);
     else
-        trk_error_set(error, status, "no simulation of a trace with %zu threads",
+        trk_error_set(error, status,
+                      status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
+                                              : "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
     run_deinit(&run);
     return status;
