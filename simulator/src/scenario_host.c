@@ -87,7 +87,6 @@ int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes
     }
     run_point(thread);
     int error = call(thread, guest_addr, size_bytes, rights);
-    run_saw(thread, (uint64_t)error);
     run_point(thread);
     return error;
 }
