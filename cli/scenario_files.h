@@ -29,7 +29,8 @@ struct trk_scenario_file {
     char name[64];
     char needs[128]; /* refused */
     struct trk_scenario_fault fault;
-    struct trk_scenario_report report; /* held, failed */
+    struct trk_scenario_report report;   /* held, failed */
+    struct trk_scenario_passing passing; /* beside the report's schedule, if that breaks a rule */
 };
 
 struct trk_scenario_files {
