@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "scenario_jobs.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
 #define DEPTH_MOST 32
@@ -130,11 +131,10 @@ static enum trk_status look_beside(struct trk_scenario_file *file,
     return trk_scenario_nearest(scenario, report->schedule, &file->passing, &fault);
 }
 
-/* beside: look for a passing order though the file holds. */
-static enum trk_status run_one(struct trk_scenario_file *file,
-                               const struct trk_scenario_asked *asked, bool beside,
+static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
                                struct trk_error *error)
 {
+    const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
@@ -154,7 +154,7 @@ static enum trk_status run_one(struct trk_scenario_file *file,
                      ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
                      : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
-        if (status == TRK_OK && (beside || file->end == TRK_SCENARIO_FAILED)) {
+        if (status == TRK_OK && (asked->beside || file->end == TRK_SCENARIO_FAILED)) {
             status = look_beside(file, scenario);
         }
     }
@@ -178,6 +178,9 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return system_error(error, path);
     }
     out->folder = S_ISDIR(stat_of.st_mode);
+    if (out->folder && asked->schedule != NULL) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "--schedule goes with one scenario file");
+    }
     enum trk_status status = out->folder ? list(out, path, 0, error) : add(out, path, error);
     if (status != TRK_OK) {
         return status;
@@ -186,8 +189,10 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
-    for (size_t i = 0; i < out->count && status == TRK_OK; i++) {
-        status = run_one(&out->files[i], asked, !out->folder, error);
+    struct trk_scenario_asked all = *asked;
+    all.beside = !out->folder;
+    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &all, error);
+    for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;
     }
     return status;
