@@ -91,6 +91,15 @@ enum trk_status engine_hashed(const struct engine_program *program,
 enum trk_status engine_dpor(const struct engine_program *program,
                             const struct engine_limits *limits, struct engine_result *result);
 
+/*
+ * Random schedules, from the program's state on, which must have a choice: each time one of those
+ * that can run, all alike in chance.
+ *
+ * @return As engine_hashed.
+ */
+enum trk_status engine_random(const struct engine_program *program, uint64_t runs, uint64_t seed,
+                              struct engine_result *result);
+
 static inline schedule_count engine_sum(schedule_count a, schedule_count b)
 {
     schedule_count most = ~(schedule_count)0;
