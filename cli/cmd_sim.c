@@ -1,5 +1,6 @@
 /* trk sim: run a trace again through the same core, and judge it. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -35,22 +36,55 @@ static const struct trk_option sim_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "S",
      .about = "Run one schedule of a scenario file, as a report gives it (trk1:...)."},
+    {.name = "engine",
+     .kind = TRK_OPTION_TEXT,
+     .value = "E",
+     .about = "How every schedule of a scenario file is tried: hashed (the usual way), dpor, or "
+              "both, which must come to the same verdicts."},
     {.name = NULL},
 };
+
+/* What is asked for of scenario files; false: it makes no sense, and that has been said. */
+static bool scenarios_asked(const struct trk_options *options, struct trk_scenario_asked *asked)
+{
+    static const char *const engines[] = {
+        [TRK_SCENARIO_HASHED] = "hashed",
+        [TRK_SCENARIO_DPOR] = "dpor",
+        [TRK_SCENARIO_BOTH] = "both",
+    };
+    const char *engine = trk_options_text(options, "engine");
+    size_t number = 0;
+    while (engine != NULL && number < sizeof engines / sizeof engines[0] &&
+           strcmp(engines[number], engine) != 0) {
+        number++;
+    }
+    if (number == sizeof engines / sizeof engines[0]) {
+        trk_terminal_say("sim", "--engine %s: expected hashed, dpor or both", engine);
+        return false;
+    }
+    *asked = (struct trk_scenario_asked){
+        .schedule = trk_options_text(options, "schedule"),
+        .options = {.size = sizeof asked->options, .engine = (enum trk_scenario_engine)number},
+    };
+    return true;
+}
 
 /* Scenario files and folders of them. */
 static int run_scenarios(const struct trk_options *options)
 {
     const char *path = options->operands[0];
     const char *junit = trk_options_text(options, "junit");
-    const char *schedule = trk_options_text(options, "schedule");
+    struct trk_scenario_asked asked;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files;
+    if (!scenarios_asked(options, &asked)) {
+        return TRK_EXIT_USAGE;
+    }
     if (junit != NULL && access(junit, F_OK) == 0) {
         trk_terminal_say("sim", "%s: File exists", junit);
         return TRK_EXIT_USAGE;
     }
-    enum trk_status status = trk_scenario_files_run(&files, path, schedule, &error);
+    enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
     int code = TRK_EXIT_OK;
     if (status == TRK_OK) {
         if (trk_options_flag(options, "json")) {
@@ -84,8 +118,9 @@ static int run_sim(const struct trk_options *options)
         }
         return run_scenarios(options);
     }
-    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule")) {
-        trk_terminal_say("sim", "--junit and --schedule go with scenario files");
+    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule") ||
+        trk_options_given(options, "engine")) {
+        trk_terminal_say("sim", "--junit, --schedule and --engine go with scenario files");
         return TRK_EXIT_USAGE;
     }
     struct trk_sim_options sim = trk_sim_options_default();

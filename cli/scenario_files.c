@@ -118,8 +118,8 @@ static int by_path(const void *a, const void *b)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static enum trk_status run_one(struct trk_scenario_file *file, const char *schedule,
-                               struct trk_error *error)
+static enum trk_status run_one(struct trk_scenario_file *file,
+                               const struct trk_scenario_asked *asked, struct trk_error *error)
 {
     struct trk_scenario *scenario = NULL;
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
@@ -136,9 +136,9 @@ static enum trk_status run_one(struct trk_scenario_file *file, const char *sched
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
     } else {
-        status = schedule != NULL
-                     ? trk_scenario_replay(scenario, schedule, &file->report, &file->fault)
-                     : trk_scenario_run(scenario, &file->report);
+        status = asked->schedule != NULL
+                     ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
+                     : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
     }
     trk_scenario_destroy(scenario);
@@ -152,7 +152,8 @@ static enum trk_status run_one(struct trk_scenario_file *file, const char *sched
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
-                                       const char *schedule, struct trk_error *error)
+                                       const struct trk_scenario_asked *asked,
+                                       struct trk_error *error)
 {
     struct stat stat_of;
     memset(out, 0, sizeof *out);
@@ -169,7 +170,7 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->count && status == TRK_OK; i++) {
-        status = run_one(&out->files[i], schedule, error);
+        status = run_one(&out->files[i], asked, error);
         out->ends[out->files[i].end]++;
     }
     return status;
