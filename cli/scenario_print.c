@@ -1,9 +1,11 @@
 /* Scenario runs for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "json_out.h"
 #include "scenario_files.h"
+#include "simulator/scenario_story.h"
 #include "terminal.h"
 
 #define SCHEMA_FILE   "trk-sim-scenario/1"
@@ -59,6 +61,58 @@ static void print_verdict(const struct trk_scenario_report *report)
     print_schedules(report);
 }
 
+/*
+ * The story of a verdict that is not ok; of a folder's files only of those that failed. False:
+ * there is none.
+ */
+static bool tell(const struct trk_scenario_file *file, bool folder,
+                 struct trk_scenario_story *story)
+{
+    bool ran = file->end == TRK_SCENARIO_FAILED || (file->end == TRK_SCENARIO_HELD && !folder);
+    struct trk_scenario_fault fault;
+    struct trk_scenario *scenario = NULL;
+    if (!ran || strcmp(file->report.verdict, "ok") == 0 ||
+        trk_scenario_load(&scenario, file->path, &fault) != TRK_OK) {
+        return false;
+    }
+    bool told = trk_scenario_tell(scenario, &file->report, story) == TRK_OK;
+    trk_scenario_destroy(scenario);
+    return told;
+}
+
+static void print_sentence(const char *label, const char *text)
+{
+    if (text[0] != '\0') {
+        printf("  %s ", label);
+        trk_terminal_text(stdout, text);
+        putchar('\n');
+    }
+}
+
+static void print_story(const struct trk_scenario_file *file, bool folder)
+{
+    struct trk_scenario_story story;
+    if (!tell(file, folder, &story)) {
+        return;
+    }
+    if (story.count > 0) {
+        puts("  what happened:");
+    }
+    for (size_t i = 0; i < story.count; i++) {
+        printf("%6zu  ", i + 1);
+        trk_terminal_text(stdout, story.lines[i].thread);
+        fputs(": ", stdout);
+        trk_terminal_text(stdout, story.lines[i].text);
+        if (story.lines[i].role[0] != '\0') {
+            printf("  <- %s", story.lines[i].role);
+        }
+        putchar('\n');
+    }
+    print_sentence("last writer:", story.writer);
+    print_sentence("missing edge:", story.missing);
+    print_sentence("would pass:", story.passes);
+}
+
 static void print_fault(const struct trk_scenario_fault *fault)
 {
     fputs("  ", stdout);
@@ -73,7 +127,7 @@ static void print_fault(const struct trk_scenario_fault *fault)
     putchar('\n');
 }
 
-static void print_file(const struct trk_scenario_file *file)
+static void print_file(const struct trk_scenario_file *file, bool folder)
 {
     trk_terminal_word(file->end == TRK_SCENARIO_HELD     ? TRK_TONE_GOOD
                       : file->end == TRK_SCENARIO_FAILED ? TRK_TONE_BAD
@@ -92,6 +146,7 @@ static void print_file(const struct trk_scenario_file *file)
     default:
         putchar('\n');
         print_verdict(&file->report);
+        print_story(file, folder);
         break;
     }
 }
@@ -101,7 +156,7 @@ void trk_scenario_files_print(const struct trk_scenario_files *files, const char
     (void)path;
     for (size_t i = 0; i < files->count; i++) {
         if (!files->folder || files->files[i].end != TRK_SCENARIO_HELD) {
-            print_file(&files->files[i]);
+            print_file(&files->files[i], files->folder);
         }
     }
     if (!files->folder) {
@@ -153,13 +208,39 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
 }
 
-static void add_file(cJSON *object, const struct trk_scenario_file *file)
+static void add_sentence(cJSON *object, const char *key, const char *text)
+{
+    trk_json_out_text(object, key, text[0] != '\0' ? text : NULL);
+}
+
+static void add_story(cJSON *object, const struct trk_scenario_file *file, bool folder)
+{
+    struct trk_scenario_story story;
+    if (!tell(file, folder, &story)) {
+        story = (struct trk_scenario_story){0};
+    }
+    cJSON *list = cJSON_AddArrayToObject(object, "story");
+    for (size_t i = 0; i < story.count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        trk_json_out_number(line, "step", i + 1);
+        trk_json_out_text(line, "thread", story.lines[i].thread);
+        trk_json_out_text(line, "text", story.lines[i].text);
+        add_sentence(line, "role", story.lines[i].role);
+        cJSON_AddItemToArray(list, line);
+    }
+    add_sentence(object, "writer", story.writer);
+    add_sentence(object, "missing", story.missing);
+    add_sentence(object, "passes", story.passes);
+}
+
+static void add_file(cJSON *object, const struct trk_scenario_file *file, bool folder)
 {
     trk_json_out_text(object, "path", file->path);
     trk_json_out_text(object, "name", file->end != TRK_SCENARIO_BROKEN ? file->name : NULL);
     trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
     trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
     add_verdict(object, file);
+    add_story(object, file, folder);
     if (file->end != TRK_SCENARIO_BROKEN) {
         cJSON_AddNullToObject(object, "error");
         return;
@@ -175,7 +256,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
 {
     cJSON *object = trk_json_out_object(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE);
     if (!files->folder) {
-        add_file(object, &files->files[0]);
+        add_file(object, &files->files[0], false);
         trk_json_out_print(object);
         return;
     }
@@ -187,7 +268,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
     cJSON *list = cJSON_AddArrayToObject(object, "files");
     for (size_t i = 0; i < files->count; i++) {
         cJSON *file = cJSON_CreateObject();
-        add_file(file, &files->files[i]);
+        add_file(file, &files->files[i], true);
         cJSON_AddItemToArray(list, file);
     }
     trk_json_out_print(object);

@@ -3,6 +3,9 @@
  */
 #include "cause.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const struct cause_words words[CAUSE_COUNT] = {
     [CAUSE_NONE] = {"", "", ""},
     [CAUSE_COPIED_BEFORE_ARM] =
@@ -19,17 +22,17 @@ static const struct cause_words words[CAUSE_COUNT] = {
         {"stored through an untracked view",
          "an invalidate of the page before the store {store}: nobody watches this view, so the "
          "store itself can tell nobody",
-         "an invalidate just before {store}, or {store} before the copy {copy}"},
+         "an invalidate just before {store}|, or {store} before the copy {copy}"},
     [CAUSE_AGENT_NOT_TOLD] =
         {"stored without invalidate",
          "an invalidate of the page before the store {store}: what is no access of a guest thread "
          "raises no fault",
-         "an invalidate just before {store}, or {store} before the copy {copy}"},
+         "an invalidate just before {store}|, or {store} before the copy {copy}"},
     [CAUSE_NOT_ARMED] =
         {"missed re-arm",
          "the page must be closed to stores from the time it was taken until it is the CPU's "
          "again; it was open at {store}",
-         "the page armed again before {store}, so that the store faults; or {store} before the "
+         "the page armed again before {store}, so that the store faults|; or {store} before the "
          "copy {copy}"},
     [CAUSE_COPIED_NOT_SEEN] =
         {"copied, not seen",
@@ -42,7 +45,7 @@ static const struct cause_words words[CAUSE_COUNT] = {
     [CAUSE_NOT_COPIED_AGAIN] =
         {"copied, never re-read",
          "an upload of the page between the store {store} and the read {read}",
-         "an upload after {store}, or {store} before the copy {copy}"},
+         "an upload after {store}|, or {store} before the copy {copy}"},
     [CAUSE_NEVER_COPIED] = {"never copied",
                             "an upload of the page between the store {store} and the read {read}",
                             "an upload after {store}"},
@@ -83,4 +86,44 @@ static const struct cause_words words[CAUSE_COUNT] = {
 const struct cause_words *cause_words(enum cause cause)
 {
     return &words[cause];
+}
+
+/* The step that a word of a template stands for; 0: none. */
+static size_t step_named(const struct cause_steps *steps, const char *word, size_t length)
+{
+    const struct {
+        const char *word;
+        size_t step;
+    } names[] = {
+        {"store", steps->store}, {"copy", steps->copy}, {"clean", steps->clean},
+        {"read", steps->read},   {"at", steps->at},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i].word) == length && memcmp(names[i].word, word, length) == 0)
+            return names[i].step;
+    }
+    return 0;
+}
+
+void cause_fill(const char *form, const struct cause_steps *steps, char text[CAUSE_TEXT_BYTES])
+{
+    size_t used = 0;
+    while (*form != '\0' && used + 8 < CAUSE_TEXT_BYTES) {
+        if (*form == '|') {
+            if (steps->copy == 0)
+                break;
+            form++;
+            continue;
+        }
+        const char *end = *form == '{' ? strchr(form, '}') : NULL;
+        if (end == NULL) {
+            text[used++] = *form++;
+            continue;
+        }
+        size_t step = step_named(steps, form + 1, (size_t)(end - form) - 1);
+        form = end + 1;
+        if (step > 0)
+            used += (size_t)snprintf(text + used, CAUSE_TEXT_BYTES - used, "(%zu)", step);
+    }
+    text[used] = '\0';
 }

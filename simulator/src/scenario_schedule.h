@@ -148,6 +148,7 @@ struct schedule_request {
     uint64_t steps_most;              /* of a schedule; 0: no bound */
     bool plain;                       /* explore every schedule, though it leads to known states */
     bool stacks;                      /* know states by the stacks, too */
+    struct scenario_tape *tape;       /* note what is done to its page; one schedule only */
     bool dpor;                        /* explore a schedule of each class, and know no states */
     /* Out. */
     uint32_t seen; /* verdicts, as in the tally */

@@ -137,46 +137,6 @@ static void add_steps(struct run *run, const struct finding *finding)
 
 /* ---- the sentences --------------------------------------------------------------------------- */
 
-/* The step that a word of a template stands for; 0: none. */
-static size_t step_named(const struct run *run, const struct finding *finding, const char *word,
-                         size_t length)
-{
-    const struct {
-        const char *word;
-        uint64_t event;
-    } steps[] = {
-        {"store", finding->store.event},
-        {"copy", finding->has_copy ? finding->copy.begin : TRK_NOT_KNOWN},
-        {"clean", finding->has_clean ? finding->clean.event : TRK_NOT_KNOWN},
-        {"read", finding->check.event},
-        {"at", finding->event_at},
-    };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (strlen(steps[i].word) == length && memcmp(steps[i].word, word, length) == 0)
-            return story_step(run, steps[i].event);
-    }
-    return 0;
-}
-
-/* Fill a template's words in: "(3)" for the third step, nothing where there is no such step. */
-static void fill(const struct run *run, const struct finding *finding, const char *template,
-                 char text[192])
-{
-    size_t used = 0;
-    while (*template != '\0' && used + 8 < 192) {
-        const char *end = *template == '{' ? strchr(template, '}') : NULL;
-        if (end == NULL) {
-            text[used++] = *template ++;
-            continue;
-        }
-        size_t step = step_named(run, finding, template + 1, (size_t)(end - template) - 1);
-        template = end + 1;
-        if (step > 0)
-            used += (size_t)snprintf(text + used, 192 - used, "(%zu)", step);
-    }
-    text[used] = '\0';
-}
-
 static void say_writer(struct run *run, const struct finding *finding)
 {
     const struct shadow_store *store = &finding->store;
@@ -246,11 +206,21 @@ static void say_all(struct run *run, const struct finding *finding)
         story_role(run, finding->copy.begin, AT_FAULT);
     if (finding->has_clean || finding->cause == CAUSE_DROPPED)
         story_role(run, finding->event_at, NO_RETURN);
+    if (finding->has_copy && (finding->kind == TRK_VERDICT_LOST_CPU_WRITE ||
+                              finding->kind == TRK_VERDICT_LOST_GPU_WRITE))
+        story_role(run, finding->copy.begin, "lost here");
     say_writer(run, finding);
     say_holder(run, finding);
     say_teller(run, finding);
-    fill(run, finding, words->missing, report->missing);
-    fill(run, finding, words->passes, report->passes);
+    const struct cause_steps steps = {
+        .store = story_step(run, finding->store.event),
+        .copy = finding->has_copy ? story_step(run, finding->copy.begin) : 0,
+        .clean = finding->has_clean ? story_step(run, finding->clean.event) : 0,
+        .read = story_step(run, finding->check.event),
+        .at = story_step(run, finding->event_at),
+    };
+    cause_fill(words->missing, &steps, report->missing);
+    cause_fill(words->passes, &steps, report->passes);
 }
 
 static void say_text(struct run *run, const struct finding *finding, const char *detail)
