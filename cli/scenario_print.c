@@ -5,7 +5,7 @@
 
 #include "json_out.h"
 #include "scenario_files.h"
-#include "simulator/scenario_story.h"
+#include "scenario_story_print.h"
 #include "terminal.h"
 
 #define SCHEMA_FILE   "trk-sim-scenario/1"
@@ -36,7 +36,8 @@ static void print_place(const struct trk_scenario_report *report)
 static void print_schedules(const struct trk_scenario_report *report)
 {
     if (report->schedule[0] != '\0' && report->text[0] != '\0') {
-        printf("  again: --schedule %s\n", report->schedule);
+        printf("  again, with %" PRIu64 " preemption%s: --schedule %s\n", report->preemptions,
+               report->preemptions == 1 ? "" : "s", report->schedule);
     }
     if (report->interleavings[0] != '\0') {
         printf("  schedules: %" PRIu64 " run, for all of %s\n", report->schedules,
@@ -49,8 +50,29 @@ static void print_schedules(const struct trk_scenario_report *report)
     }
 }
 
-static void print_verdict(const struct trk_scenario_report *report)
+static void print_step(const struct trk_scenario_step *step)
 {
+    putchar('\'');
+    trk_terminal_text(stdout, step->operation_text);
+    fputs("' of ", stdout);
+    trk_terminal_text(stdout, step->thread);
+}
+
+static void print_passing(const struct trk_scenario_passing *passing)
+{
+    if (!passing->there) {
+        return;
+    }
+    fputs("  passes: with ", stdout);
+    print_step(&passing->first);
+    fputs(" before ", stdout);
+    print_step(&passing->then);
+    printf(": --schedule %s\n", passing->schedule);
+}
+
+static void print_verdict(const struct trk_scenario_file *file)
+{
+    const struct trk_scenario_report *report = &file->report;
     printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
     print_place(report);
     if (report->text[0] != '\0') {
@@ -59,58 +81,7 @@ static void print_verdict(const struct trk_scenario_report *report)
         putchar('\n');
     }
     print_schedules(report);
-}
-
-/*
- * The story of a verdict that is not ok; of a folder's files only of those that failed. False:
- * there is none.
- */
-static bool tell(const struct trk_scenario_file *file, bool folder,
-                 struct trk_scenario_story *story)
-{
-    bool ran = file->end == TRK_SCENARIO_FAILED || (file->end == TRK_SCENARIO_HELD && !folder);
-    struct trk_scenario_fault fault;
-    struct trk_scenario *scenario = NULL;
-    if (!ran || strcmp(file->report.verdict, "ok") == 0 ||
-        trk_scenario_load(&scenario, file->path, &fault) != TRK_OK) {
-        return false;
-    }
-    bool told = trk_scenario_tell(scenario, &file->report, story) == TRK_OK;
-    trk_scenario_destroy(scenario);
-    return told;
-}
-
-static void print_sentence(const char *label, const char *text)
-{
-    if (text[0] != '\0') {
-        printf("  %s ", label);
-        trk_terminal_text(stdout, text);
-        putchar('\n');
-    }
-}
-
-static void print_story(const struct trk_scenario_file *file, bool folder)
-{
-    struct trk_scenario_story story;
-    if (!tell(file, folder, &story)) {
-        return;
-    }
-    if (story.count > 0) {
-        puts("  what happened:");
-    }
-    for (size_t i = 0; i < story.count; i++) {
-        printf("%6zu  ", i + 1);
-        trk_terminal_text(stdout, story.lines[i].thread);
-        fputs(": ", stdout);
-        trk_terminal_text(stdout, story.lines[i].text);
-        if (story.lines[i].role[0] != '\0') {
-            printf("  <- %s", story.lines[i].role);
-        }
-        putchar('\n');
-    }
-    print_sentence("last writer:", story.writer);
-    print_sentence("missing edge:", story.missing);
-    print_sentence("would pass:", story.passes);
+    print_passing(&file->passing);
 }
 
 static void print_fault(const struct trk_scenario_fault *fault)
@@ -145,8 +116,8 @@ static void print_file(const struct trk_scenario_file *file, bool folder)
         break;
     default:
         putchar('\n');
-        print_verdict(&file->report);
-        print_story(file, folder);
+        print_verdict(file);
+        trk_scenario_story_print(file, folder);
         break;
     }
 }
@@ -200,6 +171,8 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     }
     trk_json_out_text(object, "schedule",
                       ran && report->schedule[0] != '\0' ? report->schedule : NULL);
+    trk_json_out_number(object, "preemptions",
+                        ran && report->schedule[0] != '\0' ? report->preemptions : TRK_NOT_KNOWN);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
     trk_json_out_number(object, "states",
@@ -208,29 +181,24 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
 }
 
-static void add_sentence(cJSON *object, const char *key, const char *text)
+static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)
 {
-    trk_json_out_text(object, key, text[0] != '\0' ? text : NULL);
+    cJSON *its = cJSON_AddObjectToObject(object, key);
+    trk_json_out_text(its, "thread", step->thread);
+    trk_json_out_number(its, "operation", step->operation);
+    trk_json_out_text(its, "operation_text", step->operation_text);
 }
 
-static void add_story(cJSON *object, const struct trk_scenario_file *file, bool folder)
+static void add_passing(cJSON *object, const struct trk_scenario_passing *passing)
 {
-    struct trk_scenario_story story;
-    if (!tell(file, folder, &story)) {
-        story = (struct trk_scenario_story){0};
+    if (!passing->there) {
+        cJSON_AddNullToObject(object, "passing");
+        return;
     }
-    cJSON *list = cJSON_AddArrayToObject(object, "story");
-    for (size_t i = 0; i < story.count; i++) {
-        cJSON *line = cJSON_CreateObject();
-        trk_json_out_number(line, "step", i + 1);
-        trk_json_out_text(line, "thread", story.lines[i].thread);
-        trk_json_out_text(line, "text", story.lines[i].text);
-        add_sentence(line, "role", story.lines[i].role);
-        cJSON_AddItemToArray(list, line);
-    }
-    add_sentence(object, "writer", story.writer);
-    add_sentence(object, "missing", story.missing);
-    add_sentence(object, "passes", story.passes);
+    cJSON *its = cJSON_AddObjectToObject(object, "passing");
+    add_step(its, "first", &passing->first);
+    add_step(its, "then", &passing->then);
+    trk_json_out_text(its, "schedule", passing->schedule);
 }
 
 static void add_file(cJSON *object, const struct trk_scenario_file *file, bool folder)
@@ -240,7 +208,8 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file, bool f
     trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
     trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
     add_verdict(object, file);
-    add_story(object, file, folder);
+    trk_scenario_story_json(object, file, folder);
+    add_passing(object, &file->passing);
     if (file->end != TRK_SCENARIO_BROKEN) {
         cJSON_AddNullToObject(object, "error");
         return;
