@@ -13,7 +13,6 @@
 static void found_value(struct doing *doing, uint8_t value)
 {
     struct found *found = &doing->found;
-    run_saw(doing->thread, value);
     found->mixed |= found->has_value && found->value != value;
     found->has_value = true;
     found->value = value;
@@ -154,12 +153,13 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     if (page->host_rights & page->guest_rights & right)
         return TRK_FAULT_RETRY;
     struct fault_views views = look_at_views(run, guest_addr);
-    run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);
     if (!(store && views.armed) && fault_in_hole(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
     uint32_t done[TRK_SCENARIO_THREADS + 2] = {0};
     if (views.gpu)
         gpu_done(run, guest_addr, done);
+    for (uint32_t i = 0; views.gpu && i < run->thread_count; i++)
+        run_saw(doing->thread, done[i]);
     enum trk_fault_outcome outcome =
         trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
     forget_fault(&doing->thread->core);
@@ -208,7 +208,6 @@ static bool access_tries(struct doing *doing, bool store)
         changes->since_fault = changes->own_since_fault = false;
         run_point(doing->thread, POINT_FAULT, guest_addr);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
-        run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)
             return false;
         if (outcome == TRK_FAULT_UNHANDLED) {
@@ -277,7 +276,6 @@ void verb_hle_write(struct doing *doing)
     for (uint64_t at = op->guest_addr; owned && at < walk.end; at = walk.at)
         owned = world_next(&walk) && walk.guest_addr == at;
     bool written = owned && guest_allows(run, op->guest_addr, op->size_bytes);
-    run_saw(doing->thread, (uint64_t)owned << 1 | written);
     if (owned && run_tracked(run, op->guest_addr, op->size_bytes)) {
         struct trk_hle_write write = {
             .size = sizeof write,
@@ -307,7 +305,6 @@ void verb_sparse_read(struct doing *doing)
     for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at) {
         if (!world_next(&walk) || walk.guest_addr != at || walk.entry->text->is_private) {
             doing->found.outcome = OUTCOME_REJECTED;
-            run_saw(doing->thread, OUTCOME_REJECTED);
             return;
         }
     }
@@ -323,7 +320,6 @@ static uint64_t kernel_bytes(struct doing *doing, unsigned right, uint64_t *clos
     if (!first_closed(doing_run(doing), op->guest_addr, op->size_bytes, right, closed))
         return op->size_bytes;
     uint64_t taken = *closed - op->guest_addr;
-    run_saw(doing->thread, taken);
     doing->found.outcome = taken == 0 ? OUTCOME_EFAULT : OUTCOME_SHORT;
     doing->found.number = taken;
     return taken;

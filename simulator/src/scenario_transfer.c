@@ -129,7 +129,6 @@ static void download_range(void *context, uint64_t guest_addr, uint64_t size_byt
     if (doing->nested_done || !doing->op->has_nested)
         return;
     bool more = more_to_come(doing, guest_addr + size_bytes);
-    run_saw(doing->thread, more);
     if (more)
         return;
     doing->nested_done = true;
