@@ -23,7 +23,7 @@ run 0 fuzz --runs 3 --json --threads 2 --features gpu,sharing,threads
 same schema "$(get schema)" trk-fuzz/1
 same programs "$(get programs)" 3
 same failed "$(get failed)" 0
-same schedules "$(get schedules)" 30
+same schedules "$(get schedules)" 15
 at_least steps "$(get steps)" 30
 run 0 fuzz --steps 20000 --json
 at_least steps "$(get steps)" 20000
