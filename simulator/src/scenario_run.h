@@ -79,6 +79,7 @@ struct change_watch {
     bool on;
     bool since_fault; /* since the fault before its handler, or since the thread stood back */
     bool since_count; /* since the repeats were counted last */
+    bool own_since_fault, own_since_count; /* the thread itself has: others' do not matter */
 };
 
 struct run_thread {
@@ -224,6 +225,12 @@ void run_point_op(struct run_thread *thread, const struct scenario_op *op);
 void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
 /* Before another try of an access: after a fault that changed nothing, until something has. */
 void run_point_again(struct run_thread *thread, bool changed);
+/* What a lock of the core is called among objects that steps touch. */
+static inline uint64_t run_lock_name(uint32_t kind, uint32_t region)
+{
+    return (uint64_t)kind << 32 | region;
+}
+
 /* Whether a thread can go on; one that stands back only when something has changed. */
 bool run_can(const struct run_thread *thread);
 /* Run a thread to its next point. */

@@ -195,10 +195,9 @@ static enum trk_status list(struct driver *driver)
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
-static enum trk_status drive(struct driver *driver, const struct schedule_request *request,
+static enum trk_status drive(struct driver *driver, struct schedule_request *request,
                              struct trk_scenario_report *report)
 {
-    schedule_count total = 0;
     enum trk_status status = TRK_OK;
     switch (driver->run->scenario->schedule.kind) {
     case SCHEDULE_LIST:
@@ -207,9 +206,10 @@ static enum trk_status drive(struct driver *driver, const struct schedule_reques
     case SCHEDULE_PCT:
         return schedule_random(driver);
     case SCHEDULE_EXPLORE:
-        status = schedule_explore(driver, request, &total);
-        if (total != 0)
-            schedule_count_text(total, report->interleavings, sizeof report->interleavings);
+        status = schedule_explore(driver, request, &request->explored);
+        if (request->explored.interleavings != 0)
+            schedule_count_text(request->explored.interleavings, report->interleavings,
+                                sizeof report->interleavings);
         return status;
     default:
         return in_order(driver);
@@ -271,8 +271,7 @@ static enum trk_status replay(struct driver *driver, const struct repro *repro,
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
 static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
-                               const struct schedule_request *request,
-                               struct trk_scenario_report *report)
+                               struct schedule_request *request, struct trk_scenario_report *report)
 {
     struct driver driver = {.run = run,
                             .tally = tally,
@@ -313,10 +312,13 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->operations = one.operations;
     report->faults = one.faults;
     report->host_calls = one.host_calls;
+    report->states = request->explored.states;
+    report->classes = request->explored.classes;
     report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);
     request->seen = tally.seen;
+    request->stopped_early = tally.stopped_early;
     tally_deinit(&tally);
     return status;
 }
@@ -325,6 +327,55 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                  struct trk_scenario_report *report)
 {
     return schedule_scenario(scenario, &(struct schedule_request){0}, report);
+}
+
+/* Words of verdicts, by their bits. */
+static void verdict_words(uint32_t seen, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; seen != 0 && used < size; seen &= seen - 1) {
+        int length = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
+                              scenario_verdict_word((uint32_t)__builtin_ctz(seen)));
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
+static enum trk_status run_both(const struct trk_scenario *scenario,
+                                struct trk_scenario_report *report)
+{
+    struct trk_scenario_report other;
+    struct schedule_request hashed = {0}, dpor = {.dpor = true};
+    enum trk_status status = schedule_scenario(scenario, &hashed, report);
+    if (status == TRK_OK)
+        status = schedule_scenario(scenario, &dpor, &other);
+    if (status != TRK_OK)
+        return status;
+    report->classes = other.classes;
+    /* A search that ended early has not seen all. */
+    bool whole = !hashed.stopped_early && !dpor.stopped_early;
+    if (!whole || hashed.seen == dpor.seen)
+        return TRK_OK;
+    char one[200], two[200];
+    verdict_words(hashed.seen, one, sizeof one);
+    verdict_words(dpor.seen, two, sizeof two);
+    report->held = false;
+    snprintf(report->text, sizeof report->text,
+             "the engines differ, which is a bug in one: hashed finds %s; dpor finds %s", one, two);
+    return TRK_OK;
+}
+
+enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
+                                      const struct trk_scenario_options *options,
+                                      struct trk_scenario_report *report)
+{
+    memset(report, 0, sizeof *report);
+    if (options->size != sizeof *options)
+        return TRK_E_ARGUMENT;
+    bool explores = scenario->schedule.kind == SCHEDULE_EXPLORE;
+    if (explores && options->engine == TRK_SCENARIO_BOTH)
+        return run_both(scenario, report);
+    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR};
+    return schedule_scenario(scenario, &request, report);
 }
 
 enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,

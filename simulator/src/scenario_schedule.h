@@ -9,10 +9,9 @@
 #ifndef SIMULATOR_SCENARIO_SCHEDULE_H
 #define SIMULATOR_SCENARIO_SCHEDULE_H
 
+#include "engine.h"
 #include "scenario_expect.h"
 #include "scenario_run.h"
-
-typedef unsigned __int128 schedule_count; /* stops at its largest */
 
 struct path_step {
     uint8_t thread;
@@ -67,6 +66,7 @@ struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
     bool stopped_early; /* there were more */
+    uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
     bool single;        /* one schedule of several: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
@@ -132,6 +132,14 @@ enum trk_status driver_finish(struct driver *driver);
 /* As many schedules as the file asks for. */
 enum trk_status schedule_random(struct driver *driver);
 
+/* What a search came to; 0: not known. */
+struct explored {
+    schedule_count interleavings; /* all schedules that there are */
+    uint64_t states;              /* with a choice, or at the end */
+    uint64_t classes;             /* of schedules */
+    uint64_t cut;                 /* schedules that led to nothing new */
+};
+
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
     const struct repro *repro;        /* this schedule alone */
@@ -140,7 +148,11 @@ struct schedule_request {
     uint64_t steps_most;              /* of a schedule; 0: no bound */
     bool plain;                       /* explore every schedule, though it leads to known states */
     bool stacks;                      /* know states by the stacks, too */
-    uint32_t seen;                    /* out: verdicts, as in the tally */
+    bool dpor;                        /* explore a schedule of each class, and know no states */
+    /* Out. */
+    uint32_t seen; /* verdicts, as in the tally */
+    bool stopped_early;
+    struct explored explored;
 };
 
 enum trk_status schedule_scenario(const struct trk_scenario *scenario,
@@ -149,8 +161,8 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
 
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 
-/* Every schedule, up to a number; total: how many there are, 0 when that is not known. */
+/* Every schedule, or one of each class, up to a number. */
 enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
-                                 schedule_count *total);
+                                 struct explored *explored);
 
 #endif
