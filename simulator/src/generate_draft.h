@@ -127,6 +127,8 @@ struct draft {
     uint64_t random;
     uint32_t features; /* that this seed takes */
     bool small;        /* to be explored */
+    bool careless;     /* owners count for nothing, and results are left out */
+    size_t op_begin;   /* where the operation under way begins */
     struct draft_policy policy;
     struct draft_entry entries[ENTRIES_MOST];
     uint32_t entry_count;

@@ -137,7 +137,8 @@ struct span memory_view(struct draft *draft, struct span span)
 
 static bool may_touch(const struct draft *draft, const struct draft_page *page, bool known)
 {
-    return draft->alone || page->owner == draft->thread || (!known && page->owner == NOBODY);
+    return draft->alone || draft->careless || page->owner == draft->thread ||
+           (!known && page->owner == NOBODY);
 }
 
 /* Pages [first, end) of one entry and of one owner, about a random one. */

@@ -86,6 +86,10 @@ static const struct {
 static bool may_take(const struct draft *draft, size_t step)
 {
     bool has = steps[step].feature == ALWAYS || draft_has(draft, steps[step].feature);
+    /* What is refused whenever it is asked would end each schedule there. */
+    if (draft->careless && (steps[step].step == step_refused || steps[step].step == step_nested ||
+                            steps[step].step == step_lock))
+        return false;
     return has && !(steps[step].later && draft->thread == NOBODY);
 }
 
@@ -344,6 +348,7 @@ enum trk_status trk_generate_scenario(char **out, size_t *size_bytes,
     if (draft == NULL)
         return TRK_E_MEMORY;
     draft->random = options->seed;
+    draft->careless = options->careless;
     draft->small = options->schedule == TRK_GENERATE_EXPLORE;
     say_all(draft, options);
     enum trk_status status = draft->no_memory ? TRK_E_MEMORY : TRK_OK;

@@ -340,11 +340,12 @@ static void verdict_words(uint32_t seen, char *out, size_t size)
     }
 }
 
-static enum trk_status run_both(const struct trk_scenario *scenario,
+static enum trk_status run_both(const struct trk_scenario *scenario, struct schedule_request hashed,
                                 struct trk_scenario_report *report)
 {
     struct trk_scenario_report other;
-    struct schedule_request hashed = {0}, dpor = {.dpor = true};
+    struct schedule_request dpor = hashed;
+    dpor.dpor = true;
     enum trk_status status = schedule_scenario(scenario, &hashed, report);
     if (status == TRK_OK)
         status = schedule_scenario(scenario, &dpor, &other);
@@ -359,6 +360,7 @@ static enum trk_status run_both(const struct trk_scenario *scenario,
     verdict_words(hashed.seen, one, sizeof one);
     verdict_words(dpor.seen, two, sizeof two);
     report->held = false;
+    report->differ = true;
     snprintf(report->text, sizeof report->text,
              "the engines differ, which is a bug in one: hashed finds %s; dpor finds %s", one, two);
     return TRK_OK;
@@ -373,7 +375,7 @@ enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
         return TRK_E_ARGUMENT;
     bool explores = scenario->schedule.kind == SCHEDULE_EXPLORE;
     if (explores && options->engine == TRK_SCENARIO_BOTH)
-        return run_both(scenario, report);
+        return run_both(scenario, (struct schedule_request){0}, report);
     struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR};
     return schedule_scenario(scenario, &request, report);
 }
@@ -383,6 +385,9 @@ enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
                                         struct trk_scenario_report *report)
 {
     struct schedule_request request = {.most = limits->schedules, .steps_most = limits->steps};
+    if (scenario->schedule.kind == SCHEDULE_EXPLORE && limits->engine == TRK_SCENARIO_BOTH)
+        return run_both(scenario, request, report);
+    request.dpor = limits->engine == TRK_SCENARIO_DPOR;
     return schedule_scenario(scenario, &request, report);
 }
 
