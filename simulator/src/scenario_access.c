@@ -200,7 +200,7 @@ static bool access_tries(struct doing *doing, bool store)
         run->report->faults++;
         count_repeats(doing, &repeats, guest_addr);
         changes->since_fault = changes->own_since_fault = false;
-        run_point(doing->thread);
+        run_point(doing->thread, POINT_FAULT, guest_addr);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
         run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)

@@ -85,10 +85,10 @@ int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes
         rights_set(run, guest_addr, size_bytes, rights);
         return 0;
     }
-    run_point(thread);
+    run_point(thread, POINT_PROTECT, guest_addr);
     int error = call(thread, guest_addr, size_bytes, rights);
     run_saw(thread, (uint64_t)error);
-    run_point(thread);
+    run_point(thread, POINT_PROTECT, guest_addr);
     return error;
 }
 

@@ -56,10 +56,13 @@ static void give_way(struct run_thread *thread)
     thread->before = NULL;
 }
 
-void run_point(struct run_thread *thread)
+void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr)
 {
+    thread->point = (uint8_t)kind;
+    thread->point_page = (uint8_t)(guest_addr / SCENARIO_PAGE_BYTES);
     if (thread->run->stepping)
         give_way(thread);
+    thread->point = thread->point_page = 0;
 }
 
 void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
@@ -79,16 +82,19 @@ void run_point_op(struct run_thread *thread, const struct scenario_op *op)
     else if (op->verb == VERB_ACQUIRE)
         run_wait(thread, WAIT_MUTEX, op->name);
     else
-        run_point(thread);
+        run_point(thread, POINT_OPERATION, 0);
     thread->before = NULL;
 }
 
 void run_point_again(struct run_thread *thread, bool changed)
 {
-    if (changed)
-        run_point(thread);
-    else
-        run_wait(thread, WAIT_CHANGE, 0);
+    if (changed) {
+        run_point(thread, POINT_RETRY, 0);
+        return;
+    }
+    thread->point = POINT_RETRY;
+    run_wait(thread, WAIT_CHANGE, 0);
+    thread->point = 0;
 }
 
 void run_changed(struct scenario_run *run)

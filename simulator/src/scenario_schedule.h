@@ -15,7 +15,7 @@
 
 struct path_step {
     uint8_t thread;
-    uint8_t label; /* of where the thread stood before it */
+    uint8_t label; /* place_of() where the thread stood before it */
     bool usual;    /* the thread that would run if nobody chose: the last one, or else the first */
 };
 
@@ -28,8 +28,8 @@ struct path {
 
 /*
  * A schedule in a line: trk1:CORE:SCENARIO:STEPS, hashes of what it was made with, and in base 32
- * for each step that is not the usual one how many usual ones come before it, its thread, and a
- * check of where threads stood in all of them.
+ * for each step that is not the usual one how many usual ones come before it, its thread, a check
+ * of where threads stood in all of them, and where this one stood.
  */
 void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
                  size_t size);
@@ -37,7 +37,7 @@ void repro_write(const struct path *path, const struct trk_scenario *scenario, c
 struct repro_turn {
     uint64_t usual;
     uint32_t thread;
-    uint8_t check;
+    uint8_t check, place;
 };
 
 struct repro {
@@ -52,6 +52,15 @@ bool repro_read(struct repro *repro, const char *text, const struct trk_scenario
 void repro_deinit(struct repro *repro);
 /* The check goes on over one step more. */
 uint8_t repro_check(uint8_t check, uint8_t label);
+
+/* ---- scenario_place.c ------------------------------------------------------------------------ */
+
+#define PLACE_BYTES 32u
+
+/* Where a thread stands, in a byte: the kind of its point and the low bits of a number. */
+uint8_t place_of(const struct run_thread *thread);
+/* In words: "lock r3", "protect p5", "operation 4"; numbers modulo 32. */
+void place_words(uint8_t place, char out[PLACE_BYTES]);
 
 /* ---- scenario_tally.c ------------------------------------------------------------------------ */
 
@@ -119,13 +128,25 @@ uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
 /* Whether all threads have ended. */
 bool driver_done(const struct driver *driver);
-/* Let all threads go to their first operation, and keep the state before. */
+/* Let all threads go to their first operation. */
+void driver_start(struct driver *driver);
+/* The same, and keep the state before. */
 enum trk_status driver_prime(struct driver *driver);
 /* Go back to where the path was when it had so many steps; the state there, if it was kept. */
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
 void driver_deinit(struct driver *driver);
 /* The schedule is over: finally, and the verdict. */
 enum trk_status driver_finish(struct driver *driver);
+
+/* ---- scenario_replay.c ----------------------------------------------------------------------- */
+
+/*
+ * The steps of a line, then the usual ones.
+ *
+ * @return TRK_E_ARGUMENT with fault filled: it leads elsewhere, and where.
+ */
+enum trk_status schedule_replay(struct driver *driver, const struct repro *repro,
+                                struct trk_scenario_fault *fault);
 
 /* ---- scenario_random.c ----------------------------------------------------------------------- */
 

@@ -67,10 +67,22 @@ grep -q " fault " out || grep -q " witness_check " out || fail "branch: speculat
 run 2 explore --schedule "$line" good.trk
 said "another"
 run 2 explore --schedule trk1:nonsense good.trk
-# One whose steps cannot be taken leads elsewhere.
-start=$(get findings.0.schedule first | sed 's/:[a-z0-9]*$//')
-run 1 explore --schedule "$start:b4cok" branch.trk
-said "diverged at step"
+# A line of another build of the core is tried; where it leads elsewhere it says so.
+line=$(get findings.0.schedule first)
+steps=${line##*:}
+window=${line%:*:*:*}
+rest=${line#"$window":}
+script=${rest#*:}
+run 1 explore --json --schedule "$window:00000000:$script" branch.trk
+same "another core: verdict" "$(get findings.0.verdict)" stale-gpu-read
+run 1 explore --json open-write.trk
+other=$(get findings.0.schedule)
+run 1 explore --schedule "$window:00000000:${script%:*}:${other##*:}" branch.trk
+said "diverged at step [0-9]*: expected guest-two at operation 1, got .*; it was made with another core"
+run 1 explore --schedule "$window:${rest%%:*}:${script%:*}:${other##*:}" branch.trk
+grep -q "another core" err && fail "a core is called another that is the same"
+run 2 explore --schedule "$window:${rest%%:*}:00000000:$steps" branch.trk
+said "another"
 
 # Files: whole ones, and never over another.
 cp copy-first.json before
