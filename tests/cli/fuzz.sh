@@ -29,6 +29,17 @@ run 0 fuzz --steps 20000 --json
 at_least steps "$(get steps)" 20000
 at_least programs "$(get programs)" 2
 
+# Engines: programs that are right, and programs that are not, of which both must find the same.
+run 0 fuzz --runs 5 --schedule explore --schedules 500 --engine dpor
+run 0 fuzz --runs 5 --schedule explore --schedules 500 --engine both
+run 0 fuzz --runs 20 --schedule explore --schedules 500 --engine both --careless
+run 0 fuzz --seed 2 --schedule explore --engine both --careless --print
+grep -q '=>' out && fail "a careless program has results"
+run 2 fuzz --careless --schedule explore
+said 'goes with --engine both'
+run 2 fuzz --engine dpor
+said 'goes with --schedule explore'
+
 # Features that are taken away, and all of them named.
 run 0 fuzz --features -gpu,threads --print --seed 5
 grep -q written out && fail "GPU writes without the feature gpu"
