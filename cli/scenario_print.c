@@ -34,7 +34,8 @@ static void print_place(const struct trk_scenario_report *report)
 static void print_schedules(const struct trk_scenario_report *report)
 {
     if (report->schedule[0] != '\0' && report->text[0] != '\0') {
-        printf("  again: --schedule %s\n", report->schedule);
+        printf("  again, with %" PRIu64 " preemption%s: --schedule %s\n", report->preemptions,
+               report->preemptions == 1 ? "" : "s", report->schedule);
     }
     if (report->interleavings[0] != '\0') {
         printf("  schedules: %" PRIu64 " run, for all of %s\n", report->schedules,
@@ -47,8 +48,29 @@ static void print_schedules(const struct trk_scenario_report *report)
     }
 }
 
-static void print_verdict(const struct trk_scenario_report *report)
+static void print_step(const struct trk_scenario_step *step)
 {
+    putchar('\'');
+    trk_terminal_text(stdout, step->operation_text);
+    fputs("' of ", stdout);
+    trk_terminal_text(stdout, step->thread);
+}
+
+static void print_passing(const struct trk_scenario_passing *passing)
+{
+    if (!passing->there) {
+        return;
+    }
+    fputs("  passes: with ", stdout);
+    print_step(&passing->first);
+    fputs(" before ", stdout);
+    print_step(&passing->then);
+    printf(": --schedule %s\n", passing->schedule);
+}
+
+static void print_verdict(const struct trk_scenario_file *file)
+{
+    const struct trk_scenario_report *report = &file->report;
     printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
     print_place(report);
     if (report->text[0] != '\0') {
@@ -57,6 +79,7 @@ static void print_verdict(const struct trk_scenario_report *report)
         putchar('\n');
     }
     print_schedules(report);
+    print_passing(&file->passing);
 }
 
 static void print_fault(const struct trk_scenario_fault *fault)
@@ -91,7 +114,7 @@ static void print_file(const struct trk_scenario_file *file)
         break;
     default:
         putchar('\n');
-        print_verdict(&file->report);
+        print_verdict(file);
         break;
     }
 }
@@ -145,12 +168,34 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     }
     trk_json_out_text(object, "schedule",
                       ran && report->schedule[0] != '\0' ? report->schedule : NULL);
+    trk_json_out_number(object, "preemptions",
+                        ran && report->schedule[0] != '\0' ? report->preemptions : TRK_NOT_KNOWN);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
     trk_json_out_number(object, "states",
                         ran && report->states != 0 ? report->states : TRK_NOT_KNOWN);
     trk_json_out_number(object, "classes",
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
+}
+
+static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)
+{
+    cJSON *its = cJSON_AddObjectToObject(object, key);
+    trk_json_out_text(its, "thread", step->thread);
+    trk_json_out_number(its, "operation", step->operation);
+    trk_json_out_text(its, "operation_text", step->operation_text);
+}
+
+static void add_passing(cJSON *object, const struct trk_scenario_passing *passing)
+{
+    if (!passing->there) {
+        cJSON_AddNullToObject(object, "passing");
+        return;
+    }
+    cJSON *its = cJSON_AddObjectToObject(object, "passing");
+    add_step(its, "first", &passing->first);
+    add_step(its, "then", &passing->then);
+    trk_json_out_text(its, "schedule", passing->schedule);
 }
 
 static void add_file(cJSON *object, const struct trk_scenario_file *file)
@@ -160,6 +205,7 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file)
     trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
     trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
     add_verdict(object, file);
+    add_passing(object, &file->passing);
     if (file->end != TRK_SCENARIO_BROKEN) {
         cJSON_AddNullToObject(object, "error");
         return;

@@ -249,6 +249,8 @@ static inline uint64_t run_lock_name(uint32_t kind, uint32_t region)
 bool run_can(const struct run_thread *thread);
 /* Run a thread to its next point. */
 void run_resume(struct run_thread *thread);
+/* The operation that a thread is in, or stands before; NULL: none. */
+const struct scenario_op *run_standing(const struct run_thread *thread);
 /* Note that none of the threads [first, end) can run. */
 void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end);
 
