@@ -14,6 +14,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "range.h"
 #include "terminal.h"
 
 static const struct trk_option explore_options[] = {
@@ -36,12 +37,12 @@ static const struct trk_option explore_options[] = {
      .value = "EVENT",
      .fallback = "0",
      .most = UINT64_MAX - 1,
-     .about = "No window begins before this event."},
+     .about = "No window begins before this event; as the beginning of RANGE."},
     {.name = "to",
      .kind = TRK_OPTION_NUMBER,
      .value = "EVENT",
      .most = UINT64_MAX - 1,
-     .about = "No window begins, or goes on, behind this event."},
+     .about = "No window begins, or goes on, behind this event; as the end of RANGE."},
     {.name = "window",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -171,6 +172,44 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
     return true;
 }
 
+/* Read RANGE: events, or the events of frames. An exit code. */
+static int read_range(struct trk_input *input, const struct trk_options *options,
+                      struct trk_explore_options *explore)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_range range;
+    struct trk_trace_event event;
+    bool any = false;
+    enum trk_status status = trk_range_parse(options->operands[1], &range, &error);
+    if (status == TRK_OK && (range.kind == TRK_RANGE_REGION || range.step > 1)) {
+        status = trk_error_set(&error, TRK_E_ARGUMENT,
+                               "expected events or frames without steps; --page names pages");
+    }
+    while (status == TRK_OK) {
+        status = trk_trace_next(input->trace, &event, &error);
+        if (status != TRK_OK || trk_range_ends_at(&range, &event)) {
+            break;
+        }
+        if (trk_range_has(&range, &event)) {
+            explore->from = any ? explore->from : event.number;
+            explore->to = event.number;
+            any = true;
+        }
+    }
+    if (status == TRK_OK || status == TRK_E_END) {
+        status = trk_trace_rewind(input->trace, &error);
+    }
+    if (status != TRK_OK) {
+        error.status = status;
+        return trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
+    }
+    if (!any) {
+        trk_terminal_say("explore", "%s: nothing in range", input->path);
+        return TRK_EXIT_USAGE;
+    }
+    return TRK_EXIT_OK;
+}
+
 /* ---- the exported window --------------------------------------------------------------------- */
 
 static int cannot_write(const char *path, const char *part)
@@ -265,7 +304,11 @@ static int run_explore(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);
+    if (code == TRK_EXIT_OK && options->operand_count > 1) {
+        code = read_range(&input, options, &explore);
+    }
     if (code != TRK_EXIT_OK) {
+        trk_input_close(&input);
         return code;
     }
     enum trk_status status = schedule != NULL
@@ -290,7 +333,7 @@ static int run_explore(const struct trk_options *options)
 const struct trk_command trk_cmd_explore = {
     .name = "explore",
     .about = "try other legal orders of a recorded trace",
-    .operands = "[F]",
+    .operands = "[F [RANGE]]",
     .text =
         "A trace is one order of what its threads did; the tracker's locks would have allowed "
         "others. What happened to a few pages is cut into windows of some operations of several "
@@ -306,10 +349,11 @@ const struct trk_command trk_cmd_explore = {
         "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
         "nothing was found but not everything was tried.",
     .examples = "trk explore trace.trk\n"
-                "trk explore --page 0x200010000 --from 1000 --to 2000 trace.trk\n"
+                "trk explore --page 0x200010000 trace.trk 1000-2000\n"
+                "trk explore trace.trk frame:5-9\n"
                 "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
                 "trk explore --export case.json trace.trk && trk sim case.json",
     .options = explore_options,
-    .operands_most = 1,
+    .operands_most = 2,
     .run = run_explore,
 };

@@ -58,7 +58,7 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     flight->zstd = ZSTD_createCCtx();
     if (flight->zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(flight->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
-        trk_columns_create_encoder(&flight->columns) != TRK_OK) {
+        trk_columns_create_encoder(&flight->columns, TRK_CHUNK_EVENTS) != TRK_OK) {
         trk_flight_destroy(flight);
         return no_memory(error);
     }

@@ -199,7 +199,9 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
     memset(report, 0, sizeof *report);
     if (!options_valid(options))
         return trk_error_set(error, TRK_E_ARGUMENT, "options out of bounds");
-    enum trk_status status = trk_sim_trace(trace, &report->recorded, error);
+    enum trk_status status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = trk_sim_trace(trace, &report->recorded, error);
     struct foci foci;
     if (status == TRK_OK)
         status = find_foci(trace, options, &report->recorded, &foci, error);
@@ -260,7 +262,9 @@ enum trk_status trk_explore_replay(struct trk_trace *trace, const char *schedule
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "expected trkw1:PAGE+PAGES:EVENT+STEPS:CORE:SCENARIO:STEPS, as a "
                              "report gives it");
-    enum trk_status status = trk_sim_trace(trace, &report->recorded, error);
+    enum trk_status status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = trk_sim_trace(trace, &report->recorded, error);
     struct foci foci = {.count = 1, .pages = line.pages, .guest_addr = {line.page_addr}};
     struct reading *reading = NULL;
     if (status == TRK_OK)

@@ -161,6 +161,7 @@ struct item *projection_add(struct projection *projection, uint32_t stream, uint
         .kind = (uint8_t)kind,
         .verb = verb,
         .outer = frame != NULL ? frame->item : SCENARIO_NONE,
+        .shared = projection->shared,
         .in_range = frame != NULL && frame->in_range,
         .start = begins ? projection->quiet_start : SCENARIO_NONE,
         .clock = clock_now(projection, stream),
