@@ -38,7 +38,7 @@ static const struct trk_option fuzz_options[] = {
      .kind = TRK_OPTION_CHOICE,
      .value = "HOW",
      .about = "How threads take turns; explore makes small programs.",
-     .choices = "random|pct|explore|in-order",
+     .choices = "random|pct|walk|explore|in-order",
      .fallback = "random"},
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,
@@ -147,6 +147,7 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
         enum trk_generate_schedule schedule;
     } ways[] = {{"random", TRK_GENERATE_RANDOM},
                 {"pct", TRK_GENERATE_PCT},
+                {"walk", TRK_GENERATE_RANDOM}, /* no schedule of a file's */
                 {"explore", TRK_GENERATE_EXPLORE},
                 {"in-order", TRK_GENERATE_IN_ORDER}};
     *fuzz = (struct trk_fuzz){
@@ -166,6 +167,7 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
         fuzz->runs = fuzz->steps > 0 ? UINT64_MAX : 100;
     }
     const char *way = trk_options_text(options, "schedule");
+    fuzz->walk = strcmp(way, "walk") == 0;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(way, ways[i].word) == 0) {
             fuzz->program.schedule = ways[i].schedule;

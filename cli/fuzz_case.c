@@ -133,6 +133,8 @@ static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size
         .steps = SCHEDULE_STEPS,
         .schedules = fuzz->program.schedule == TRK_GENERATE_EXPLORE ? fuzz->program.runs : 0,
         .engine = fuzz->engine,
+        .walks = fuzz->walk ? fuzz->program.runs : 0,
+        .seed = fuzz->program.seed,
     };
     status = trk_scenario_run_within(scenario, &limits, &report);
     trk_scenario_destroy(scenario);

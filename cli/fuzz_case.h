@@ -18,6 +18,7 @@ struct trk_fuzz_failure {
 struct trk_fuzz {
     /* What is asked. */
     struct trk_generate_options program; /* its seed goes up */
+    bool walk;                           /* schedules of a uniform walk */
     enum trk_scenario_engine engine;     /* of what is explored */
     uint64_t first_seed, runs;
     uint64_t steps;     /* stop after so many; 0: no bound */

@@ -4,7 +4,7 @@
 # Method: small runs of each kind of schedule.
 . "$(dirname "$0")/lib.sh"
 
-for way in random pct explore in-order; do
+for way in random pct walk explore in-order; do
     run 0 fuzz --runs 8 --seed 3 --schedule $way
     quiet
     grep -q '^8 programs: 8 held, 0 failed' out || fail "$way: not all held: $(cat out)"
