@@ -41,6 +41,19 @@ static const struct trk_option sim_options[] = {
      .value = "E",
      .about = "How every schedule of a scenario file is tried: hashed (the usual way), dpor, or "
               "both, which must come to the same verdicts."},
+    {.name = "walk",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = 1000000000,
+     .about = "Of scenario files that ask for many schedules run N random ones, by a walk in which "
+              "all are alike in chance as far as threads do not wait."},
+    {.name = "seed",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "S",
+     .fallback = "0",
+     .most = UINT64_MAX,
+     .about = "Of --walk. Default 0."},
     {.name = NULL},
 };
 
@@ -202,7 +215,10 @@ static bool scenarios_asked(const struct trk_options *options, struct trk_scenar
     *asked = (struct trk_scenario_asked){
         .schedule = trk_options_text(options, "schedule"),
         .jobs = (unsigned)trk_options_number(options, "jobs"),
-        .options = {.size = sizeof asked->options, .engine = (enum trk_scenario_engine)number},
+        .options = {.size = sizeof asked->options,
+                    .engine = (enum trk_scenario_engine)number,
+                    .walks = trk_options_number(options, "walk"),
+                    .seed = trk_options_number(options, "seed")},
     };
     return true;
 }
@@ -251,7 +267,7 @@ static int run_sim(const struct trk_options *options)
         return run_scenarios(options);
     }
     if (trk_options_given(options, "junit") || trk_options_given(options, "schedule") ||
-        trk_options_given(options, "engine")) {
+        trk_options_given(options, "engine") || trk_options_given(options, "walk")) {
         trk_terminal_say("sim", "--junit, --schedule and --engine go with scenario files");
         return TRK_EXIT_USAGE;
     }

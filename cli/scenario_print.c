@@ -176,6 +176,7 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
                         ran && report->states != 0 ? report->states : TRK_NOT_KNOWN);
     trk_json_out_number(object, "classes",
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "covered_percent", ran ? report->covered_percent : TRK_NOT_KNOWN);
 }
 
 static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)

@@ -54,10 +54,14 @@ enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
     memset(report, 0, sizeof *report);
     if (options->size != sizeof *options)
         return TRK_E_ARGUMENT;
-    bool explores = scenario->schedule.kind == SCHEDULE_EXPLORE;
+    enum scenario_schedule_kind kind = scenario->schedule.kind;
+    bool explores = options->walks == 0 && kind == SCHEDULE_EXPLORE;
+    bool walks = kind == SCHEDULE_EXPLORE || kind == SCHEDULE_RANDOM || kind == SCHEDULE_PCT;
     if (explores && options->engine == TRK_SCENARIO_BOTH)
         return run_both(scenario, report);
-    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR};
+    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR,
+                                       .walks = walks ? options->walks : 0,
+                                       .seed = options->seed};
     return schedule_scenario(scenario, &request, report);
 }
 

@@ -63,6 +63,7 @@ struct trk_scenario_report {
     char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
     uint64_t states;        /* exploring: with a choice, or at the end; 0: not known */
     uint64_t classes;       /* exploring: of schedules; 0: not known */
+    uint64_t covered_percent; /* exploring that stopped early: about how much was seen */
 };
 
 /* How a file that asks for every schedule is explored. */
@@ -76,6 +77,8 @@ enum trk_scenario_engine {
 struct trk_scenario_options {
     uint64_t size; /* of this struct */
     enum trk_scenario_engine engine;
+    uint64_t walks; /* of a file with many schedules run so many by a uniform walk; 0: its own */
+    uint64_t seed;  /* of them */
 };
 
 /**
