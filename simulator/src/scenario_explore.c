@@ -211,6 +211,18 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
                                            : engine_hashed(&program, &limits, &result);
     if (status == TRK_OK && explorer->table.full)
         status = TRK_E_UNSUPPORTED;
+    /* Estimates run on, and what they come to is nobody's. */
+    *driver->run->report = (struct trk_scenario_report){
+        .guest_addr = TRK_NOT_KNOWN,
+        .operations = driver->run->report->operations,
+        .faults = driver->run->report->faults,
+        .host_calls = driver->run->report->host_calls,
+        .steps = driver->run->report->steps,
+    };
+    driver->tally->covered_percent = result.covered_percent;
+    driver->tally->covered_how = request->dpor ? "of the tree of choices, by its branches (Knuth)"
+                                               : "of the states that 200 random schedules come by "
+                                                 "(capture and recapture)";
     driver->tally->schedules = result.schedules;
     if (status == TRK_OK)
         status = run_simplest(explorer, &graph);
@@ -221,6 +233,7 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
         .states = result.states,
         .classes = request->dpor && !result.stopped_early ? result.schedules : 0,
         .cut = result.cut,
+        .covered_percent = result.covered_percent,
     };
     return status;
 }

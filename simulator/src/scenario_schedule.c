@@ -220,6 +220,8 @@ static enum trk_status drive(struct driver *driver, struct schedule_request *req
                              struct trk_scenario_report *report)
 {
     enum trk_status status = TRK_OK;
+    if (request->walks > 0)
+        return schedule_walk(driver, request->walks, request->seed);
     switch (driver->run->scenario->schedule.kind) {
     case SCHEDULE_LIST:
         return list(driver);
@@ -271,11 +273,12 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     struct tally tally;
     struct scenario_run run;
     enum trk_status status = tally_init(&tally, scenario);
-    tally.single = request->repro != NULL;
+    tally.single = request->repro != NULL || request->walks > 0;
     if (request->most == 0)
         request->most = SCHEDULES_MOST;
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
+        run.tape = request->tape;
         if (status == TRK_OK)
             status = run_all(&run, &tally, request, report);
         run_end(&run);
@@ -285,6 +288,8 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->host_calls = one.host_calls;
     report->states = request->explored.states;
     report->classes = request->explored.classes;
+    report->covered_percent =
+        tally.stopped_early ? request->explored.covered_percent : TRK_NOT_KNOWN;
     report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);

@@ -77,8 +77,10 @@ struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
     bool stopped_early; /* there were more */
+    const char *covered_how;
+    uint32_t covered_percent;
     uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
-    bool single;        /* one schedule of several: no verdict must come */
+    bool single;        /* some schedules of many: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
     struct tally_shown *shown, *misplaced_shown; /* of each verdict */
@@ -166,24 +168,33 @@ enum trk_status schedule_replay(struct driver *driver, const struct repro *repro
 /* As many schedules as the file asks for. */
 enum trk_status schedule_random(struct driver *driver);
 
+/*
+ * Schedules by a walk that is uniform over them, as far as threads do not wait: a thread goes on
+ * with a chance as large as the share of steps that it has left.
+ */
+enum trk_status schedule_walk(struct driver *driver, uint64_t runs, uint64_t seed);
+
 /* What a search came to; 0: not known. */
 struct explored {
     schedule_count interleavings; /* all schedules that there are */
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
     uint64_t cut;                 /* schedules that led to nothing new */
+    uint32_t covered_percent;     /* stopped early: about how much was seen */
 };
 
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
     const struct repro *repro;            /* this schedule alone */
     struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
+    struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
     struct trk_scenario_fault *fault;     /* why it does not fit */
     uint64_t most;                        /* schedules to explore; 0: as many as the format says */
     uint64_t steps_most;                  /* of a schedule; 0: no bound */
-    bool plain;  /* explore every schedule, though it leads to known states */
-    bool stacks; /* know states by the stacks, too */
-    bool dpor;   /* explore a schedule of each class, and know no states */
+    bool plain;           /* explore every schedule, though it leads to known states */
+    bool stacks;          /* know states by the stacks, too */
+    uint64_t walks, seed; /* so many schedules by a uniform walk; 0: as the file says */
+    bool dpor;            /* explore a schedule of each class, and know no states */
     /* Out. */
     uint32_t seen; /* verdicts, as in the tally */
     bool stopped_early;

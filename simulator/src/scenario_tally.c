@@ -107,6 +107,7 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     memcpy(whole.interleavings, report->interleavings, sizeof whole.interleavings);
     whole.states = report->states;
     whole.classes = report->classes;
+    whole.covered_percent = report->covered_percent;
     *report = whole;
 }
 
@@ -155,8 +156,11 @@ void tally_report(const struct tally *tally, struct trk_scenario_report *report)
         snprintf(end, room, "%s%" PRIu64 " schedules, at most %" PRIu64 " expected",
                  used > 0 ? "; " : "", tally->schedules, expect->schedules);
     else if (tally->stopped_early)
-        snprintf(end, room, "%sstopped after %" PRIu64 " schedules; there are more",
-                 used > 0 ? "; " : "", tally->schedules);
+        snprintf(end, room,
+                 "%sstopped after %" PRIu64 " schedules; there are more: seen were about %" PRIu32
+                 " %% %s",
+                 used > 0 ? "; " : "", tally->schedules, tally->covered_percent,
+                 tally->covered_how);
 }
 
 void schedule_count_text(schedule_count count, char *out, size_t size)
