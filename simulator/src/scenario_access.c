@@ -5,6 +5,7 @@
  */
 #include "footprint.h"
 #include "scenario_run.h"
+#include "scenario_tape.h"
 #include "track/hle.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -23,6 +24,8 @@ static void stop_stale(struct doing *doing, enum side side, uint64_t guest_addr,
     const struct oracle *oracle = &doing_run(doing)->oracle;
     const struct scenario_op *newer = oracle_write_op(oracle, finding.newer);
     const struct scenario_op *seen = oracle_write_op(oracle, finding.seen);
+    tape_finding(doing_run(doing), finding.newer, finding.seen);
+    tape_note(doing_run(doing), doing->thread, TAPE_READ, guest_addr, 1);
     run_stop(doing, side == SIDE_GPU ? "stale-gpu-read" : "stale-cpu-read", guest_addr,
              "byte 0x%llx: sees '%s', but '%s' is newer and ordered before it",
              (unsigned long long)guest_addr, seen != NULL ? seen->text : "the fill of the mapping",
@@ -54,6 +57,8 @@ void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes,
     struct scenario_run *run = doing_run(doing);
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
     uint32_t write = 0;
+    tape_note(run, doing->thread, side == SIDE_GPU ? TAPE_GPU_WRITE : TAPE_STORE, guest_addr,
+              size_bytes);
     while (world_next_mapped(&walk)) {
         if (write == 0)
             write =
@@ -140,6 +145,7 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
 {
     struct scenario_run *run = doing_run(doing);
     unsigned right = store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ;
+    tape_note(run, doing->thread, TAPE_FAULT, guest_addr, 1);
     const struct world_page *page = world_page_at(&run->world, guest_addr);
     if (page == NULL || page->state != PAGE_MAPPED)
         return TRK_FAULT_UNHANDLED;

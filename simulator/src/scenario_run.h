@@ -171,9 +171,10 @@ struct scenario_run {
     bool quiet;
     bool stepping; /* points give way */
     bool no_memory;
-    enum trk_status broken; /* the core could not do what it was asked, and it is no verdict */
-    bool stopped;           /* a verdict stands */
-    bool at;                /* it stands at the operation that the file names */
+    enum trk_status broken;     /* the core could not do what it was asked, and it is no verdict */
+    bool stopped;               /* a verdict stands */
+    bool at;                    /* it stands at the operation that the file names */
+    struct scenario_tape *tape; /* NULL: nobody wants the story */
 };
 
 /* ---- scenario_run.c -------------------------------------------------------------------------- */
