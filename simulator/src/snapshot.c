@@ -155,7 +155,7 @@ enum trk_status trk_sim_snapshot(struct trk_trace *trace, uint64_t event_number,
                                  struct trk_packing *out, struct trk_error *error)
 {
     struct trk_sim_report report = {0};
-    struct run run;
+    struct trk_sim_options options = trk_sim_options_default();
     struct domains timelines = {0};
     *out = (struct trk_packing){0};
     enum trk_status status = trk_trace_scan(trace, error);
@@ -163,15 +163,19 @@ enum trk_status trk_sim_snapshot(struct trk_trace *trace, uint64_t event_number,
         status = trk_trace_rewind(trace, error);
     if (status != TRK_OK)
         return status;
-    status = run_init(&run, trace, &report);
+    struct run *run = calloc(1, sizeof *run); /* some KiB */
+    if (run == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    status = run_init(run, trace, &options, &report);
     if (status == TRK_OK)
-        status = run_until(&run, event_number, &timelines, error);
+        status = run_until(run, event_number, &timelines, error);
     else
         trk_error_set(error, status, "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
     if (status == TRK_OK)
-        status = pack_run(&run, &timelines, out, error);
-    run_deinit(&run);
+        status = pack_run(run, &timelines, out, error);
+    run_deinit(run);
+    free(run);
     domains_deinit(&timelines);
     if (status != TRK_OK) {
         free(out->bytes);
@@ -213,6 +217,7 @@ enum trk_status snapshot_begin(struct run *run)
     if (in.at == NULL)
         return TRK_OK;
     run->windowed = true;
+    judge_doubt(&run->judge, 0);
     return to_trackers(run, &in, true);
 }
 
