@@ -174,6 +174,8 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
                               struct trk_record_result *result, struct trk_error *error)
 {
     const char *output = trk_options_text(options, "output");
+    cJSON *settings = trk_options_json(options);
+    char *settings_json = cJSON_PrintUnformatted(settings);
     struct trk_record_options record = {
         .size = sizeof record,
         .path = output ? output : path,
@@ -190,20 +192,25 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .control = true,
         .sync = trk_options_flag(options, "fsync"),
+        .settings_json = settings_json,
         .say = say_line,
     };
+    cJSON_Delete(settings);
+    enum trk_status status = TRK_E_EXISTS;
     if (output) {
         snprintf(path, PATH_MAX, "%s", output);
-        return trk_record_command(&record, result, error);
+        status = trk_record_command(&record, result, error);
+        cJSON_free(settings_json);
+        return status;
     }
     record.overwrite = false;
-    enum trk_status status = TRK_E_EXISTS;
     for (unsigned i = 0; i < NAME_TRIES && status == TRK_E_EXISTS; i++) {
         status = trk_trace_dir_next(path, PATH_MAX, error);
         if (status == TRK_OK) {
             status = trk_record_command(&record, result, error);
         }
     }
+    cJSON_free(settings_json);
     return status;
 }
 

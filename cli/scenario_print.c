@@ -1,9 +1,11 @@
 /* Scenario runs for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "json_out.h"
 #include "scenario_files.h"
+#include "scenario_story_print.h"
 #include "terminal.h"
 
 #define SCHEMA_FILE   "trk-sim-scenario/1"
@@ -96,7 +98,7 @@ static void print_fault(const struct trk_scenario_fault *fault)
     putchar('\n');
 }
 
-static void print_file(const struct trk_scenario_file *file)
+static void print_file(const struct trk_scenario_file *file, bool folder)
 {
     trk_terminal_word(file->end == TRK_SCENARIO_HELD     ? TRK_TONE_GOOD
                       : file->end == TRK_SCENARIO_FAILED ? TRK_TONE_BAD
@@ -115,6 +117,7 @@ static void print_file(const struct trk_scenario_file *file)
     default:
         putchar('\n');
         print_verdict(file);
+        trk_scenario_story_print(file, folder);
         break;
     }
 }
@@ -124,7 +127,7 @@ void trk_scenario_files_print(const struct trk_scenario_files *files, const char
     (void)path;
     for (size_t i = 0; i < files->count; i++) {
         if (!files->folder || files->files[i].end != TRK_SCENARIO_HELD) {
-            print_file(&files->files[i]);
+            print_file(&files->files[i], files->folder);
         }
     }
     if (!files->folder) {
@@ -199,13 +202,14 @@ static void add_passing(cJSON *object, const struct trk_scenario_passing *passin
     trk_json_out_text(its, "schedule", passing->schedule);
 }
 
-static void add_file(cJSON *object, const struct trk_scenario_file *file)
+static void add_file(cJSON *object, const struct trk_scenario_file *file, bool folder)
 {
     trk_json_out_text(object, "path", file->path);
     trk_json_out_text(object, "name", file->end != TRK_SCENARIO_BROKEN ? file->name : NULL);
     trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
     trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
     add_verdict(object, file);
+    trk_scenario_story_json(object, file, folder);
     add_passing(object, &file->passing);
     if (file->end != TRK_SCENARIO_BROKEN) {
         cJSON_AddNullToObject(object, "error");
@@ -222,7 +226,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
 {
     cJSON *object = trk_json_out_object(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE);
     if (!files->folder) {
-        add_file(object, &files->files[0]);
+        add_file(object, &files->files[0], false);
         trk_json_out_print(object);
         return;
     }
@@ -234,7 +238,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
     cJSON *list = cJSON_AddArrayToObject(object, "files");
     for (size_t i = 0; i < files->count; i++) {
         cJSON *file = cJSON_CreateObject();
-        add_file(file, &files->files[i]);
+        add_file(file, &files->files[i], true);
         cJSON_AddItemToArray(list, file);
     }
     trk_json_out_print(object);

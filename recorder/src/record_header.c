@@ -269,6 +269,8 @@ char *trk_record_header_json(const struct trk_record_header *header)
     add_environment(root);
     add_capture(root, header);
     add_dump(root, header);
+    if (header->options->settings_json)
+        cJSON_AddItemToObject(root, "options", cJSON_Parse(header->options->settings_json));
     add_trackers(root, header->session->control);
     add_model(root);
     add_clock(root, header->anchors);

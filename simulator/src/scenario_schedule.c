@@ -278,6 +278,7 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
         request->most = SCHEDULES_MOST;
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
+        run.tape = request->tape;
         if (status == TRK_OK)
             status = run_all(&run, &tally, request, report);
         run_end(&run);

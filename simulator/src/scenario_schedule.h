@@ -187,6 +187,7 @@ struct explored {
 struct schedule_request {
     const struct repro *repro;            /* this schedule alone */
     struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
+    struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
     struct trk_scenario_fault *fault;     /* why it does not fit */
     uint64_t most;                        /* schedules to explore; 0: as many as the format says */
     uint64_t steps_most;                  /* of a schedule; 0: no bound */

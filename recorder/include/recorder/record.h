@@ -47,6 +47,7 @@ struct trk_record_options {
     bool count_only;      /* count events by type and write nothing; path may be NULL */
     bool control;         /* obey recorder/control.h */
     bool sync;            /* each flush waits until the file is on the disk */
+    const char *settings_json; /* how all this came about, for the header; NULL: nothing there */
     void (*say)(const char *text); /* lines about dumps and triggers; NULL: nobody hears them */
 };
 
