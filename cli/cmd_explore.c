@@ -1,8 +1,6 @@
 /* trk explore: other legal orders of a recorded trace. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "out_file.h"
 #include "range.h"
 #include "terminal.h"
 
@@ -165,6 +164,10 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
         return false;
     }
     const char *path = trk_options_text(options, "export");
+    if (path != NULL && strcmp(path, "-") == 0) {
+        trk_terminal_say("explore", "--export: standard output has the report; name a file");
+        return false;
+    }
     if (path != NULL && !trk_options_flag(options, "force") && access(path, F_OK) == 0) {
         trk_terminal_say("explore", "%s: File exists", path);
         return false;
@@ -212,49 +215,31 @@ static int read_range(struct trk_input *input, const struct trk_options *options
 
 /* ---- the exported window --------------------------------------------------------------------- */
 
-static int cannot_write(const char *path, const char *part)
+static int write_script(const struct trk_options *options, const char *script)
 {
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    int reason = errno != 0 ? errno : EIO;
-    if (part != NULL) {
-        unlink(part);
+    struct trk_out_file out;
+    const char *path = trk_options_text(options, "export");
+    int code = trk_out_file_open_at(&out, path, trk_options_flag(options, "force"), options);
+    if (code != TRK_EXIT_OK) {
+        return code;
     }
-    (void)trk_error_set(&error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, "%.80s: %s", path,
-                        strerror(reason));
-    error.os_errno = reason;
-    return trk_terminal_error("explore", NULL, &error);
-}
-
-/* Write beside it, and put it in its place when it is whole. */
-static int write_script(const char *path, const char *script, bool force)
-{
-    char part[PATH_MAX];
-    int length = snprintf(part, sizeof part, "%s.part", path);
-    if (length < 0 || (size_t)length >= sizeof part) {
-        trk_terminal_say("explore", "the path of --export is too long");
-        return TRK_EXIT_USAGE;
+    size_t size = strlen(script), written = 0;
+    while (written < size) {
+        ssize_t got = write(out.fd, script + written, size - written);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+            int reason = got < 0 ? errno : EIO;
+            (void)trk_error_set(&error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
+            error.os_errno = reason;
+            trk_out_file_close(&out);
+            return trk_terminal_error("explore", NULL, &error);
+        }
+        written += (size_t)got;
     }
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return cannot_write(part, NULL);
-    }
-    FILE *out = fdopen(fd, "w");
-    if (out == NULL) {
-        close(fd);
-        return cannot_write(path, part);
-    }
-    errno = 0;
-    bool bad = fputs(script, out) < 0 || fputc('\n', out) < 0;
-    if (fclose(out) != 0 || bad) {
-        return cannot_write(path, part);
-    }
-    if (force ? rename(part, path) != 0 : link(part, path) != 0) {
-        return cannot_write(path, part);
-    }
-    if (!force) {
-        unlink(part);
-    }
-    return TRK_EXIT_OK;
+    return trk_out_file_keep(&out, options);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -288,7 +273,7 @@ static int finish(const struct trk_options *options, const struct trk_input *inp
         trk_terminal_say("explore", "no window to export: %s is not written", path);
         return code;
     }
-    int written = write_script(path, report->script, trk_options_flag(options, "force"));
+    int written = write_script(options, report->script);
     return written == TRK_EXIT_OK ? code : written;
 }
 

@@ -23,11 +23,12 @@ static void verdict_words(uint32_t seen, char *out, size_t size)
     }
 }
 
-static enum trk_status run_both(const struct trk_scenario *scenario,
+static enum trk_status run_both(const struct trk_scenario *scenario, struct schedule_request hashed,
                                 struct trk_scenario_report *report)
 {
     struct trk_scenario_report other;
-    struct schedule_request hashed = {0}, dpor = {.dpor = true};
+    struct schedule_request dpor = hashed;
+    dpor.dpor = true;
     enum trk_status status = schedule_scenario(scenario, &hashed, report);
     if (status == TRK_OK)
         status = schedule_scenario(scenario, &dpor, &other);
@@ -42,9 +43,22 @@ static enum trk_status run_both(const struct trk_scenario *scenario,
     verdict_words(hashed.seen, one, sizeof one);
     verdict_words(dpor.seen, two, sizeof two);
     report->held = false;
+    report->differ = true;
     snprintf(report->text, sizeof report->text,
              "the engines differ, which is a bug in one: hashed finds %s; dpor finds %s", one, two);
     return TRK_OK;
+}
+
+static enum trk_status run(const struct trk_scenario *scenario, struct schedule_request request,
+                           enum trk_scenario_engine engine, struct trk_scenario_report *report)
+{
+    enum scenario_schedule_kind kind = scenario->schedule.kind;
+    if (kind != SCHEDULE_EXPLORE && kind != SCHEDULE_RANDOM && kind != SCHEDULE_PCT)
+        request.walks = 0;
+    if (engine == TRK_SCENARIO_BOTH && kind == SCHEDULE_EXPLORE && request.walks == 0)
+        return run_both(scenario, request, report);
+    request.dpor = engine == TRK_SCENARIO_DPOR;
+    return schedule_scenario(scenario, &request, report);
 }
 
 enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
@@ -54,23 +68,19 @@ enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
     memset(report, 0, sizeof *report);
     if (options->size != sizeof *options)
         return TRK_E_ARGUMENT;
-    enum scenario_schedule_kind kind = scenario->schedule.kind;
-    bool explores = options->walks == 0 && kind == SCHEDULE_EXPLORE;
-    bool walks = kind == SCHEDULE_EXPLORE || kind == SCHEDULE_RANDOM || kind == SCHEDULE_PCT;
-    if (explores && options->engine == TRK_SCENARIO_BOTH)
-        return run_both(scenario, report);
-    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR,
-                                       .walks = walks ? options->walks : 0,
-                                       .seed = options->seed};
-    return schedule_scenario(scenario, &request, report);
+    struct schedule_request request = {.walks = options->walks, .seed = options->seed};
+    return run(scenario, request, options->engine, report);
 }
 
 enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
                                         const struct trk_scenario_limits *limits,
                                         struct trk_scenario_report *report)
 {
-    struct schedule_request request = {.most = limits->schedules, .steps_most = limits->steps};
-    return schedule_scenario(scenario, &request, report);
+    struct schedule_request request = {.most = limits->schedules,
+                                       .steps_most = limits->steps,
+                                       .walks = limits->walks,
+                                       .seed = limits->seed};
+    return run(scenario, request, limits->engine, report);
 }
 
 enum trk_status trk_scenario_nearest(const struct trk_scenario *scenario, const char *schedule,

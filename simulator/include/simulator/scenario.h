@@ -55,14 +55,15 @@ struct trk_scenario_report {
     uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
     /* What was done. */
     uint64_t schedules, operations, faults, host_calls;
+    bool differ;    /* both engines explored, whole, and found other verdicts */
     uint64_t steps; /* from one scheduling point of a thread to its next; init and finally apart */
     char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
     /* In it: how often a thread went on though the last one could have. Of all schedules that come
      * to the verdict, when all were explored, it has the fewest, and of those the fewest steps. */
     uint64_t preemptions;
-    char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
-    uint64_t states;        /* exploring: with a choice, or at the end; 0: not known */
-    uint64_t classes;       /* exploring: of schedules; 0: not known */
+    char interleavings[40];   /* exploring: all schedules there are, in decimal; "" not known */
+    uint64_t states;          /* exploring: with a choice, or at the end; 0: not known */
+    uint64_t classes;         /* exploring: of schedules; 0: not known */
     uint64_t covered_percent; /* exploring that stopped early: about how much was seen */
 };
 
@@ -127,6 +128,8 @@ struct trk_scenario_limits {
     size_t size;        /* of this struct */
     uint64_t steps;     /* of a schedule: one that has not ended by then is a livelock */
     uint64_t schedules; /* to explore, where the file asks for that; 0: as the format says */
+    enum trk_scenario_engine engine; /* likewise */
+    uint64_t walks, seed;            /* as among the options */
 };
 
 /* trk_scenario_run within limits; the number of schedules stands in the report. */
