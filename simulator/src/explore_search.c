@@ -158,7 +158,7 @@ static void describe(struct trk_explore_finding *finding, const struct window *w
 static enum trk_status look_back(struct trk_explore_finding *finding, const struct window *window,
                                  const char *schedule)
 {
-    struct trk_scenario_report checked;
+    struct trk_scenario_report checked = {.verdict = ""};
     struct trk_scenario_fault fault;
     char *script = own_script(window, SCRIPT_CHECKED);
     if (script == NULL)
@@ -295,23 +295,27 @@ enum trk_status search_window(struct search_state *state, const struct window *w
 enum trk_status search_replay(struct search_state *state, const struct window *window,
                               const struct line *line, struct trk_error *error)
 {
-    struct trk_scenario_report out;
-    struct trk_scenario_fault fault;
+    struct trk_scenario_report out = {.verdict = ""};
+    struct trk_scenario_fault fault = {.text = ""};
     char hash[9];
     char *script = own_script(window, SCRIPT_EXPLORE);
     if (script == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
     enum trk_status status = judge_hash(script, hash);
-    if (status == TRK_OK && memcmp(line->schedule + 14, hash, 8) != 0)
-        status = trk_error_set(error, TRK_E_ARGUMENT,
-                               "it was made for another trace, or another state of this one");
-    else if (status == TRK_OK)
+    bool ours = status == TRK_OK && memcmp(line->schedule + 14, hash, 8) == 0;
+    if (ours)
         status = judge_replay(script, line->schedule, &out, &fault);
     free(script);
-    if (status == TRK_E_ARGUMENT && error->text[0] == '\0')
-        return trk_error_set(error, TRK_E_CONFLICT, "%s", fault.text);
+    if (status == TRK_OK && !ours)
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "it was made for another trace, or another state of this one");
+    if (status == TRK_E_ARGUMENT) /* a line that is none at all, or one that leads elsewhere */
+        return trk_error_set(error,
+                             strncmp(fault.text, "diverged", 8) == 0 ? TRK_E_CONFLICT : status,
+                             "%s", fault.text);
     if (status != TRK_OK)
-        return status;
+        return trk_error_set(error, status, "the window cannot be run: %s",
+                             trk_status_name(status));
     state->report->schedules = 1;
     if (strcmp(out.verdict, "ok") == 0)
         return TRK_OK;

@@ -67,6 +67,7 @@ grep -q " fault " out || grep -q " witness_check " out || fail "branch: speculat
 run 2 explore --schedule "$line" good.trk
 said "another"
 run 2 explore --schedule trk1:nonsense good.trk
+run 2 explore --schedule "$line!" open-write.trk
 # A line of another build of the core is tried; where it leads elsewhere it says so.
 line=$(get findings.0.schedule first)
 steps=${line##*:}
