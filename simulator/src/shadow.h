@@ -30,6 +30,7 @@
 #define SHADOW_STORE_AFTER_COPIES 8u  /* every copy up kept then was ordered before it */
 #define SHADOW_STORE_SAID         16u /* the state below is known */
 #define SHADOW_STORE_SAID_BEFORE  32u /* and what made it is ordered before the store */
+#define SHADOW_STORE_PART         64u /* of a granule: which bytes of it is forgotten */
 
 /* No padding in these: segments are compared byte by byte. */
 struct shadow_store {

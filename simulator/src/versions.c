@@ -191,6 +191,7 @@ static enum trk_status store_granules(struct versions *versions, const struct ac
     uint64_t first_whole = (access->guest_addr + mask) & ~mask, end_whole = end_addr & ~mask;
     struct shadow_store part = *store;
     part.stamp = 0;
+    part.flags |= SHADOW_STORE_PART;
     struct access one = *access;
     enum trk_status status = TRK_OK;
     if (first_whole < end_whole) {

@@ -88,7 +88,8 @@ static bool unstamped_stale(const struct versions *versions, const struct shadow
             newest = store;
     }
     if (newest == NULL || !(newest->flags & SHADOW_STORE_AFTER_COPIES) ||
-        history->up[0].end > newest->event || store_in_doubt(versions, newest))
+        history->up[0].end > newest->event || store_in_doubt(versions, newest) ||
+        (newest->flags & SHADOW_STORE_PART))
         return false;
     finding->store = *newest;
     return true;

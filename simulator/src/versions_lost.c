@@ -13,6 +13,7 @@ static bool only_gpu_has(const struct versions *versions, const struct shadow_hi
 {
     const struct shadow_store *store = &history->stores[0];
     return history->store_count > 0 && (store->flags & SHADOW_STORE_GPU) &&
+           !(store->flags & SHADOW_STORE_PART) &&
            order_before(versions->order, store->stream, store->event, stream) &&
            !store_in_doubt(versions, store) &&
            (history->down_count == 0 || history->down[0].end < store->event);
@@ -36,7 +37,7 @@ static bool only_guest_has(const struct versions *versions, const struct shadow_
                            const struct shadow_copy *copy)
 {
     const struct shadow_store *store = &history->stores[0];
-    return history->store_count > 0 && !(store->flags & SHADOW_STORE_GPU) &&
+    return history->store_count > 0 && !(store->flags & (SHADOW_STORE_GPU | SHADOW_STORE_PART)) &&
            store->event < copy->begin &&
            order_before(versions->order, store->stream, store->event, copy->stream) &&
            !store_in_doubt(versions, store) && gpu_was_without(history);

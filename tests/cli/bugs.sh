@@ -19,6 +19,7 @@ for seed in 1 2; do
     run 0 sim good.trk
     run 0 sim --oracle-only good.trk
     run 0 sim --oracle-only --granule 64 good.trk
+    run 0 sim --oracle-only --granule 4096 good.trk
     index=0
     while [ "$index" -lt "$count" ]; do
         name=$(get "bugs.$index.name" bugs.json)

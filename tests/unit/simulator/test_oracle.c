@@ -270,6 +270,24 @@ Test(oracle, granules)
     tape_destroy(tape);
 }
 
+/* A store to a part of a granule is none to the rest of it, whatever reads or copies that. */
+Test(oracle, granules_in_part)
+{
+    struct tape *tape = tape_create("default");
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_store_faulting(tape, TAPE_A + 64, 2);
+    tape_gpu_read(tape, TAPE_A, 64);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, 64);
+    tape_store(tape, TAPE_GPU, TAPE_A + 128, 3);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, 64);
+    struct trk_sim_report report = tape_judge_alone(tape, 4096);
+    cr_expect_str_neq(trk_verdict_name(&report), "stale-gpu-read", "%s", report.text);
+    cr_expect_str_neq(trk_verdict_name(&report), "lost-cpu-write", "%s", report.text);
+    cr_expect_str_neq(trk_verdict_name(&report), "lost-gpu-write", "%s", report.text);
+    tape_destroy(tape);
+}
+
 /* An operation whose events are lost. */
 static void lost_operation(struct tape *tape)
 {
