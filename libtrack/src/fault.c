@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "crash_parts.h"
 #include "fault_parts.h"
 
 /* Written under the mutex while no handler of ours is installed; read by the handler. */
@@ -46,8 +47,10 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
     fault.owner_context = fault_context;
     bool served = serve(&fault);
     errno = former_errno;
-    if (!served)
-        trk_fault_chain(&fault);
+    if (served)
+        return;
+    trk_crash_tell(&fault, trk_fault_former_is_default(&fault));
+    trk_fault_chain(&fault);
 }
 
 static bool is_ours(const struct sigaction *action)
@@ -93,6 +96,7 @@ enum trk_status trk_fault_install(trk_fault_fn *owner, void *context, struct trk
     enum trk_status status = TRK_OK;
     pthread_mutex_lock(&install_mutex);
     if (!installed) {
+        trk_crash_modules_refresh();
         fault_context = context;
         __atomic_store_n(&fault_owner, owner, __ATOMIC_RELEASE);
         status = install_all(error);
