@@ -184,7 +184,8 @@ static enum trk_status serve(struct operation *operation, enum trk_access access
 {
     /* A wide fault at the end of a band touches only what is there. */
     if (!trk_range_valid(operation->tracker->policy.arena, operation->guest_addr,
-                         operation->size_bytes))
+                         operation->size_bytes) &&
+        !MUTANT(43))
         operation->size_bytes = 1;
     enum trk_status status = trk_op_check(operation);
     if (status != TRK_OK)
@@ -276,7 +277,7 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
         return end_again(&operation, access, look.changes, TRK_FAULT_SERVED);
     if (status != TRK_E_END)
         return end(&operation, status, TRK_FAULT_UNHANDLED);
-    if (changed_since(&operation, access))
+    if (changed_since(&operation, access) && !MUTANT(118))
         return end_again(&operation, access, look.changes, TRK_FAULT_RETRY);
     return end(&operation, TRK_OK, TRK_FAULT_UNHANDLED);
 }

@@ -165,7 +165,7 @@ enum trk_status trk_generations_advance(const struct operation *operation,
     struct window whole = guest_window(window);
     if (MUTANT(102) && !trk_generations_armed(operation->tracker, &whole))
         return TRK_OK;
-    enum trk_status status = let_go_at_least(operation, &whole);
+    enum trk_status status = MUTANT(19) ? TRK_OK : let_go_at_least(operation, &whole);
     if (status != TRK_OK || table == NULL)
         return status;
     for (uint32_t page = whole.first / GUEST_PAGE_PAGES; page < whole.end / GUEST_PAGE_PAGES;
@@ -190,6 +190,8 @@ enum trk_status trk_generations_drop(const struct operation *operation, const st
         generations->hold_changed += table->of_page[page] != 0;
         table->of_page[page] = MUTANT(103) ? table->of_page[page] : 0;
     }
+    if (MUTANT(29))
+        return TRK_OK;
     /* Nothing is registered here any more: what moves on is what had to be let go beside it. */
     return trk_generations_advance(operation, &whole);
 }

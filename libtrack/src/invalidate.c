@@ -87,7 +87,8 @@ static enum trk_status held_to_cpu(const struct operation *operation)
         struct window window =
             range_window(&operation->range, region_index(operation->tracker, region));
         enum trk_status status = trk_states_to_cpu(operation, &window);
-        if (status != TRK_OK || (MUTANT(58) && !region_live(operation->tracker, window.index + 1)))
+        if (status != TRK_OK || (MUTANT(58) && window.index + 1 < TRK_REGION_COUNT &&
+                                 !region_live(operation->tracker, window.index + 1)))
             return status;
     }
     return TRK_OK;
@@ -97,7 +98,7 @@ static enum trk_status held_to_cpu(const struct operation *operation)
 static enum trk_status run_whole(const struct operation *operation, trk_flush_fn *flush,
                                  void *context, bool registered_only, uint64_t *flushes)
 {
-    bool strict = operation->tracker->policy.invalidate == TRK_INVALIDATE_STRICT;
+    bool strict = operation->tracker->policy.invalidate == TRK_INVALIDATE_STRICT && !MUTANT(114);
     for (;;) {
         trk_regions_lock(operation, false);
         bool first_look = *flushes == 0;
@@ -110,7 +111,7 @@ static enum trk_status run_whole(const struct operation *operation, trk_flush_fn
             status = held_to_cpu(operation);
         else if (retained || (strict && !first_look))
             status = TRK_E_RETAINED;
-        else if (*flushes == INVALIDATE_ROUNDS)
+        else if (*flushes == INVALIDATE_ROUNDS && !MUTANT(115))
             status = TRK_E_LIVELOCK;
         else
             decided = false;

@@ -65,6 +65,8 @@ static bool needs_region_locks(enum trk_op op)
 
 static enum trk_status check_reentry(const struct operation *operation)
 {
+    if (MUTANT(49) && operation->op == TRK_OP_DOWNLOAD)
+        return TRK_OK;
     if (TRK_UNLIKELY(operation->self->uploads != NULL) && uploads_here(operation))
         return trk_op_fail(operation, TRK_E_REENTRY,
                            "memory tracker re-entered from upload callback");
@@ -184,7 +186,9 @@ struct region *trk_region_lock(const struct operation *operation, uint32_t index
 {
     struct trk_tracker *tracker = operation->tracker;
     struct region *region = region_slot(tracker, index);
-    if (TRK_UNLIKELY(!env_lock_try(&region->lock, operation->self->id))) {
+    if (MUTANT(31) && (operation->op == TRK_OP_INVALIDATE || operation->op == TRK_OP_FAULT)) {
+        region->lock.word = operation->self->id;
+    } else if (TRK_UNLIKELY(!env_lock_try(&region->lock, operation->self->id))) {
         if (tracker->observer.wait != NULL)
             tracker->observer.wait(tracker->observer.context,
                                    trk_domain(TRK_DOMAIN_REGION, tracker->id, index));
@@ -224,7 +228,13 @@ void trk_regions_lock(const struct operation *operation, bool create)
 {
     struct trk_tracker *tracker = operation->tracker;
     uint32_t end = operation->range.end_region;
-    for (uint32_t index = operation->range.first_region; index < end; index++) {
+    for (uint32_t index = end; MUTANT(24) && index-- > operation->range.first_region;) {
+        if (create)
+            trk_region_make_live(tracker, index);
+        if (region_live(tracker, index))
+            trk_region_lock(operation, index);
+    }
+    for (uint32_t index = operation->range.first_region; index < end && !MUTANT(24); index++) {
         if (create)
             trk_region_make_live(tracker, index);
         else

@@ -206,7 +206,11 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     remember(&before, region, window);
     uint32_t count = change_apply(region, &change);
     region->pages_changes++;
+    if (MUTANT(39))
+        env_unlock(hold.lock);
     bool done = change_settle(&hold, &change, &before);
+    if (MUTANT(39))
+        hold_take(operation, hold.lock, hold.number);
     hold_end(&hold, done ? count : 0);
     return done ? TRK_OK : TRK_E_PROTECT;
 }

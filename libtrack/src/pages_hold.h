@@ -11,6 +11,7 @@
 #define TRACK_PAGES_HOLD_H
 
 #include "internal.h"
+#include "mutation.h"
 
 /* One hold. Events are held back by one, since the last carries the end of the hold. */
 struct hold {
@@ -38,6 +39,8 @@ static inline void hold_take(const struct operation *operation, struct env_lock 
 {
     const struct trk_tracker *tracker = operation->tracker;
     uint32_t id = operation->self->id;
+    if (MUTANT(30))
+        return;
     if (TRK_LIKELY(env_lock_try(lock, id)))
         return;
     if (tracker->observer.wait != NULL)

@@ -25,6 +25,12 @@ enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uin
     return word == &tracker->regions[*region].lock.word ? TRK_SIM_LOCK_REGION : TRK_SIM_LOCK_PAGES;
 }
 
+bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region)
+{
+    const struct region *slot = &tracker->regions[region];
+    return slot->pages_lock.word != 0 || (slot->shared && tracker->views.lock.word != 0);
+}
+
 bool trk_sim_ready(struct trk_tracker *tracker)
 {
     return trk_arena_take(tracker, 1) != NULL;

@@ -82,8 +82,11 @@ static enum trk_status to_cpu(const struct operation *operation, const struct wi
         return quick_status(end);
     if (!pick(mask, region->not_cpu, window, false))
         return TRK_OK;
-    set_bits(region->not_cpu, mask, window, false);
+    if (!MUTANT(6))
+        set_bits(region->not_cpu, mask, window, false);
     enum trk_status status = MUTANT(5) ? TRK_OK : trk_pages_change(operation, window, mask, change);
+    if (MUTANT(6))
+        set_bits(region->not_cpu, mask, window, false);
     if (TRK_UNLIKELY(status != TRK_OK)) {
         set_bits(region->not_cpu, mask, window, true);
         return status;

@@ -203,6 +203,8 @@ static enum trk_status mark_run(struct operation *operation, const struct mark *
         return trk_op_end(operation, status, 0);
     trk_regions_lock(operation, mark->create);
     if (mark_refused(operation, mark)) {
+        if (MUTANT(46))
+            operation->range.end_region = operation->range.first_region + 1;
         trk_regions_unlock(operation);
         return trk_op_end(operation, trk_op_fail(operation, mark->refusal, mark->refusal_text), 0);
     }

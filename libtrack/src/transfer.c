@@ -230,8 +230,9 @@ enum trk_status trk_download_long(struct trk_tracker *tracker, const struct trk_
     enum trk_status status = trk_op_begin(operation, clear ? TRK_OP_FLAG_CLEAR : 0, 0);
     if (status != TRK_OK)
         return trk_op_end(operation, status, 0);
-    status = tracker->policy.download == TRK_DOWNLOAD_PER_REGION ? download_per_region(&transfer)
-                                                                 : download_all_regions(&transfer);
+    status = tracker->policy.download == TRK_DOWNLOAD_PER_REGION || MUTANT(117)
+                 ? download_per_region(&transfer)
+                 : download_all_regions(&transfer);
     if (status != TRK_OK)
         trk_op_fail(operation, status, trk_op_refusal_text(status));
     return trk_op_end(operation, status, transfer.reported);

@@ -128,9 +128,10 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     struct scenario_run *run = doing_run(doing);
     unsigned right = store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ;
     const struct world_page *page = world_page_at(&run->world, guest_addr);
-    if (page == NULL || page->state != PAGE_MAPPED || !(page->guest_rights & right))
+    if (page == NULL || page->state != PAGE_MAPPED)
         return TRK_FAULT_UNHANDLED;
-    if (page->host_rights & right)
+    /* What the guest's own rights forbid the core must say. */
+    if (page->host_rights & page->guest_rights & right)
         return TRK_FAULT_RETRY;
     struct fault_views views = look_at_views(run, guest_addr);
     run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);

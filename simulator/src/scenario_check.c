@@ -6,11 +6,15 @@
 #include <stdio.h>
 
 #include "scenario_run.h"
+#include "track/sim_build.h"
 
+/* A watch by hand takes no lock but the page manager's: its host call comes behind its count. */
 static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
 {
-    const struct run_region *region = run_region_known(run, trk_region_index(guest_addr));
-    return region != NULL && region->owner != SCENARIO_NONE;
+    uint32_t index = trk_region_index(guest_addr);
+    const struct run_region *region = run_region_known(run, index);
+    return region != NULL &&
+           (region->owner != SCENARIO_NONE || trk_sim_pages_held(run->tracker, index));
 }
 
 /* What a page's own watches and state leave of some rights. */

@@ -199,8 +199,6 @@ void host_observe(void *context, const struct trk_event *event)
         lock_owner(run, event, SCENARIO_NONE);
         if (event->pages > 0 && trk_domain_class(event->domain) == TRK_DOMAIN_REGION)
             touch(run, region);
-        else if (event->pages > 0)
-            run_changed(run); /* generations */
         break;
     case TRK_EVENT_WATCH:
     case TRK_EVENT_PROTECT:

@@ -39,6 +39,9 @@ enum trk_sim_lock {
 enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uint32_t *word,
                                     uint32_t *region);
 
+/* Whether somebody is in the page manager of a region: watches and protection may differ there. */
+bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region);
+
 /**
  * What a thread may read while it has a lock, as a number: equal numbers for equal contents.
  *

@@ -1,0 +1,31 @@
+# Every scenario file against every seeded fault: the simulated core once more, with all faults in it.
+if(TRK_SANITIZE)
+  return() # the plain build says it all, many times faster
+endif()
+get_target_property(matrix_core trk_core_sim SOURCES)
+get_target_property(matrix_options trk_core_sim COMPILE_OPTIONS)
+add_library(core_mutable OBJECT ${matrix_core})
+target_compile_options(core_mutable PRIVATE ${matrix_options})
+target_compile_definitions(core_mutable PRIVATE TRK_SIM TRK_MUTATION_AT_RUN)
+target_include_directories(core_mutable PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/include
+                                                ${PROJECT_SOURCE_DIR}/libtrack/src)
+add_dependencies(core_mutable trk_core_names)
+
+# It stands before the simulator's own core, which is then not taken.
+add_executable(matrix matrix.c matrix_lists.c matrix_print.c $<TARGET_OBJECTS:core_mutable>)
+target_compile_definitions(matrix PRIVATE TRK_MUTATION_AT_RUN)
+target_include_directories(matrix PRIVATE ${PROJECT_SOURCE_DIR}/simulator/src
+                                          ${PROJECT_SOURCE_DIR}/libtrack/src)
+target_link_libraries(matrix PRIVATE trk_simulator PkgConfig::CJSON)
+trk_target(matrix)
+
+set(matrix_list ${CMAKE_CURRENT_BINARY_DIR}/mutants.txt)
+set(matrix_lines "")
+foreach(mutant ${TRK_MUTANT_LIST} ${TRK_MUTANT_SCENARIO_LIST})
+  string(REGEX REPLACE "^([0-9]+):[a-z_]+:([a-z-]+).*" "\\1 \\2\n" line ${mutant})
+  string(APPEND matrix_lines ${line})
+endforeach()
+file(GENERATE OUTPUT ${matrix_list} CONTENT "${matrix_lines}")
+add_test(NAME mutants.matrix
+         COMMAND matrix ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt
+                 ${PROJECT_SOURCE_DIR}/tests/scenarios/handed ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
