@@ -1,6 +1,7 @@
 /* trk doctor: whether a trace is whole, and all that is wrong with it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -8,6 +9,7 @@
 #include "options.h"
 #include "recorder/trace.h"
 #include "terminal.h"
+#include "track/address.h"
 
 #define SCHEMA "trk-doctor/1"
 /* A file of noise has damage everywhere; the rest is only counted. */
@@ -95,6 +97,35 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
     putchar('\n');
 }
 
+/* Which domains the losses are of, where the summaries tell. */
+static void tell_gaps(const struct trk_trace *trace, cJSON *object)
+{
+    struct trk_trace_gap *gaps;
+    size_t count;
+    if (trk_trace_gaps(trace, &gaps, &count) != TRK_OK) {
+        if (object) {
+            cJSON_AddNullToObject(object, "gaps");
+        }
+        return;
+    }
+    cJSON *list = object ? cJSON_AddArrayToObject(object, "gaps") : NULL;
+    for (size_t i = 0; i < count && i < FINDINGS_SHOWN; i++) {
+        uint64_t guest_addr = trk_region_address(trk_domain_region(gaps[i].domain));
+        if (!list) {
+            printf("gap        %" PRIu64 " holds of domain 0x%" PRIx32 " (region 0x%" PRIx64
+                   ") are missing\n",
+                   gaps[i].holds, gaps[i].domain, guest_addr);
+            continue;
+        }
+        cJSON *gap = cJSON_CreateObject();
+        trk_json_out_number(gap, "domain", gaps[i].domain);
+        trk_json_out_address(gap, "region", guest_addr);
+        trk_json_out_number(gap, "holds", gaps[i].holds);
+        cJSON_AddItemToArray(list, gap);
+    }
+    free(gaps);
+}
+
 static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
@@ -102,6 +133,7 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
     enum trk_status status = read_events(doctor, trace, &error);
     struct trk_trace_state state = trk_trace_state(trace);
     bool good = status == TRK_OK && state.complete && state.order_gaps == 0;
+    tell_gaps(trace, object);
     if (object) {
         print_json(doctor, object, &state, good);
     } else {

@@ -19,9 +19,9 @@
 static const struct trk_option info_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
     {.name = "quick",
-     .about =
-         "Read chunk headers only: faults and regions, which need every event, are left out, and "
-         "so is the number of events where some were lost."},
+     .about = "Read the index only, which finds no damage between: faults and regions, which need "
+              "every event, are left out, and "
+              "so is the number of events where some were lost."},
     {.name = NULL},
 };
 
@@ -177,7 +177,8 @@ static int run_info(const struct trk_options *options)
 {
     struct info info = {.faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    int code = trk_input_open(&info.input, options, SCHEMA);
+    int code = (trk_options_flag(options, "quick") ? trk_input_open_quick
+                                                   : trk_input_open)(&info.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
         return code;
     }

@@ -71,6 +71,7 @@ const char *trk_command_nearest_name(const char *word);
 
 extern const struct trk_command trk_cmd_record;
 extern const struct trk_command trk_cmd_sim;
+extern const struct trk_command trk_cmd_fuzz;
 extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;
 extern const struct trk_command trk_cmd_doctor;

@@ -139,7 +139,7 @@ static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_er
 }
 
 static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,
-                                    struct trk_error *error)
+                                    bool quick, struct trk_error *error)
 {
     const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
     size_t length = operand ? strlen(operand) : 0;
@@ -163,14 +163,19 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
     if (!standard) {
         close(fd);
     }
-    return status == TRK_OK ? trk_trace_scan(input->trace, error) : status;
+    if (status == TRK_OK) {
+        status =
+            quick ? trk_trace_scan_quick(input->trace, error) : trk_trace_scan(input->trace, error);
+    }
+    return status;
 }
 
-int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema)
+static int open_input(struct trk_input *out, const struct trk_options *options, const char *schema,
+                      bool quick)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     *out = (struct trk_input){.fd = -1};
-    enum trk_status status = open_operand(out, options, &error);
+    enum trk_status status = open_operand(out, options, quick, &error);
     if (status == TRK_OK) {
         return TRK_EXIT_OK;
     }
@@ -178,6 +183,17 @@ int trk_input_open(struct trk_input *out, const struct trk_options *options, con
     int code = trk_input_fail(out, options, schema, &error);
     trk_input_close(out);
     return code;
+}
+
+int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema)
+{
+    return open_input(out, options, schema, false);
+}
+
+int trk_input_open_quick(struct trk_input *out, const struct trk_options *options,
+                         const char *schema)
+{
+    return open_input(out, options, schema, true);
 }
 
 int trk_input_fail(const struct trk_input *input, const struct trk_options *options,

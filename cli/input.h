@@ -33,6 +33,10 @@ struct trk_input {
  */
 int trk_input_open(struct trk_input *out, const struct trk_options *options, const char *schema);
 
+/* Likewise, by the file's index where it has one (trk_trace_scan_quick). */
+int trk_input_open_quick(struct trk_input *out, const struct trk_options *options,
+                         const char *schema);
+
 /* Say why the trace cannot be worked on any further, in JSON too with --json. The exit code. */
 int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
                    const char *schema, const struct trk_error *error);

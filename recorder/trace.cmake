@@ -9,16 +9,22 @@ target_sources(
           src/crc32c.c
           src/digest.c
           src/format.c
+          src/holds.c
           src/index.c
+          src/index_chunk.c
           src/linear.c
           src/note.c
           src/output.c
+          src/quick.c
           src/reader.c
+          src/reader_open.c
           src/recover.c
           src/recover_write.c
           src/scan.c
           src/schema.c
+          src/schema_text.c
           src/source.c
+          src/summary.c
           src/totals.c
           src/unpack.c
           src/writer.c)

@@ -68,7 +68,9 @@ void trk_columns_destroy(struct trk_columns *columns)
         free(columns->column[id]);
     }
     free(columns->payload);
+    free(columns->summary);
     free(columns->model.domains);
+    free(columns->model.used);
     free(columns);
 }
 
@@ -81,11 +83,14 @@ enum trk_status trk_columns_reset(struct trk_columns *columns, size_t events, ui
         slots *= 2;
     }
     struct trk_columns_domain *domains = model->domains;
+    uint32_t *used = model->used;
     uint32_t chunk = model->chunk + 1;
     uint32_t mask = model->domain_mask;
-    if (domains == NULL || slots > (size_t)mask + 1) {
+    if (domains == NULL || used == NULL || slots > (size_t)mask + 1) {
         free(domains);
+        free(used);
         domains = calloc(slots, sizeof *domains);
+        used = malloc(slots * sizeof *used);
         mask = (uint32_t)(slots - 1);
         chunk = 1;
     } else if (chunk == 0) { /* after 2^32 chunks the old marks would count again */
@@ -94,8 +99,9 @@ enum trk_status trk_columns_reset(struct trk_columns *columns, size_t events, ui
     }
     memset(model, 0, sizeof *model);
     model->domains = domains;
+    model->used = used;
     model->domain_mask = domains != NULL ? mask : 0;
     model->chunk = chunk;
     model->time = first_time;
-    return domains != NULL ? TRK_OK : TRK_E_MEMORY;
+    return domains != NULL && used != NULL ? TRK_OK : TRK_E_MEMORY;
 }

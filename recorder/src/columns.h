@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "recorder/trace.h"
+#include "schema.h"
 
 /* Ids of the columns, which stand in a payload in this order [F-19]. */
 enum trk_columns_id {
@@ -65,6 +66,7 @@ struct trk_columns_input {
     size_t count;
     unsigned clock_shift;
     uint64_t first_tsc;
+    const struct trk_schema_type *types; /* 256; NULL: those of this version */
 };
 
 /**

@@ -9,6 +9,7 @@ struct cursor {
 
 struct decoder {
     struct trk_columns_model *model;
+    const struct trk_schema_type *types;
     struct cursor column[TRK_COLUMN_COUNT];
     bool bad; /* a column ended early, or a number is out of its field's range */
 };
@@ -90,10 +91,11 @@ static inline void get_pair(struct decoder *decoder, const struct trk_schema_typ
     case TRK_SCHEMA_PAIR_HOLD: {
         event->domain =
             get_difference32(decoder, TRK_COLUMN_DOMAIN, trk_model_domain(model, type->group));
-        uint32_t *expected = trk_model_seq(model, event->domain);
-        event->seq = get_difference32(decoder, TRK_COLUMN_SEQ, *expected);
+        uint32_t known = model->used_count;
+        struct trk_columns_domain *slot = trk_model_domain_slot(model, event->domain);
+        event->seq = get_difference32(decoder, TRK_COLUMN_SEQ, slot->seq);
         trk_model_saw_domain(model, type->group, event->domain);
-        trk_model_saw_hold(expected, event);
+        trk_model_saw_hold(slot, model->used_count > known, event);
         break;
     }
     case TRK_SCHEMA_PAIR_SIZE:
@@ -157,7 +159,7 @@ static inline void get_event(struct decoder *decoder, struct trk_event *event)
         get_other(decoder, event);
         return;
     }
-    const struct trk_schema_type *type = &trk_schema_table[id];
+    const struct trk_schema_type *type = &decoder->types[id];
     decoder->bad |= !type->known;
     event->type = id;
     if (type->flags) {
@@ -198,7 +200,10 @@ static bool split(struct decoder *decoder, const uint8_t *at, const uint8_t *end
 enum trk_status trk_columns_decode(struct trk_columns *columns,
                                    const struct trk_columns_input *input, struct trk_record *out)
 {
-    struct decoder decoder = {.model = &columns->model};
+    struct decoder decoder = {
+        .model = &columns->model,
+        .types = input->types != NULL ? input->types : trk_schema_table,
+    };
     if (!split(&decoder, input->bytes, input->bytes + input->size_bytes)) {
         return TRK_E_DAMAGED;
     }

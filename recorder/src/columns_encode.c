@@ -65,12 +65,13 @@ static inline void put_pair(struct encoder *encoder, const struct trk_schema_typ
     struct trk_columns_model *model = encoder->model;
     switch (type->pair) {
     case TRK_SCHEMA_PAIR_HOLD: {
-        uint32_t *expected = trk_model_seq(model, event->domain);
+        uint32_t known = model->used_count;
+        struct trk_columns_domain *slot = trk_model_domain_slot(model, event->domain);
         put_difference32(encoder, TRK_COLUMN_DOMAIN, event->domain,
                          trk_model_domain(model, type->group));
-        put_difference32(encoder, TRK_COLUMN_SEQ, event->seq, *expected);
+        put_difference32(encoder, TRK_COLUMN_SEQ, event->seq, slot->seq);
         trk_model_saw_domain(model, type->group, event->domain);
-        trk_model_saw_hold(expected, event);
+        trk_model_saw_hold(slot, model->used_count > known, event);
         break;
     }
     case TRK_SCHEMA_PAIR_SIZE:

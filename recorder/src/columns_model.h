@@ -18,6 +18,10 @@ struct trk_columns_domain {
     uint32_t domain;
     uint32_t chunk; /* the slot is empty unless this is the model's chunk */
     uint32_t seq;
+    /* For the summary [F-34]. */
+    uint32_t first; /* hold of the first event */
+    uint32_t ended; /* newest hold that ended */
+    uint32_t ends;  /* holds that ended */
 };
 
 struct trk_columns_group {
@@ -29,6 +33,8 @@ struct trk_columns_group {
 struct trk_columns_model {
     struct trk_columns_domain *domains; /* open addressing */
     uint32_t domain_mask;               /* number of slots less one */
+    uint32_t *used;                     /* slots that are not empty, in order of appearance */
+    uint32_t used_count;
     uint32_t chunk;
     uint64_t time;
     uint64_t address; /* latest, of any line */
@@ -44,6 +50,8 @@ struct trk_columns {
     struct trk_columns_model model;
     uint8_t *column[TRK_COLUMN_COUNT]; /* encoder: room for a full chunk each */
     uint8_t *payload;
+    uint8_t *summary; /* of the newest chunk that was encoded or decoded */
+    size_t summary_room;
 };
 
 /* Pages and regions as the predictions cut addresses; a wrong guess costs bytes, nothing else. */
@@ -58,8 +66,9 @@ extern const uint8_t trk_columns_encoding[TRK_COLUMN_COUNT];
 TRK_MUST_USE enum trk_status trk_columns_reset(struct trk_columns *columns, size_t events,
                                                uint64_t first_time);
 
-/* Where a domain's expected hold stands; a domain not seen yet expects hold 1. */
-static inline uint32_t *trk_model_seq(struct trk_columns_model *model, uint32_t domain)
+/* A domain's slot; a domain not seen yet expects hold 1. */
+static inline struct trk_columns_domain *trk_model_domain_slot(struct trk_columns_model *model,
+                                                               uint32_t domain)
 {
     uint32_t at = (domain * 0x9E3779B1u) >> 7 & model->domain_mask;
     struct trk_columns_domain *slot = &model->domains[at];
@@ -68,11 +77,10 @@ static inline uint32_t *trk_model_seq(struct trk_columns_model *model, uint32_t 
         slot = &model->domains[at];
     }
     if (slot->chunk != model->chunk) {
-        slot->chunk = model->chunk;
-        slot->domain = domain;
-        slot->seq = 1;
+        *slot = (struct trk_columns_domain){.domain = domain, .chunk = model->chunk, .seq = 1};
+        model->used[model->used_count++] = at;
     }
-    return &slot->seq;
+    return slot;
 }
 
 /* The domain moves by as many regions as the latest address did. */
@@ -91,9 +99,16 @@ static inline void trk_model_saw_domain(struct trk_columns_model *model, unsigne
 }
 
 /* Holds go on until the event that ends them; the next event is then expected in the next. */
-static inline void trk_model_saw_hold(uint32_t *expected, const struct trk_event *event)
+static inline void trk_model_saw_hold(struct trk_columns_domain *slot, bool is_new,
+                                      const struct trk_event *event)
 {
-    *expected = event->seq + (trk_event_ends_hold(event) ? 1u : 0u);
+    slot->first = is_new ? event->seq : slot->first;
+    slot->seq = event->seq;
+    if (trk_event_ends_hold(event)) {
+        slot->seq++;
+        slot->ended = event->seq;
+        slot->ends++;
+    }
 }
 
 /* An operation or fault names its first page by its address. */

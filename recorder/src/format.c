@@ -50,7 +50,9 @@ void trk_format_put_file(uint8_t *to, const struct trk_format_file *file)
     at = trk_bytes_put64(at, file->optional_features);
     memcpy(at, file->sync, TRK_FORMAT_SYNC_BYTES);
     at += TRK_FORMAT_SYNC_BYTES;
-    at = trk_bytes_put32(at, 0); /* reserved */
+    at = trk_bytes_put8(at, (uint8_t)file->zstd_level);
+    at = trk_bytes_put8(at, 0); /* reserved */
+    at = trk_bytes_put16(at, 0);
     seal(to, at, TRK_FORMAT_FILE_BYTES);
 }
 
@@ -74,7 +76,7 @@ void trk_format_put_chunk(uint8_t *to, const uint8_t *sync, const struct trk_for
     at = trk_bytes_put32(at, chunk->raw_bytes);
     at = trk_bytes_put32(at, chunk->packed_bytes);
     at = trk_bytes_put32(at, chunk->file_chunk);
-    at = trk_bytes_put32(at, 0); /* reserved */
+    at = trk_bytes_put32(at, chunk->summary_bytes);
     at = trk_bytes_put32(at, chunk->payload_crc);
     seal(to, at, TRK_FORMAT_CHUNK_BYTES);
 }
@@ -114,6 +116,7 @@ enum trk_status trk_format_get_file(const uint8_t *from, struct trk_format_file 
     file->required_features = trk_bytes_get64(at + 8);
     file->optional_features = trk_bytes_get64(at + 16);
     memcpy(file->sync, at + 24, TRK_FORMAT_SYNC_BYTES);
+    file->zstd_level = (int8_t)at[24 + TRK_FORMAT_SYNC_BYTES];
     if (is_newer(file->min_reader_major, file->min_reader_minor)) {
         return trk_error_set(error, TRK_E_VERSION,
                              "format %u.%u needs a reader of %u.%u; this one knows %u.%u",
@@ -128,14 +131,21 @@ enum trk_status trk_format_get_file(const uint8_t *from, struct trk_format_file 
     return TRK_OK;
 }
 
+bool trk_format_kind_known(uint8_t kind)
+{
+    return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_INDEX;
+}
+
 static bool within_limits(const struct trk_format_chunk *chunk)
 {
     uint32_t raw_max = TRK_FORMAT_RAW_MAX;
-    if (chunk->kind == TRK_FORMAT_HEADER || chunk->kind == TRK_FORMAT_NOTE) {
+    if (chunk->kind == TRK_FORMAT_HEADER || chunk->kind == TRK_FORMAT_SCHEMA ||
+        chunk->kind == TRK_FORMAT_NOTE) {
         raw_max = TRK_FORMAT_JSON_MAX;
     }
     return chunk->events <= TRK_FORMAT_EVENTS_MAX && chunk->raw_bytes <= raw_max &&
            chunk->packed_bytes <= TRK_FORMAT_PACKED_MAX &&
+           chunk->summary_bytes <= TRK_FORMAT_SUMMARY_MAX &&
            chunk->clock_shift <= TRK_FORMAT_SHIFT_MAX &&
            chunk->first_ordinal <= UINT64_MAX - chunk->events &&
            (chunk->kind == TRK_FORMAT_EVENTS || chunk->events == 0);
@@ -162,6 +172,7 @@ bool trk_format_get_chunk(const uint8_t *from, const uint8_t *sync, struct trk_f
     chunk->raw_bytes = trk_bytes_get32(at + 48);
     chunk->packed_bytes = trk_bytes_get32(at + 52);
     chunk->file_chunk = trk_bytes_get32(at + 56);
+    chunk->summary_bytes = trk_bytes_get32(at + 60);
     chunk->payload_crc = trk_bytes_get32(at + 64);
     return within_limits(chunk);
 }

@@ -17,24 +17,35 @@
 
 /* Version that is written, and the oldest reader that understands it [F-4]. */
 #define TRK_FORMAT_MAJOR            0u
-#define TRK_FORMAT_MINOR            1u
+#define TRK_FORMAT_MINOR            2u
 #define TRK_FORMAT_MIN_READER_MAJOR 0u
-#define TRK_FORMAT_MIN_READER_MINOR 1u
+#define TRK_FORMAT_MIN_READER_MINOR 2u
 /* Feature bits this reader knows; it refuses a file that requires another one [F-5]. */
 #define TRK_FORMAT_KNOWN_FEATURES 0u
 
-/* Skippable frames: one fixed magic for each of the three, out of zstd's sixteen [F-2]. */
-#define TRK_FORMAT_FRAME_FILE  0x184D2A54u
-#define TRK_FORMAT_FRAME_CHUNK 0x184D2A55u
-#define TRK_FORMAT_FRAME_END   0x184D2A56u
+/* Optional features [F-5]. */
+#define TRK_FORMAT_FEATURE_SUMMARIES 1u /* every EVENTS chunk that touches a domain has a summary  \
+                                         */
+
+/* Skippable frames: one fixed magic for each of the four, out of zstd's sixteen [F-2]. */
+#define TRK_FORMAT_FRAME_FILE    0x184D2A54u
+#define TRK_FORMAT_FRAME_CHUNK   0x184D2A55u
+#define TRK_FORMAT_FRAME_END     0x184D2A56u
+#define TRK_FORMAT_FRAME_SUMMARY 0x184D2A57u
 
 #define TRK_FORMAT_FILE_BYTES  64u
 #define TRK_FORMAT_CHUNK_BYTES 96u
 #define TRK_FORMAT_END_BYTES   32u
 #define TRK_FORMAT_SYNC_BYTES  16u
-/* Payload of END: a fixed part, then as much again for each stream [F-16]. */
+/* Payload of END: a fixed part, as much again for each stream, and where the last INDEX is [F-16].
+ */
 #define TRK_FORMAT_TOTALS_BYTES        16u
 #define TRK_FORMAT_TOTALS_STREAM_BYTES 24u
+#define TRK_FORMAT_TOTALS_TAIL_BYTES   8u
+/* Payload of INDEX: a fixed part, and an entry for each chunk [F-35]. */
+#define TRK_FORMAT_INDEX_BYTES       16u
+#define TRK_FORMAT_INDEX_ENTRY_BYTES 56u
+#define TRK_FORMAT_INDEX_ENTRIES     64u /* the writer puts so many in one */
 /* Flags in the fixed part. */
 #define TRK_FORMAT_TOTALS_CUT 1u /* the recording was cut off: what came behind is not known */
 /* Where the sync marker stands in a chunk header. */
@@ -48,6 +59,8 @@ enum trk_format_kind {
     TRK_FORMAT_EVENTS = 2, /* columns */
     TRK_FORMAT_NOTE = 3,   /* JSON: a stream's name, role and thread */
     TRK_FORMAT_END = 4,    /* totals; the last chunk */
+    TRK_FORMAT_SCHEMA = 5, /* JSON: the types of events and how their columns are read */
+    TRK_FORMAT_INDEX = 6,  /* where the chunks before it are */
 };
 
 enum trk_format_codec {
@@ -64,7 +77,8 @@ enum trk_format_codec {
  * Limits of what a reader accepts [F-3]. They bound its memory whatever a file says, and stand well
  * above what the writer makes (8192 events a chunk).
  */
-#define TRK_FORMAT_JSON_MAX    (1u << 20) /* HEADER and NOTE, bytes */
+#define TRK_FORMAT_JSON_MAX    (1u << 20) /* HEADER, SCHEMA and NOTE, bytes */
+#define TRK_FORMAT_SUMMARY_MAX (4u << 20) /* summary, its frame included */
 #define TRK_FORMAT_EVENTS_MAX  (1u << 17) /* events a chunk */
 #define TRK_FORMAT_RAW_MAX     (1u << 23) /* payload, uncompressed: 64 bytes an event */
 #define TRK_FORMAT_PACKED_MAX  (9u << 20) /* payload, compressed: the worst case of RAW_MAX */
@@ -76,6 +90,7 @@ struct trk_format_file {
     uint16_t major, minor;
     uint16_t min_reader_major, min_reader_minor;
     uint64_t required_features, optional_features;
+    int8_t zstd_level; /* what the writer compressed with; 0: not said */
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
 };
 
@@ -93,6 +108,7 @@ struct trk_format_chunk {
     uint32_t raw_bytes, packed_bytes;
     uint32_t file_chunk; /* number among all chunks of the file, from 0 */
     uint32_t payload_crc;
+    uint32_t summary_bytes; /* of the frame between header and payload; 0: there is none [F-34] */
 };
 
 struct trk_format_end {
@@ -100,6 +116,20 @@ struct trk_format_end {
     int32_t child_status;
     bool cut; /* TRK_FORMAT_TOTALS_CUT; in the END chunk only */
 };
+
+/* Whether this reader knows a kind of chunk [F-9]. */
+bool trk_format_kind_known(uint8_t kind);
+
+/* From a chunk's header to its payload, and to the next chunk. */
+static inline uint64_t trk_format_payload_at(const struct trk_format_chunk *chunk)
+{
+    return TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk->summary_bytes;
+}
+
+static inline uint64_t trk_format_chunk_span(const struct trk_format_chunk *chunk)
+{
+    return trk_format_payload_at(chunk) + chunk->packed_bytes;
+}
 
 /* Write the frame into `to`, which has room for it. */
 void trk_format_put_file(uint8_t *to, const struct trk_format_file *file);

@@ -8,6 +8,7 @@
 void trk_index_init(struct trk_index *index)
 {
     *index = (struct trk_index){
+        .all_summarised = true,
         .state = {.first_damage_offset = TRK_NOT_KNOWN, .child_status = -1},
     };
 }
@@ -16,6 +17,7 @@ void trk_index_deinit(struct trk_index *index)
 {
     free(index->chunks);
     free(index->streams);
+    trk_holds_deinit(&index->holds);
     trk_index_init(index);
 }
 

@@ -7,6 +7,7 @@
 #define RECORDER_INDEX_H
 
 #include "format.h"
+#include "holds.h"
 #include "recorder/trace.h"
 
 #define TRK_INDEX_NONE UINT32_MAX
@@ -37,6 +38,8 @@ struct trk_index {
     uint32_t at_chunk; /* number in the file of what is looked at, for what damage is told */
     trk_trace_damage_fn *on_damage; /* NULL: nobody asks */
     void *damage_context;
+    struct trk_holds holds; /* from the summaries */
+    bool all_summarised;    /* no summary was damaged or not looked at */
     struct trk_trace_state state;
 };
 

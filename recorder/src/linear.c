@@ -29,6 +29,7 @@ struct point {
 };
 
 struct trk_linear {
+    const struct trk_schema_type *types;
     struct stream *streams;
     size_t stream_count;
     uint32_t *heap; /* streams whose next event is ready, smallest (tsc, stream) first */
@@ -38,7 +39,8 @@ struct trk_linear {
     uint64_t gaps;
 };
 
-enum trk_status trk_linear_create(struct trk_linear **out, size_t streams)
+enum trk_status trk_linear_create(struct trk_linear **out, size_t streams,
+                                  const struct trk_schema_type *types)
 {
     *out = NULL;
     struct trk_linear *linear = calloc(1, sizeof *linear);
@@ -46,6 +48,7 @@ enum trk_status trk_linear_create(struct trk_linear **out, size_t streams)
         return TRK_E_MEMORY;
     }
     linear->stream_count = streams;
+    linear->types = types != NULL ? types : trk_schema_table;
     linear->point_room = 1024;
     linear->streams = calloc(streams + 1, sizeof *linear->streams);
     linear->heap = calloc(streams + 1, sizeof *linear->heap);
@@ -80,12 +83,16 @@ uint64_t trk_linear_gaps(const struct trk_linear *linear)
 enum { KEY_DOMAIN = 1, KEY_TIMELINE = 2 };
 
 /* The domain or timeline that orders an event, as a key; 0 when the event waits for nothing. */
-static uint64_t point_key(const struct trk_event *event)
+static uint64_t point_key(const struct trk_linear *linear, const struct trk_event *event)
 {
     if (event->type == TRK_EVENT_SIGNAL || event->type == TRK_EVENT_AWAIT) {
         return (uint64_t)KEY_TIMELINE << 32 | event->domain;
     }
-    if (trk_event_in_hold(event)) {
+    /* [F-36] A type that only the file describes may be in a hold; it ends none. */
+    bool added = !trk_schema_table[event->type].known &&
+                 linear->types[event->type].pair == TRK_SCHEMA_PAIR_HOLD &&
+                 event->domain >> 28 != 0;
+    if (added || trk_event_in_hold(event)) {
         return (uint64_t)KEY_DOMAIN << 32 | event->domain;
     }
     return 0;
@@ -247,7 +254,7 @@ static uint32_t release_one(struct trk_linear *linear)
     if (first == NOBODY) {
         return NOBODY;
     }
-    uint64_t key = point_key(&linear->streams[first].event);
+    uint64_t key = point_key(linear, &linear->streams[first].event);
     uint32_t *link = &point_slot(linear->points, linear->point_room, key)->parked;
     while (*link != first) {
         link = &linear->streams[*link].next;
@@ -275,7 +282,7 @@ enum trk_status trk_linear_offer(struct trk_linear *linear, size_t stream,
     self->tsc = record->tsc;
     self->event = record->event;
     self->loaded = true;
-    uint64_t key = point_key(&record->event);
+    uint64_t key = point_key(linear, &record->event);
     if (key != 0) {
         struct point *point = get_point(linear, key);
         if (point == NULL) {
@@ -349,7 +356,7 @@ static void take_hold(struct trk_linear *linear, struct point *point, uint32_t s
 /* The point an event waits at; NULL: none. It was made when the event was offered. */
 static struct point *point_of(struct trk_linear *linear, const struct trk_event *event)
 {
-    uint64_t key = point_key(event);
+    uint64_t key = point_key(linear, event);
     return key != 0 ? point_slot(linear->points, linear->point_room, key) : NULL;
 }
 

@@ -11,11 +11,14 @@
 #include <stddef.h>
 
 #include "recorder/record_entry.h"
+#include "schema.h"
 #include "track/status.h"
 
 struct trk_linear;
 
-TRK_MUST_USE enum trk_status trk_linear_create(struct trk_linear **out, size_t streams);
+/* types: 256, the caller's; NULL: those of this version. TRK_OK, TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status trk_linear_create(struct trk_linear **out, size_t streams,
+                                               const struct trk_schema_type *types);
 void trk_linear_destroy(struct trk_linear *linear);
 
 /* The stream's next event is known only by its time stamp; it is asked for when its turn comes. */

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "crc32c.h"
+#include "index_chunk.h"
 #include "totals.h"
 
 struct trk_output {
@@ -20,6 +21,12 @@ struct trk_output {
     uint64_t bytes;
     uint32_t chunks;
     struct trk_totals totals;
+    const uint8_t *summary; /* of the next chunk */
+    size_t summary_bytes;
+    uint64_t last_index; /* offset of the newest INDEX chunk; 0: there is none */
+    bool plain;          /* no INDEX */
+    uint32_t entry_count;
+    struct trk_index_entry entries[TRK_FORMAT_INDEX_ENTRIES]; /* that are in no INDEX yet */
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
 };
 
@@ -81,9 +88,10 @@ static enum trk_status make_room(struct trk_output *output, size_t size_bytes)
     return TRK_OK;
 }
 
-enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_level,
-                                  const uint8_t *sync, struct trk_error *error)
+enum trk_status trk_output_create(struct trk_output **out, int fd,
+                                  const struct trk_output_options *options, struct trk_error *error)
 {
+    int zstd_level = options->zstd_level;
     *out = NULL;
     if (zstd_level < ZSTD_minCLevel() || zstd_level > ZSTD_maxCLevel()) {
         return trk_error_set(error, TRK_E_ARGUMENT, "zstd level %d is out of range", zstd_level);
@@ -93,7 +101,8 @@ enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_leve
         return trk_error_set(error, TRK_E_MEMORY, "no memory to write the trace");
     }
     output->fd = fd;
-    memcpy(output->sync, sync, TRK_FORMAT_SYNC_BYTES);
+    output->plain = options->plain;
+    memcpy(output->sync, options->sync, TRK_FORMAT_SYNC_BYTES);
     output->zstd = ZSTD_createCCtx();
     if (output->zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(output->zstd, ZSTD_c_compressionLevel, zstd_level)) ||
@@ -107,8 +116,10 @@ enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_leve
         .minor = TRK_FORMAT_MINOR,
         .min_reader_major = TRK_FORMAT_MIN_READER_MAJOR,
         .min_reader_minor = TRK_FORMAT_MIN_READER_MINOR,
+        .optional_features = options->plain ? 0 : TRK_FORMAT_FEATURE_SUMMARIES,
+        .zstd_level = (int8_t)(zstd_level < INT8_MIN ? 0 : zstd_level),
     };
-    memcpy(file.sync, sync, TRK_FORMAT_SYNC_BYTES);
+    memcpy(file.sync, options->sync, TRK_FORMAT_SYNC_BYTES);
     uint8_t head[TRK_FORMAT_FILE_BYTES];
     trk_format_put_file(head, &file);
     struct iovec part = {head, sizeof head};
@@ -132,6 +143,32 @@ void trk_output_destroy(struct trk_output *output)
     free(output);
 }
 
+/* [F-35] Write the chunks that no INDEX has yet. */
+static enum trk_status write_index(struct trk_output *output, struct trk_error *error)
+{
+    if (output->entry_count == 0) {
+        return TRK_OK;
+    }
+    uint8_t payload[TRK_INDEX_CHUNK_BYTES(TRK_FORMAT_INDEX_ENTRIES)];
+    struct trk_index_chunk_head head = {output->last_index, output->entry_count};
+    trk_index_chunk_put(payload, &head, output->entries);
+    output->entry_count = 0;
+    output->last_index = output->bytes;
+    struct trk_format_chunk chunk = {.kind = TRK_FORMAT_INDEX, .stream = TRK_FORMAT_NO_STREAM};
+    return trk_output_chunk(output, &chunk, payload, TRK_INDEX_CHUNK_BYTES(head.count), error);
+}
+
+/* Chunks of streams go into the next INDEX, which is written when it is full. */
+static enum trk_status remember(struct trk_output *output, uint64_t offset,
+                                const struct trk_format_chunk *chunk, struct trk_error *error)
+{
+    if (output->plain || (chunk->kind != TRK_FORMAT_EVENTS && chunk->kind != TRK_FORMAT_NOTE)) {
+        return TRK_OK;
+    }
+    output->entries[output->entry_count++] = (struct trk_index_entry){offset, *chunk};
+    return output->entry_count == TRK_FORMAT_INDEX_ENTRIES ? write_index(output, error) : TRK_OK;
+}
+
 enum trk_status trk_output_copy(struct trk_output *output, struct trk_format_chunk *chunk,
                                 void *packed, struct trk_error *error)
 {
@@ -148,17 +185,33 @@ enum trk_status trk_output_copy(struct trk_output *output, struct trk_format_chu
     chunk->file_chunk = output->chunks;
     chunk->stream_chunk = stream->chunks;
     chunk->first_ordinal = stream->events;
+    chunk->summary_bytes = (uint32_t)output->summary_bytes;
+    uint64_t offset = output->bytes;
     uint8_t head[TRK_FORMAT_CHUNK_BYTES];
     trk_format_put_chunk(head, output->sync, chunk);
-    struct iovec parts[2] = {{head, sizeof head}, {packed, chunk->packed_bytes}};
-    enum trk_status status = write_all(output, parts, 2, error);
+    struct iovec parts[3] = {{head, sizeof head}};
+    int count = 1;
+    if (output->summary_bytes > 0) {
+        parts[count++] =
+            (struct iovec){(uint8_t *)(uintptr_t)output->summary, output->summary_bytes};
+    }
+    parts[count++] = (struct iovec){packed, chunk->packed_bytes};
+    output->summary_bytes = 0;
+    enum trk_status status = write_all(output, parts, count, error);
     if (status == TRK_OK) {
         output->chunks++;
         stream->chunks++;
         stream->events += chunk->events;
         stream->dropped += chunk->dropped;
+        status = remember(output, offset, chunk, error);
     }
     return status;
+}
+
+void trk_output_summary(struct trk_output *output, const uint8_t *frame, size_t size_bytes)
+{
+    output->summary = frame;
+    output->summary_bytes = size_bytes;
 }
 
 enum trk_status trk_output_chunk(struct trk_output *output, struct trk_format_chunk *chunk,
@@ -191,7 +244,7 @@ static enum trk_status write_end_chunk(struct trk_output *output, const struct t
     if (payload == NULL) {
         return fail(output, TRK_E_MEMORY, 0, error);
     }
-    trk_totals_put(&output->totals, payload, output->chunks + 1, end); /* with this one */
+    trk_totals_put(&output->totals, payload, output->chunks + 1, output->last_index, end);
     struct trk_format_chunk chunk = {
         .kind = TRK_FORMAT_END,
         .flags = TRK_FORMAT_FLAG_REQUIRED,
@@ -208,8 +261,11 @@ enum trk_status trk_output_end(struct trk_output *output, struct trk_format_end 
     if (output->failed != TRK_OK) {
         return fail(output, output->failed, output->os_errno, error);
     }
+    enum trk_status status = write_index(output, error);
     end->chunk_offset = output->bytes;
-    enum trk_status status = write_end_chunk(output, end, error);
+    if (status == TRK_OK) {
+        status = write_end_chunk(output, end, error);
+    }
     if (status != TRK_OK) {
         return status;
     }

@@ -1,8 +1,8 @@
 /*
  * Writing chunks to a descriptor: compression, checksums, whole writes.
  *
- * Knows chunks, not what is in them. After one failed write it refuses all others, because what
- * stands in the file then ends in the middle of a chunk.
+ * Knows chunks, not what is in them; INDEX chunks it makes by itself [F-35]. After one failed write
+ * it refuses all others, because what stands in the file then ends in the middle of a chunk.
  */
 #ifndef RECORDER_OUTPUT_H
 #define RECORDER_OUTPUT_H
@@ -14,13 +14,20 @@
 
 struct trk_output;
 
+struct trk_output_options {
+    int zstd_level;
+    bool plain; /* no INDEX chunks, and no promise of summaries */
+    const uint8_t *sync;
+};
+
 /**
  * Take a descriptor, which stays the caller's, and write the file header.
  *
  * @return TRK_OK, TRK_E_ARGUMENT (zstd knows no such level), TRK_E_MEMORY, TRK_E_SYSTEM.
  */
-TRK_MUST_USE enum trk_status trk_output_create(struct trk_output **out, int fd, int zstd_level,
-                                               const uint8_t *sync, struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_output_create(struct trk_output **out, int fd,
+                                               const struct trk_output_options *options,
+                                               struct trk_error *error);
 void trk_output_destroy(struct trk_output *output);
 
 /**
@@ -32,6 +39,12 @@ void trk_output_destroy(struct trk_output *output);
 TRK_MUST_USE enum trk_status trk_output_chunk(struct trk_output *output,
                                               struct trk_format_chunk *chunk, const void *payload,
                                               size_t size_bytes, struct trk_error *error);
+
+/*
+ * The summary of the EVENTS chunk that is written next, a whole frame [F-34]. It stays the
+ * caller's until then.
+ */
+void trk_output_summary(struct trk_output *output, const uint8_t *frame, size_t size_bytes);
 
 /* Write a chunk of another file with its payload as it is there; only numbers are filled in. */
 TRK_MUST_USE enum trk_status trk_output_copy(struct trk_output *output,

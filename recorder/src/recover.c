@@ -6,6 +6,7 @@
 
 #include "bytes.h"
 #include "chunk_events.h"
+#include "schema_text.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u
@@ -86,8 +87,9 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     to->lost += chunk->first_ordinal - stream->next_ordinal;
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
-        payload = trk_chunk_events(&recover->unpack, recover->decoder, recover->offset, chunk,
-                                   recover->records, recover->error);
+        struct trk_chunk_reader reader = {&recover->unpack, recover->decoder, recover->types};
+        payload =
+            trk_chunk_events(&reader, recover->offset, chunk, recover->records, recover->error);
     }
     if (is_damage(payload)) {
         recover->result->chunks_lost++;
@@ -144,9 +146,20 @@ static enum trk_status take_totals(struct trk_recover *recover,
     return TRK_OK;
 }
 
-static bool is_known(const struct trk_format_chunk *chunk)
+/* [F-36] Types that only the file describes are needed to decode its events. */
+static enum trk_status take_schema(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    return chunk->kind >= TRK_FORMAT_HEADER && chunk->kind <= TRK_FORMAT_END;
+    struct trk_schema schema = {.types = recover->types, .names = recover->names};
+    enum trk_status status =
+        trk_schema_parse((const char *)recover->unpack.raw, chunk->raw_bytes, &schema);
+    if (status == TRK_E_DAMAGED) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    return status == TRK_OK ? trk_recover_copy(recover, chunk)
+                            : trk_error_set(recover->error, status,
+                                            "types of events that need a "
+                                            "newer reader");
 }
 
 /* A chunk with an undamaged header, of the kinds that stand behind HEADER. */
@@ -169,6 +182,10 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         return take_note(recover, chunk);
     case TRK_FORMAT_END:
         return take_totals(recover, chunk);
+    case TRK_FORMAT_INDEX: /* a new one is made */
+        return TRK_OK;
+    case TRK_FORMAT_SCHEMA:
+        return take_schema(recover, chunk);
     case TRK_FORMAT_HEADER: /* a second one */
         recover->result->chunks_lost++;
         return TRK_OK;
@@ -180,8 +197,9 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
 /* [F-9] [F-10] [F-12] */
 static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    if ((!is_known(chunk) && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) ||
-        (is_known(chunk) && chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
+    bool known = trk_format_kind_known(chunk->kind);
+    if ((!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) ||
+        (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
         return trk_error_set(recover->error, TRK_E_VERSION, "a chunk needs a newer reader");
     }
     if (chunk->file_chunk < recover->next_file_chunk) {
@@ -203,7 +221,7 @@ static enum trk_status take_all(struct trk_recover *recover)
         status = trk_unpack_header(&recover->unpack, recover->offset, &chunk, recover->error);
         if (status == TRK_OK) {
             status = take_chunk(recover, &chunk);
-            recover->offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+            recover->offset += trk_format_chunk_span(&chunk);
             continue;
         }
         if (status == TRK_E_SYSTEM) {
@@ -242,7 +260,7 @@ static enum trk_status take_header(struct trk_recover *recover)
     recover->next_file_chunk = 1;
     recover->offset = TRK_FORMAT_FILE_BYTES;
     if (found) {
-        recover->offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+        recover->offset += trk_format_chunk_span(&chunk);
     }
     bool text = found && status == TRK_OK && chunk.raw_bytes > 0 &&
                 memchr(recover->unpack.raw, '\0', chunk.raw_bytes) == NULL;
@@ -268,7 +286,8 @@ static enum trk_status start(struct trk_recover *recover, int fd)
         trk_columns_create_encoder(&recover->encoder) != TRK_OK) {
         return no_memory(recover);
     }
-    return trk_output_create(&recover->output, fd, 3, sync, recover->error);
+    struct trk_output_options options = {.zstd_level = 3, .sync = sync};
+    return trk_output_create(&recover->output, fd, &options, recover->error);
 }
 
 /* Takes over the source. */
@@ -276,6 +295,7 @@ static enum trk_status run(struct trk_recover *recover, int fd)
 {
     trk_index_init(&recover->index);
     *recover->result = (struct trk_recover_result){.cut = true, .child_status = -1};
+    memcpy(recover->types, trk_schema_table, sizeof recover->types);
     enum trk_status status = start(recover, fd);
     if (status == TRK_OK) {
         status = take_header(recover);

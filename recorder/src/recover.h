@@ -8,6 +8,7 @@
 #include "index.h"
 #include "output.h"
 #include "recorder/recover.h"
+#include "schema_text.h"
 #include "unpack.h"
 
 /* A stream while it is copied; stands beside its place in the index. */
@@ -23,6 +24,8 @@ struct trk_recover {
     struct trk_columns *decoder;
     struct trk_columns *encoder;
     struct trk_record *records; /* of one chunk, the largest there may be */
+    struct trk_schema_type types[256];
+    char names[256][TRK_SCHEMA_NAME_BYTES];
     struct trk_output *output;
     struct trk_index index; /* streams only */
     struct trk_recover_stream *streams;

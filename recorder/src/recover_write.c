@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "summary.h"
+
 static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
                                    "\"recovered\":true}";
 
@@ -62,7 +64,21 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream, ui
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
     count(recover, stream, &drop, 1);
+    trk_output_summary(recover->output, NULL, 0);
     return trk_output_chunk(recover->output, &chunk, payload, size_bytes, recover->error);
+}
+
+/* [F-34] Made anew: the one in the file may be damaged. */
+static enum trk_status give_summary(struct trk_recover *recover, struct trk_columns *columns)
+{
+    const uint8_t *frame;
+    size_t size_bytes;
+    enum trk_status status = trk_summary_make(columns, &frame, &size_bytes);
+    if (status != TRK_OK) {
+        return trk_error_set(recover->error, status, "no memory to recover the trace");
+    }
+    trk_output_summary(recover->output, frame, size_bytes);
+    return TRK_OK;
 }
 
 enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
@@ -74,6 +90,9 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     }
     if (status == TRK_OK) {
         count(recover, stream, recover->records, chunk->events);
+        status = give_summary(recover, recover->decoder);
+    }
+    if (status == TRK_OK) {
         status = trk_recover_copy(recover, chunk);
     }
     return status;

@@ -1,21 +1,51 @@
 #include "scan.h"
 
 #include "bytes.h"
+#include "index_chunk.h"
 #include "note.h"
+#include "summary.h"
 
 struct scan {
     struct trk_unpack *unpack;
     struct trk_index *index;
+    struct trk_schema schema;
     struct trk_error *error;
     uint64_t offset;
     uint64_t next_file_chunk; /* number that the next chunk of the file should have */
     bool lost_place;          /* the last place was damaged, and its chunks are not counted yet */
     uint64_t totals_offset;   /* of the END chunk */
+    uint64_t last_index;      /* of the newest INDEX chunk; 0: none yet */
+    uint32_t indexed;         /* EVENTS chunks that an INDEX has named */
 };
 
 static enum trk_status no_memory(struct scan *scan)
 {
     return trk_error_set(scan->error, TRK_E_MEMORY, "no memory to read the trace");
+}
+
+/* [F-34] A damaged summary is damage, but no event of the chunk is in doubt. */
+static enum trk_status take_summary(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index *index = scan->index;
+    if (chunk->summary_bytes == 0) {
+        return TRK_OK;
+    }
+    struct trk_summary_cursor cursor;
+    struct trk_summary_domain domain;
+    bool good = scan->unpack->summary_good &&
+                trk_summary_begin(&cursor, scan->unpack->body, chunk->summary_bytes);
+    while (good && trk_summary_next(&cursor, &domain)) {
+        if (trk_holds_add(&index->holds, &domain) != TRK_OK) {
+            return no_memory(scan);
+        }
+    }
+    if (!good || !trk_summary_done(&cursor)) {
+        index->all_summarised = false;
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "the summary of chunk %u is damaged",
+                         chunk->file_chunk);
+    }
+    return TRK_OK;
 }
 
 /* [F-13] The payload is good or bad; either way its stream goes on behind its events. */
@@ -51,8 +81,9 @@ static enum trk_status take_events(struct scan *scan, const struct trk_format_ch
         trk_index_lose(index, stream, chunk->events);
         return TRK_OK;
     }
-    if (chunk->events == 0) {
-        return TRK_OK;
+    status = take_summary(scan, chunk);
+    if (status != TRK_OK || chunk->events == 0) {
+        return status;
     }
     status = trk_index_add(index, stream, scan->offset, chunk);
     if (status == TRK_E_DAMAGED) {
@@ -86,7 +117,9 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     struct trk_index *index = scan->index;
     const uint8_t *at = scan->unpack->raw;
     uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
-    if (chunk->raw_bytes != TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES ||
+    uint64_t fixed = TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES;
+    if ((chunk->raw_bytes != fixed && /* as in 0.1 */
+         chunk->raw_bytes != fixed + TRK_FORMAT_TOTALS_TAIL_BYTES) ||
         trk_bytes_get32(at + 4) != (uint64_t)chunk->file_chunk + 1) {
         index->state.damaged_chunks++;
         trk_index_damage(index, scan->offset, "the totals at the end are not readable");
@@ -118,7 +151,7 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
 /* [F-9] [F-10] Whether this reader must stop at a chunk, having no way to know what it says. */
 static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format_chunk *chunk)
 {
-    bool known = chunk->kind >= TRK_FORMAT_HEADER && chunk->kind <= TRK_FORMAT_END;
+    bool known = trk_format_kind_known(chunk->kind);
     enum trk_status status = TRK_OK;
     if (!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) {
         status = trk_error_set(scan->error, TRK_E_VERSION, "chunk kind %u needs a newer reader",
@@ -153,6 +186,68 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
     return true;
 }
 
+/* [F-35] An index that leads elsewhere than the chunks are would be believed by who trusts it. */
+static void take_index(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index *index = scan->index;
+    const uint8_t *from = scan->unpack->raw;
+    struct trk_index_chunk_head head;
+    bool good = trk_index_chunk_head(from, chunk->raw_bytes, &head) &&
+                (head.previous == scan->last_index || index->state.damaged_chunks > 0);
+    for (uint32_t i = 0; good && i < head.count; i++) {
+        struct trk_index_entry entry = trk_index_chunk_entry(from, i);
+        if (entry.chunk.kind != TRK_FORMAT_EVENTS || index->state.damaged_chunks > 0) {
+            continue;
+        }
+        good = scan->indexed < index->chunk_count &&
+               index->chunks[scan->indexed].offset == entry.offset &&
+               index->chunks[scan->indexed].events == entry.chunk.events;
+        scan->indexed++;
+    }
+    scan->last_index = scan->offset;
+    if (!good) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset, "an index does not lead to the chunks before it");
+    }
+}
+
+/* [F-36] */
+static enum trk_status take_schema(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    enum trk_status status =
+        trk_schema_parse((const char *)scan->unpack->raw, chunk->raw_bytes, &scan->schema);
+    if (status == TRK_E_DAMAGED) {
+        scan->index->state.damaged_chunks++;
+        trk_index_damage(scan->index, scan->offset, "the types of events are not readable");
+        return TRK_OK;
+    }
+    if (status == TRK_E_VERSION) {
+        trk_error_set(scan->error, status, "the types of events need a newer reader");
+        if (scan->error != NULL) {
+            scan->error->file_offset = scan->offset;
+        }
+    }
+    return status;
+}
+
+/* A chunk of a kind that is read whole, whose payload is good. */
+static enum trk_status take_payload(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    switch (chunk->kind) {
+    case TRK_FORMAT_NOTE:
+        return take_note(scan, chunk);
+    case TRK_FORMAT_END:
+        return take_totals(scan, chunk);
+    case TRK_FORMAT_INDEX:
+        take_index(scan, chunk);
+        return TRK_OK;
+    case TRK_FORMAT_SCHEMA:
+        return take_schema(scan, chunk);
+    default:
+        return TRK_OK;
+    }
+}
+
 /* Take in the chunk at scan->offset. A bad payload is damage; other statuses end the pass. */
 static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -163,7 +258,7 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
         return status;
     }
     enum trk_status payload;
-    if (chunk->kind == TRK_FORMAT_NOTE || chunk->kind == TRK_FORMAT_END) {
+    if (chunk->kind != TRK_FORMAT_EVENTS && trk_format_kind_known(chunk->kind)) {
         payload = trk_unpack_payload(scan->unpack, scan->offset, chunk, scan->error);
     } else {
         payload = trk_unpack_check(scan->unpack, scan->offset, chunk, scan->error);
@@ -181,13 +276,7 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(scan, chunk, payload);
     }
-    if (chunk->kind == TRK_FORMAT_NOTE && payload == TRK_OK) {
-        return take_note(scan, chunk);
-    }
-    if (chunk->kind == TRK_FORMAT_END && payload == TRK_OK) {
-        return take_totals(scan, chunk);
-    }
-    return TRK_OK;
+    return payload == TRK_OK ? take_payload(scan, chunk) : TRK_OK;
 }
 
 /* [F-17] The end mark is the last thing in the file and points to the END chunk. */
@@ -226,12 +315,14 @@ static void finish(struct scan *scan)
     state->damaged_chunks += scan->lost_place;
 }
 
-enum trk_status trk_scan_run(struct trk_unpack *unpack, uint64_t offset, struct trk_index *index,
+enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offset,
                              struct trk_error *error)
 {
+    struct trk_unpack *unpack = target->unpack;
     struct scan scan = {
         .unpack = unpack,
-        .index = index,
+        .index = target->index,
+        .schema = target->schema,
         .error = error,
         .offset = offset,
         .next_file_chunk = 1, /* HEADER was 0 */
@@ -244,7 +335,7 @@ enum trk_status trk_scan_run(struct trk_unpack *unpack, uint64_t offset, struct 
         status = trk_unpack_header(unpack, scan.offset, &chunk, error);
         if (status == TRK_OK) {
             status = take_chunk(&scan, &chunk);
-            scan.offset += TRK_FORMAT_CHUNK_BYTES + (uint64_t)chunk.packed_bytes;
+            scan.offset += trk_format_chunk_span(&chunk);
             continue;
         }
         if (status == TRK_E_SYSTEM) {

@@ -8,14 +8,22 @@
 #define RECORDER_SCAN_H
 
 #include "index.h"
+#include "schema_text.h"
 #include "unpack.h"
+
+/* What is read with what, and into what. */
+struct trk_scan_target {
+    struct trk_unpack *unpack;
+    struct trk_index *index;
+    struct trk_schema schema; /* takes in what SCHEMA adds */
+};
 
 /**
  * Fill an index from the first chunk behind HEADER on.
  *
  * @return TRK_OK, whatever the damage; TRK_E_VERSION, TRK_E_MEMORY, TRK_E_SYSTEM.
  */
-TRK_MUST_USE enum trk_status trk_scan_run(struct trk_unpack *unpack, uint64_t offset,
-                                          struct trk_index *index, struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offset,
+                                          struct trk_error *error);
 
 #endif

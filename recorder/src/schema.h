@@ -54,10 +54,11 @@ struct trk_schema_type {
     uint8_t pair;
     uint8_t span;
     uint8_t argument;
-    uint8_t flags;   /* whether used */
-    uint8_t context; /* whether used */
-    uint8_t group;   /* of hold and run */
-    uint8_t line;    /* of the address */
+    uint8_t flags;    /* whether used */
+    uint8_t context;  /* whether used */
+    uint8_t group;    /* of hold and run */
+    uint8_t line;     /* of the address */
+    uint8_t required; /* who re-executes or judges a trace must know it [F-36] */
 };
 
 extern const struct trk_schema_type trk_schema_table[256];

@@ -36,11 +36,12 @@ struct trk_totals_stream *trk_totals_stream(struct trk_totals *totals, uint32_t 
 
 size_t trk_totals_size(const struct trk_totals *totals)
 {
-    return TRK_FORMAT_TOTALS_BYTES + totals->count * TRK_FORMAT_TOTALS_STREAM_BYTES;
+    return TRK_FORMAT_TOTALS_BYTES + totals->count * TRK_FORMAT_TOTALS_STREAM_BYTES +
+           TRK_FORMAT_TOTALS_TAIL_BYTES;
 }
 
 void trk_totals_put(const struct trk_totals *totals, uint8_t *to, uint32_t chunks,
-                    const struct trk_format_end *end)
+                    uint64_t last_index, const struct trk_format_end *end)
 {
     uint8_t *at = trk_bytes_put32(to, (uint32_t)end->child_status);
     at = trk_bytes_put32(at, chunks);
@@ -53,5 +54,6 @@ void trk_totals_put(const struct trk_totals *totals, uint8_t *to, uint32_t chunk
         at = trk_bytes_put64(at, stream->events);
         at = trk_bytes_put64(at, stream->dropped);
     }
+    at = trk_bytes_put64(at, last_index);
     assert(at == to + trk_totals_size(totals));
 }

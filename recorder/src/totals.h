@@ -30,7 +30,8 @@ struct trk_totals_stream *trk_totals_stream(struct trk_totals *totals, uint32_t 
 
 /* The size of END's payload, and the payload, into room of that size. */
 size_t trk_totals_size(const struct trk_totals *totals);
+/* chunks: of the file, END included. last_index: offset of the last INDEX chunk. */
 void trk_totals_put(const struct trk_totals *totals, uint8_t *to, uint32_t chunks,
-                    const struct trk_format_end *end);
+                    uint64_t last_index, const struct trk_format_end *end);
 
 #endif

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "crc32c.h"
+#include "summary.h"
 
 /* The search for a sync marker reads this much at a time. */
 #define WINDOW_BYTES 65536u
@@ -24,7 +25,7 @@ enum trk_status trk_unpack_init(struct trk_unpack *unpack, const struct trk_sour
 void trk_unpack_deinit(struct trk_unpack *unpack)
 {
     ZSTD_freeDCtx(unpack->zstd);
-    free(unpack->packed);
+    free(unpack->body);
     free(unpack->raw);
     *unpack = (struct trk_unpack){.source = NULL};
 }
@@ -69,16 +70,21 @@ enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64_t offset,
 enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
                                  const struct trk_format_chunk *chunk, struct trk_error *error)
 {
-    uint64_t payload_at = offset + TRK_FORMAT_CHUNK_BYTES;
+    uint64_t body_at = offset + TRK_FORMAT_CHUNK_BYTES;
+    size_t body_bytes = (size_t)chunk->summary_bytes + chunk->packed_bytes;
     uint64_t size_bytes = unpack->source->size_bytes;
-    if (payload_at > size_bytes || chunk->packed_bytes > size_bytes - payload_at) {
+    if (body_at > size_bytes || body_bytes > size_bytes - body_at) {
         return TRK_E_INCOMPLETE;
     }
-    enum trk_status status =
-        make_room(&unpack->packed, &unpack->packed_room, chunk->packed_bytes, error);
-    if (status == TRK_OK) {
-        status = read_exactly(unpack, payload_at, unpack->packed, chunk->packed_bytes, error);
+    enum trk_status status = make_room(&unpack->body, &unpack->body_room, body_bytes, error);
+    if (status != TRK_OK) {
+        return status;
     }
+    status = read_exactly(unpack, body_at, unpack->body, body_bytes, error);
+    unpack->packed = unpack->body + chunk->summary_bytes;
+    unpack->summary_good =
+        status == TRK_OK &&
+        (chunk->summary_bytes == 0 || trk_summary_sealed(unpack->body, chunk->summary_bytes));
     if (status == TRK_OK &&
         trk_crc32c_update(0, unpack->packed, chunk->packed_bytes) != chunk->payload_crc) {
         status = TRK_E_DAMAGED;

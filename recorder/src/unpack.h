@@ -14,9 +14,11 @@
 struct trk_unpack {
     const struct trk_source *source; /* the caller's */
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
-    uint8_t *packed; /* payload as in the file */
-    size_t packed_room;
-    uint8_t *raw; /* uncompressed, of the last trk_unpack_payload */
+    uint8_t *body; /* summary and payload as in the file */
+    size_t body_room;
+    uint8_t *packed;   /* in body: the payload of the last trk_unpack_check */
+    bool summary_good; /* in body: the summary before it is undamaged, or there is none */
+    uint8_t *raw;      /* uncompressed, of the last trk_unpack_payload */
     size_t raw_room;
     void *zstd;
 };
@@ -34,7 +36,10 @@ void trk_unpack_deinit(struct trk_unpack *unpack);
 TRK_MUST_USE enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64_t offset,
                                                struct trk_format_chunk *chunk,
                                                struct trk_error *error);
-/* Read the payload of the chunk at an offset, whose header this is, and try its CRC. */
+/*
+ * Read summary and payload of the chunk at an offset, whose header this is, and try their CRCs. A
+ * bad summary is no bad chunk: see summary_good.
+ */
 TRK_MUST_USE enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
                                               const struct trk_format_chunk *chunk,
                                               struct trk_error *error);

@@ -7,6 +7,8 @@
 #include "columns.h"
 #include "note.h"
 #include "output.h"
+#include "schema_text.h"
+#include "summary.h"
 
 /* Records waiting for their chunk. Kept for the next stream that needs one when it is written. */
 struct buffer {
@@ -59,6 +61,19 @@ static enum trk_status write_header(struct trk_writer *writer, const char *json,
     return trk_output_chunk(writer->output, &chunk, json, strlen(json), error);
 }
 
+/* [F-36] What the events are, for readers that are older than they. */
+static enum trk_status write_schema(struct trk_writer *writer, struct trk_error *error)
+{
+    char *text = trk_schema_print();
+    if (text == NULL) {
+        return no_memory(error);
+    }
+    struct trk_format_chunk chunk = {.kind = TRK_FORMAT_SCHEMA, .stream = TRK_FORMAT_NO_STREAM};
+    enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
+    trk_schema_free(text);
+    return status;
+}
+
 enum trk_status trk_writer_create(struct trk_writer **out, int fd,
                                   const struct trk_writer_options *options, const char *header_json,
                                   struct trk_error *error)
@@ -83,10 +98,13 @@ enum trk_status trk_writer_create(struct trk_writer **out, int fd,
         trk_writer_destroy(writer);
         return no_memory(error);
     }
-    status =
-        trk_output_create(&writer->output, fd, options->zstd_level, options->sync_marker, error);
+    struct trk_output_options output = {options->zstd_level, options->plain, options->sync_marker};
+    status = trk_output_create(&writer->output, fd, &output, error);
     if (status == TRK_OK) {
         status = write_header(writer, header_json, error);
+    }
+    if (status == TRK_OK && !options->plain) {
+        status = write_schema(writer, error);
     }
     if (status != TRK_OK) {
         trk_writer_destroy(writer);
@@ -216,6 +234,13 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(writer->columns, buffer->records, buffer->count,
                                            writer->options.clock_shift, &payload);
+    const uint8_t *summary = NULL;
+    size_t summary_bytes = 0;
+    if (!writer->options.plain &&
+        trk_summary_make(writer->columns, &summary, &summary_bytes) != TRK_OK) {
+        return no_memory(error);
+    }
+    trk_output_summary(writer->output, summary, summary_bytes);
     enum trk_status status = trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
     if (status != TRK_OK) {
         return status;

@@ -39,9 +39,10 @@ void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, 
             oracle_read(&run->oracle, walk.part, side, doing->thread->index);
         if (finding.found)
             stop_stale(doing, side, walk.guest_addr - walk.part.first + finding.offset, finding);
-        for (uint32_t i = 0; i < walk.part.size; i++)
-            found_value(doing,
-                        frame_byte(&run->oracle, walk.page->frame, side, walk.part.first + i));
+        /* A cell's bytes are alike. */
+        for (uint32_t at = walk.part.first; at < walk.part.first + walk.part.size;
+             at = oracle_cell_end(&run->oracle, at))
+            found_value(doing, frame_byte(&run->oracle, walk.page->frame, side, at));
         taken += walk.part.size;
     }
     if (taken < size_bytes)
@@ -122,6 +123,18 @@ static void forget_fault(struct trk_thread *core)
     core->fault_access = core->fault_repeats = core->fault_changes = 0;
 }
 
+/*
+ * What the GPU has done to a page by now. A fault orders that, and not what others do while it is
+ * served: of such the read-back's copy knows, or it comes behind.
+ */
+static void gpu_done(const struct scenario_run *run, uint64_t guest_addr, uint32_t *clock)
+{
+    uint64_t page_bytes = run_page_bytes(run);
+    struct world_walk walk = world_walk(&run->world, guest_addr & ~(page_bytes - 1), page_bytes);
+    while (world_next_mapped(&walk))
+        oracle_order_gpu(&run->oracle, walk.part, clock);
+}
+
 /* The fault handler: the host's own part of the decision, then the core's. */
 static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bool store)
 {
@@ -137,16 +150,14 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);
     if (!(store && views.armed) && fault_in_hole(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
-    uint64_t page_bytes = run_page_bytes(run);
-    uint64_t first = guest_addr & ~(page_bytes - 1);
+    uint32_t done[TRK_SCENARIO_THREADS + 2] = {0};
+    if (views.gpu)
+        gpu_done(run, guest_addr, done);
     enum trk_fault_outcome outcome =
         trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
     forget_fault(&doing->thread->core);
-    if (outcome == TRK_FAULT_SERVED && views.gpu) {
-        struct world_walk walk = world_walk(&run->world, first, page_bytes);
-        while (world_next_mapped(&walk))
-            oracle_order_gpu(&run->oracle, walk.part, doing->thread->index);
-    }
+    if (outcome == TRK_FAULT_SERVED && views.gpu)
+        oracle_join(&run->oracle, oracle_clock(&run->oracle, doing->thread->index), done);
     return outcome;
 }
 

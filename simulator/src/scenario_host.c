@@ -109,6 +109,23 @@ void host_init(struct scenario_run *run)
 
 /* ---- what the core tells --------------------------------------------------------------------- */
 
+/* Whether the thread's operation names its pages by a mask. */
+static bool has_mask(const struct run_thread *thread)
+{
+    return thread->doing != NULL && thread->doing->op->mask != NULL;
+}
+
+/* Only the pages of a mask: others in the region may be on their way under another thread. */
+static void touch_mask(struct run_thread *thread, const struct scenario_op *op)
+{
+    uint64_t base = op->guest_addr;
+    for (uint64_t page = 0; page < TRK_REGION_PAGES; page++)
+        if (op->mask[page / 64] >> (page % 64) & 1)
+            run_span_add(
+                thread, &thread->touched,
+                (struct scenario_span){base + page * SCENARIO_PAGE_BYTES, SCENARIO_PAGE_BYTES, 0});
+}
+
 /* All regions of views share a domain: what changed is somewhere in the operation's range. */
 static void touch_shared(struct scenario_run *run)
 {
@@ -117,7 +134,10 @@ static void touch_shared(struct scenario_run *run)
         return;
     run_changed(run);
     struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
-    run_span_add(thread, &thread->touched, asked);
+    if (has_mask(thread))
+        touch_mask(thread, thread->doing->op);
+    else
+        run_span_add(thread, &thread->touched, asked);
     struct world_walk walk = world_walk(&run->world, asked.guest_addr, asked.size_bytes);
     while (world_next(&walk))
         if (run_tracked(run, walk.guest_addr, 1))
@@ -133,6 +153,10 @@ static void touch(struct scenario_run *run, uint32_t index)
     run_changed(run);
     if (thread->asked.count == 0)
         return;
+    if (has_mask(thread)) {
+        touch_mask(thread, thread->doing->op);
+        return;
+    }
     struct scenario_span asked = thread->asked.spans[thread->asked.count - 1];
     uint64_t first = trk_region_address(index), end = first + TRK_REGION_BYTES;
     if (asked.guest_addr > first)

@@ -179,7 +179,7 @@ static void say_found(struct words *words, const struct doing *doing)
     else if (!access || found->outcome != OUTCOME_OK)
         say_outcome(words, doing);
     if (access)
-        say(words, "%s%s, faults %" PRIu64, found->has_value ? ", " : "",
+        say(words, "%s%s, faults %" PRIu64, words->used > 0 ? ", " : "",
             found->faults > 0 ? "handled" : "silent", found->faults);
 }
 

@@ -279,9 +279,8 @@ struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracl
     return (struct oracle_finding){0};
 }
 
-void oracle_order_gpu(struct oracle *oracle, struct oracle_part part, uint32_t thread)
+void oracle_order_gpu(const struct oracle *oracle, struct oracle_part part, uint32_t *clock)
 {
-    uint32_t *clock = oracle_clock(oracle, thread);
     if (part.frame->cells == NULL)
         return;
     struct cells cells = cells_of(oracle, part, true);

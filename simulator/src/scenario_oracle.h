@@ -122,8 +122,14 @@ struct oracle_finding oracle_read(const struct oracle *oracle, struct oracle_par
 struct oracle_finding oracle_copy(struct oracle *oracle, struct oracle_part part, enum side to);
 /* Whether the GPU's copy is newer somewhere. */
 struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracle_part part);
-/* Order all GPU writes to these bytes before whatever the thread does from now on. */
-void oracle_order_gpu(struct oracle *oracle, struct oracle_part part, uint32_t thread);
+/* Order all GPU writes to these bytes up to now before whatever comes to know the clock. */
+void oracle_order_gpu(const struct oracle *oracle, struct oracle_part part, uint32_t *clock);
+
+/* Where the cell of a byte ends, in the page. */
+static inline uint32_t oracle_cell_end(const struct oracle *oracle, uint32_t offset)
+{
+    return oracle->cell_first[oracle->cell_of[offset] + 1u];
+}
 
 static inline uint8_t frame_byte(const struct oracle *oracle, const struct frame *frame,
                                  enum side side, uint32_t offset)

@@ -52,6 +52,10 @@ void driver_step(struct driver *driver, uint32_t thread, bool usual)
     path_add(driver, thread, usual);
     coroutine_clean(driver->run->threads[thread].coroutine);
     run_resume(&driver->run->threads[thread]);
+    driver->run->report->steps++;
+    if (driver->steps_most != 0 && driver->path.count > driver->steps_most)
+        run_verdict(driver->run, NULL, "livelock", TRK_NOT_KNOWN,
+                    "the schedule has not ended within its bound of steps");
 }
 
 uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count)
@@ -270,7 +274,10 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
                                const struct schedule_request *request,
                                struct trk_scenario_report *report)
 {
-    struct driver driver = {.run = run, .tally = tally, .end = run->thread_count - 1};
+    struct driver driver = {.run = run,
+                            .tally = tally,
+                            .end = run->thread_count - 1,
+                            .steps_most = request->steps_most};
     enum trk_status status = run_first(run);
     if (status == TRK_OK && run->stopped)
         tally_add(tally, run, &driver.path);
@@ -306,6 +313,7 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->operations = one.operations;
     report->faults = one.faults;
     report->host_calls = one.host_calls;
+    report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);
     request->seen = tally.seen;
@@ -317,6 +325,14 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                  struct trk_scenario_report *report)
 {
     return schedule_scenario(scenario, &(struct schedule_request){0}, report);
+}
+
+enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
+                                        const struct trk_scenario_limits *limits,
+                                        struct trk_scenario_report *report)
+{
+    struct schedule_request request = {.most = limits->schedules, .steps_most = limits->steps};
+    return schedule_scenario(scenario, &request, report);
 }
 
 enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,

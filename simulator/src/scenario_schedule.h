@@ -107,6 +107,7 @@ struct driver {
     struct tally *tally;
     struct path path;
     uint32_t end;          /* threads [1, end) */
+    uint64_t steps_most;   /* of a schedule; 0: no bound */
     struct snapshot start; /* before any thread has run */
 };
 
@@ -136,6 +137,7 @@ struct schedule_request {
     const struct repro *repro;        /* this schedule alone */
     struct trk_scenario_fault *fault; /* why it does not fit */
     uint64_t most;                    /* schedules to explore; 0: as many as the format says */
+    uint64_t steps_most;              /* of a schedule; 0: no bound */
     bool plain;                       /* explore every schedule, though it leads to known states */
     bool stacks;                      /* know states by the stacks, too */
     uint32_t seen;                    /* out: verdicts, as in the tally */

@@ -59,7 +59,8 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     *report = (struct trk_scenario_report){.guest_addr = TRK_NOT_KNOWN,
                                            .operations = counts.operations,
                                            .faults = counts.faults,
-                                           .host_calls = counts.host_calls};
+                                           .host_calls = counts.host_calls,
+                                           .steps = counts.steps};
 }
 
 /* ---- the expectation ------------------------------------------------------------------------- */
@@ -88,6 +89,7 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     whole.operations = report->operations;
     whole.faults = report->faults;
     whole.host_calls = report->host_calls;
+    whole.steps = report->steps;
     memcpy(whole.expected, report->expected, sizeof whole.expected);
     memcpy(whole.interleavings, report->interleavings, sizeof whole.interleavings);
     *report = whole;

@@ -30,7 +30,7 @@ static void copy_down(struct doing *doing, uint64_t guest_addr, uint64_t size_by
     struct scenario_run *run = doing_run(doing);
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
     while (world_next_mapped(&walk))
-        oracle_order_gpu(&run->oracle, walk.part, doing->thread->index);
+        oracle_order_gpu(&run->oracle, walk.part, oracle_clock(&run->oracle, doing->thread->index));
     if (!run_inject(doing->thread, INJECT_DROP_COPY))
         copy_range(doing, guest_addr, size_bytes, SIDE_GUEST);
 }

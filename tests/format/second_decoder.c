@@ -1,4 +1,5 @@
 #include "second_decoder.h"
+#include "second_order.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,9 +8,8 @@
 #include <zstd.h>
 
 #define STREAMS_MAX 16
-#define POINTS_MAX  4096
 
-static void must(bool good, const char *rule)
+void second_must(bool good, const char *rule)
 {
     if (!good) {
         fprintf(stderr, "second decoder: broken %s\n", rule);
@@ -45,7 +45,7 @@ static uint64_t leb128(struct column *column)
 {
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
-        must(column->at < column->end && shift < 70, "F-1");
+        second_must(column->at < column->end && shift < 70, "F-1");
         value |= (uint64_t)(*column->at & 127) << shift;
         if (*column->at++ < 128) {
             return value;
@@ -84,6 +84,7 @@ struct expected {
     uint64_t kept[2];
     uint32_t known[8192], next_seq[8192];
     size_t known_count;
+    uint32_t first[8192], ended[8192], ends[8192]; /* F-34 */
 };
 
 struct chunk {
@@ -91,19 +92,17 @@ struct chunk {
     struct expected expected;
 };
 
-static uint32_t *next_seq(struct expected *e, uint32_t domain)
+/* The place of a domain; as many as are known if it is new. */
+static size_t place_of(const struct expected *e, uint32_t domain)
 {
-    for (size_t i = 0; i < e->known_count; i++) {
-        if (e->known[i] == domain) {
-            return &e->next_seq[i];
-        }
+    size_t i = 0;
+    while (i < e->known_count && e->known[i] != domain) {
+        i++;
     }
-    e->known[e->known_count] = domain;
-    e->next_seq[e->known_count] = 1;
-    return &e->next_seq[e->known_count++];
+    return i;
 }
 
-static bool ends_hold(const struct second_event *event)
+bool second_ends_hold(const struct second_event *event)
 {
     return event->type == 3 || event->type == 6 || (event->type == 5 && event->flags & 0x80) ||
            (event->type == 9 && event->domain >> 28 != 0);
@@ -116,9 +115,19 @@ static void read_hold(struct chunk *chunk, struct second_event *event, int group
     event->domain = e->domain[group] + moved + (uint32_t)unzigzag(leb128(&chunk->column[3]));
     e->domain[group] = event->domain;
     e->kept[group] = e->latest;
-    uint32_t *seq = next_seq(e, event->domain);
-    event->seq = *seq + (uint32_t)unzigzag(leb128(&chunk->column[4]));
-    *seq = event->seq + (ends_hold(event) ? 1 : 0);
+    size_t at = place_of(e, event->domain);
+    uint32_t expected = at == e->known_count ? 1 : e->next_seq[at];
+    event->seq = expected + (uint32_t)unzigzag(leb128(&chunk->column[4]));
+    e->next_seq[at] = event->seq;
+    if (at == e->known_count) {
+        e->known[e->known_count++] = event->domain;
+        e->first[at] = event->seq;
+    }
+    if (second_ends_hold(event)) {
+        e->next_seq[at]++;
+        e->ended[at] = event->seq;
+        e->ends[at]++;
+    }
 }
 
 static void read_word(struct chunk *chunk, struct second_event *event, char word, int group,
@@ -206,7 +215,7 @@ static void read_event(struct chunk *chunk, struct second_event *event)
             return;
         }
     }
-    must(false, "F-20");
+    second_must(false, "F-20");
 }
 
 /* ---- F-6 to F-18: the file ------------------------------------------------------------------- */
@@ -220,6 +229,8 @@ struct stream {
 struct file {
     struct stream streams[STREAMS_MAX];
     size_t stream_count;
+    uint64_t last_index, indexed; /* offset of the newest INDEX; chunk behind the newest entry */
+    size_t chunks, indexed_count; /* of streams; entries */
 };
 
 static struct stream *stream_of(struct file *file, uint32_t id)
@@ -229,9 +240,56 @@ static struct stream *stream_of(struct file *file, uint32_t id)
             return &file->streams[i];
         }
     }
-    must(file->stream_count < STREAMS_MAX, "this decoder's limit of streams");
+    second_must(file->stream_count < STREAMS_MAX, "this decoder's limit of streams");
     file->streams[file->stream_count].id = id;
     return &file->streams[file->stream_count++];
+}
+
+/* F-34: the summary is that of the events of the chunk that was just read. */
+static void check_summary(const struct expected *e, const uint8_t *frame, size_t size)
+{
+    if (size == 0) {
+        second_must(e->known_count == 0, "F-34: a summary is missing");
+        return;
+    }
+    second_must(little(frame, 4) == 0x184D2A57 && little(frame + 4, 4) == size - 8, "F-34");
+    second_must(little(frame + size - 4, 4) == crc32c(frame, size - 4), "F-34: checksum");
+    struct column list = {0, frame + 8, frame + size - 4};
+    uint64_t count = leb128(&list);
+    second_must(count == e->known_count, "F-34: number of domains");
+    uint32_t domain = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t step = (uint32_t)leb128(&list);
+        second_must(i == 0 || step > 0, "F-34: ascending");
+        domain += step;
+        size_t at = place_of(e, domain);
+        second_must(at < e->known_count, "F-34: domain");
+        uint32_t first = (uint32_t)leb128(&list);
+        second_must(first == e->first[at], "F-34: first");
+        second_must(first + (uint32_t)unzigzag(leb128(&list)) == e->ended[at], "F-34: ended");
+        second_must(leb128(&list) == e->ends[at], "F-34: ends");
+    }
+    second_must(list.at == list.end, "F-34: bytes left over");
+}
+
+/* F-35: the entries are the headers that stand there; all of them, in order. */
+static void check_index(struct file *file, const uint8_t *bytes, const uint8_t *raw, size_t size)
+{
+    uint64_t count = little(raw + 8, 4);
+    second_must(size == 16 + 56 * count && little(raw, 8) == file->last_index, "F-35");
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *entry = raw + 16 + 56 * i;
+        const uint8_t *header = bytes + little(entry, 8);
+        second_must(little(header, 4) == 0x184D2A55 &&
+                        little(header + 28, 4) == little(entry + 8, 4) &&
+                        little(header + 80, 4) == little(entry + 12, 4) &&
+                        little(header + 36, 4) == little(entry + 16, 4) &&
+                        header[24] == entry[20] && memcmp(header + 40, entry + 24, 32) == 0,
+                    "F-35: entry");
+        second_must(little(entry + 12, 4) >= file->indexed, "F-35: order");
+        file->indexed = little(entry + 12, 4) + 1;
+        file->indexed_count++;
+    }
 }
 
 static void read_payload(struct stream *stream, const uint8_t *header, const uint8_t *raw,
@@ -242,16 +300,16 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
     struct column all = {0, raw, raw + raw_size};
     while (all.at < all.end) {
         uint8_t id = *all.at++;
-        must(id >= 1 && id <= 14, "F-19");
+        second_must(id >= 1 && id <= 14, "F-19");
         chunk.column[id].encoding = *all.at++;
         uint64_t length = leb128(&all);
-        must(length <= (uint64_t)(all.end - all.at), "F-18");
+        second_must(length <= (uint64_t)(all.end - all.at), "F-18");
         chunk.column[id].at = all.at;
         chunk.column[id].end = all.at += length;
     }
     unsigned shift = header[27];
     size_t count = little(header + 36, 4);
-    must(little(header + 40, 8) == stream->count, "F-13");
+    second_must(little(header + 40, 8) == stream->count, "F-13");
     chunk.expected.time = little(header + 48, 8) >> shift;
     stream->events = realloc(stream->events, (stream->count + count) * sizeof *stream->events);
     for (size_t i = 0; i < count; i++) {
@@ -261,114 +319,51 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
         read_event(&chunk, &event);
         stream->events[stream->count++] = event;
     }
+    check_summary(&chunk.expected, header + 96, little(header + 84, 4));
     for (size_t id = 1; id <= 14; id++) {
-        must(chunk.column[id].at == chunk.column[id].end, "F-26");
+        second_must(chunk.column[id].at == chunk.column[id].end, "F-26");
     }
 }
 
 static void read_file(struct file *file, const uint8_t *bytes, size_t size)
 {
-    must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
-    must(little(bytes + 60, 4) == crc32c(bytes, 60), "F-7");
+    second_must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
+    second_must(little(bytes + 60, 4) == crc32c(bytes, 60), "F-7");
     size_t at = 64;
     uint64_t number = 0;
     while (little(bytes + at, 4) == 0x184D2A55) {
         const uint8_t *header = bytes + at;
         size_t raw_size = little(header + 72, 4);
         size_t packed_size = little(header + 76, 4);
-        must(memcmp(header + 8, bytes + 40, 16) == 0, "F-6");
-        must(little(header + 92, 4) == crc32c(header, 92), "F-7");
-        must(little(header + 88, 4) == crc32c(header + 96, packed_size), "F-7");
-        must(little(header + 80, 4) == number++, "F-12");
+        second_must(memcmp(header + 8, bytes + 40, 16) == 0, "F-6");
+        second_must(little(header + 92, 4) == crc32c(header, 92), "F-7");
+        size_t summary_size = little(header + 84, 4);
+        const uint8_t *packed = header + 96 + summary_size;
+        second_must(little(header + 88, 4) == crc32c(packed, packed_size), "F-7");
+        second_must(little(header + 80, 4) == number++, "F-12");
         uint8_t *raw = malloc(raw_size + 1);
-        must(ZSTD_decompress(raw, raw_size, header + 96, packed_size) == raw_size, "F-11");
+        second_must(ZSTD_decompress(raw, raw_size, packed, packed_size) == raw_size, "F-11");
         if (header[24] == 2 || header[24] == 3) {
             struct stream *stream = stream_of(file, (uint32_t)little(header + 28, 4));
+            file->chunks++;
             if (header[24] == 2) {
                 read_payload(stream, header, raw, raw_size);
             }
         }
-        must(header[24] != 4 || little(raw + 4, 4) == number, "F-16");
+        second_must(header[24] != 4 || little(raw + 4, 4) == number, "F-16");
+        second_must(header[24] != 4 || little(raw + raw_size - 8, 8) == file->last_index,
+                    "F-16: INDEX");
+        second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
+        if (header[24] == 6) {
+            check_index(file, bytes, raw, raw_size);
+            file->last_index = at;
+        }
         free(raw);
-        at += 96 + packed_size;
+        at += 96 + summary_size + packed_size;
     }
-    must(at + 32 == size && little(bytes + at, 4) == 0x184D2A56, "F-17");
-    must(little(bytes + at + 28, 4) == crc32c(bytes + at, 28), "F-7");
-}
-
-/* ---- F-27 to F-31: the order ----------------------------------------------------------------- */
-
-struct point {
-    bool timeline;
-    uint32_t number;
-    bool given, ended;
-    uint64_t value; /* current hold, or greatest value signalled */
-    size_t owner;
-};
-
-static struct point points[POINTS_MAX];
-static size_t point_count;
-
-static struct point *point_of(const struct second_event *event)
-{
-    bool timeline = event->type == 77 || event->type == 78;
-    bool hold =
-        (event->type >= 2 && event->type <= 6) || (event->type == 9 && event->domain >> 28 != 0);
-    if (!timeline && !hold) {
-        return NULL;
-    }
-    for (size_t i = 0; i < point_count; i++) {
-        if (points[i].timeline == timeline && points[i].number == event->domain) {
-            return &points[i];
-        }
-    }
-    must(point_count < POINTS_MAX, "this decoder's limit of domains and timelines");
-    points[point_count] = (struct point){.timeline = timeline, .number = event->domain};
-    return &points[point_count++];
-}
-
-static bool is_past(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b) > 0;
-}
-
-static bool is_ready(const struct second_event *event)
-{
-    const struct point *point = point_of(event);
-    if (point == NULL || event->type == 77) {
-        return true;
-    }
-    if (event->type == 78) {
-        return point->given && point->value >= event->argument;
-    }
-    if (!point->given) {
-        return event->seq == 1;
-    }
-    uint32_t current = (uint32_t)point->value;
-    return !is_past(event->seq, current) || (event->seq == current + 1 && point->ended);
-}
-
-static void give(const struct second_event *event, size_t stream)
-{
-    struct point *point = point_of(event);
-    if (point == NULL || event->type == 78) {
-        return;
-    }
-    if (event->type == 77) {
-        if (!point->given || event->argument > point->value) {
-            point->value = event->argument;
-        }
-        point->given = true;
-        return;
-    }
-    if (point->given && event->seq != point->value &&
-        !is_past(event->seq, (uint32_t)point->value)) {
-        return;
-    }
-    if (!point->given || event->seq != point->value) {
-        *point = (struct point){false, event->domain, true, false, event->seq, stream};
-    }
-    point->ended |= ends_hold(event);
+    second_must(file->chunks == file->indexed_count, "F-35: a chunk is in no INDEX");
+    second_must(at + 32 == size && little(bytes + at, 4) == 0x184D2A56, "F-17");
+    second_must(little(bytes + at + 28, 4) == crc32c(bytes + at, 28), "F-7");
 }
 
 static struct stream *choose(struct file *file, bool ready)
@@ -376,7 +371,8 @@ static struct stream *choose(struct file *file, bool ready)
     struct stream *best = NULL;
     for (size_t i = 0; i < file->stream_count; i++) {
         struct stream *stream = &file->streams[i];
-        if (stream->next < stream->count && (!ready || is_ready(&stream->events[stream->next])) &&
+        if (stream->next < stream->count &&
+            (!ready || second_ready(&stream->events[stream->next])) &&
             (best == NULL ||
              stream->events[stream->next].time_stamp < best->events[best->next].time_stamp)) {
             best = stream;
@@ -389,7 +385,7 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
 {
     static struct file file;
     memset(&file, 0, sizeof file);
-    point_count = 0;
+    second_order_reset();
     read_file(&file, bytes, size_bytes);
     struct second_event *all = NULL;
     *count = 0;
@@ -400,12 +396,12 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
             break;
         }
         struct second_event *larger = realloc(all, (*count + 1) * sizeof *all);
-        must(larger != NULL, "this machine's limit of memory");
+        second_must(larger != NULL, "this machine's limit of memory");
         all = larger;
         all[(*count)++] = stream->events[stream->next];
-        give(&stream->events[stream->next++], (size_t)(stream - file.streams));
-        for (size_t i = 0; stream->next == stream->count && i < point_count; i++) {
-            points[i].ended |= points[i].owner == (size_t)(stream - file.streams);
+        second_give(&stream->events[stream->next++], (size_t)(stream - file.streams));
+        if (stream->next == stream->count) {
+            second_exhausted((size_t)(stream - file.streams));
         }
     }
     for (size_t i = 0; i < file.stream_count; i++) {

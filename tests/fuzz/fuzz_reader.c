@@ -82,11 +82,17 @@ static void make_right(uint8_t *bytes, size_t size_bytes)
            trk_bytes_get32(bytes + at) == TRK_FORMAT_FRAME_CHUNK) {
         uint8_t *frame = bytes + at;
         size_t left = size_bytes - at - TRK_FORMAT_CHUNK_BYTES;
+        size_t summary = trk_bytes_get32(frame + 84);
+        summary = summary < left ? summary : left;
+        if (summary > TRK_FORMAT_FRAME_PREFIX + 4) {
+            seal(frame + TRK_FORMAT_CHUNK_BYTES, summary);
+        }
         size_t packed = trk_bytes_get32(frame + 76);
-        packed = packed < left ? packed : left;
-        trk_bytes_put32(frame + 88, trk_crc32c_update(0, frame + TRK_FORMAT_CHUNK_BYTES, packed));
+        packed = packed < left - summary ? packed : left - summary;
+        trk_bytes_put32(frame + 88,
+                        trk_crc32c_update(0, frame + TRK_FORMAT_CHUNK_BYTES + summary, packed));
         seal(frame, TRK_FORMAT_CHUNK_BYTES);
-        at += TRK_FORMAT_CHUNK_BYTES + packed;
+        at += TRK_FORMAT_CHUNK_BYTES + summary + packed;
     }
     if (size_bytes - at >= TRK_FORMAT_END_BYTES &&
         trk_bytes_get32(bytes + at) == TRK_FORMAT_FRAME_END) {

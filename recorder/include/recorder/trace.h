@@ -45,6 +45,7 @@ struct trk_trace_state {
     bool ended;       /* END seen */
     bool cut;         /* END says that the recording was cut off: it was put there by a repair */
     uint64_t dropped; /* events lost, by the recorder or with damaged chunks as far as known */
+    bool quick;       /* known from the file's index; what was not read yet was not tried */
     uint64_t chunks;  /* with undamaged headers, behind HEADER */
     uint64_t damaged_chunks;
     uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
@@ -87,6 +88,39 @@ const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, s
  * TRK_E_MEMORY; TRK_E_SYSTEM.
  */
 TRK_MUST_USE enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error);
+
+/**
+ * Likewise, but from the file's own index where it has one: nothing is read of what is between, and
+ * damage in there is found by trk_trace_next only. Takes the time of trk_trace_scan where the file
+ * has no index, or has not ended.
+ */
+TRK_MUST_USE enum trk_status trk_trace_scan_quick(struct trk_trace *trace, struct trk_error *error);
+
+/* A lock domain of which holds are missing in the file. */
+struct trk_trace_gap {
+    uint32_t domain;
+    uint64_t holds; /* how many are missing, at least */
+};
+
+/**
+ * The domains of which holds are missing, ascending, from the summaries of the chunks. After
+ * trk_trace_scan.
+ *
+ * @param out  An array, the caller's to free; NULL when there are none.
+ * @return TRK_OK; TRK_E_UNSUPPORTED: not every chunk has a summary; TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status trk_trace_gaps(const struct trk_trace *trace,
+                                            struct trk_trace_gap **out, size_t *count);
+
+/* A type of events, as this version or else the file describes it. */
+struct trk_trace_type {
+    const char *name; /* the trace's; as the file spells it, for types of newer versions */
+    bool known;       /* to this version */
+    bool required;    /* who re-executes or judges a trace must know it */
+};
+
+/* After the scan. False: neither this version nor the file knows the type. */
+bool trk_trace_type(const struct trk_trace *trace, uint8_t id, struct trk_trace_type *out);
 
 /* Something is wrong with a file, at a place in it. */
 struct trk_trace_damage {

@@ -20,6 +20,7 @@ struct trk_writer_options {
     size_t size;             /* sizeof(struct trk_writer_options) */
     int zstd_level;          /* default 3 */
     unsigned clock_shift;    /* time stamps lose this many low bits; default 5 */
+    bool plain;              /* only what must be: no SCHEMA, no INDEX, no summaries */
     uint8_t sync_marker[16]; /* random, or fixed for tests */
 };
 

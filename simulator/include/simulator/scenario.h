@@ -55,6 +55,7 @@ struct trk_scenario_report {
     uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
     /* What was done. */
     uint64_t schedules, operations, faults, host_calls;
+    uint64_t steps; /* from one scheduling point of a thread to its next; init and finally apart */
     char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
     char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
 };
@@ -99,6 +100,18 @@ const char *trk_scenario_needs(const struct trk_scenario *scenario);
  */
 TRK_MUST_USE enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                               struct trk_scenario_report *report);
+
+/* Bounds of a run beside those of the file; 0: none. */
+struct trk_scenario_limits {
+    size_t size;        /* of this struct */
+    uint64_t steps;     /* of a schedule: one that has not ended by then is a livelock */
+    uint64_t schedules; /* to explore, where the file asks for that; 0: as the format says */
+};
+
+/* trk_scenario_run within limits; the number of schedules stands in the report. */
+TRK_MUST_USE enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
+                                                     const struct trk_scenario_limits *limits,
+                                                     struct trk_scenario_report *report);
 
 /**
  * Run one schedule that a report gave, and hold it against the expectation: any verdict that the

@@ -26,7 +26,8 @@ static enum trk_status decode(const uint8_t *payload, size_t size_bytes, size_t 
 {
     struct trk_columns *decoder;
     cr_assert_eq(trk_columns_create_decoder(&decoder), TRK_OK);
-    struct trk_columns_input input = {payload, size_bytes, count, clock_shift, records[0].tsc};
+    struct trk_columns_input input = {payload,     size_bytes,     count,
+                                      clock_shift, records[0].tsc, NULL};
     enum trk_status status = trk_columns_decode(decoder, &input, decoded);
     trk_columns_destroy(decoder);
     return status;

@@ -217,7 +217,7 @@ static void run_case(const struct order_case *c)
         streams.letters[step->stream][at] = step->letter;
     }
     struct trk_linear *linear;
-    cr_assert_eq(trk_linear_create(&linear, STREAMS_MAX), TRK_OK);
+    cr_assert_eq(trk_linear_create(&linear, STREAMS_MAX, NULL), TRK_OK);
     for (size_t i = 0; i < STREAMS_MAX; i++) {
         offer(linear, &streams, i);
     }

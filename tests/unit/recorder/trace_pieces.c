@@ -18,7 +18,7 @@ static struct pieces cut_up(const struct trace_file *file)
             size_bytes = TRK_FORMAT_END_BYTES;
             if (at + TRK_FORMAT_CHUNK_BYTES <= file->size_bytes &&
                 trk_format_get_chunk(file->bytes + at, header.sync, &chunk)) {
-                size_bytes = TRK_FORMAT_CHUNK_BYTES + chunk.packed_bytes;
+                size_bytes = (size_t)trk_format_chunk_span(&chunk);
             }
         }
         if (pieces.count == PIECES_MAX) {
@@ -34,7 +34,7 @@ static struct pieces cut_up(const struct trace_file *file)
 struct pieces pieces_model(void)
 {
     struct trace_file file;
-    trace_file_start(&file, 0);
+    trace_file_start_plain(&file, 0);
     trace_file_name(&file, 5, "five");
     trace_file_name(&file, 6, "six");
     for (uint64_t i = 0; i < 4; i++) {

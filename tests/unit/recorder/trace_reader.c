@@ -20,7 +20,7 @@ struct version_case {
 static const struct version_case version_cases[] = {
     {"this version", {.minor = 1, .min_reader_minor = 1}, TRK_OK},
     {"newer, but readable", {.major = 3, .minor = 7, .min_reader_minor = 1}, TRK_OK},
-    {"needs a newer minor", {.minor = 9, .min_reader_minor = 2}, TRK_E_VERSION},
+    {"needs a newer minor", {.minor = 9, .min_reader_minor = TRK_FORMAT_MINOR + 1}, TRK_E_VERSION},
     {"needs a newer major", {.major = 1, .min_reader_major = 1}, TRK_E_VERSION},
     {"unknown optional feature", {.minor = 1, .optional_features = 1}, TRK_OK},
     {"unknown required feature", {.minor = 1, .required_features = 1}, TRK_E_VERSION},

@@ -15,17 +15,28 @@ static void must(bool good, const char *what)
     }
 }
 
-void trace_file_start(struct trace_file *file, unsigned clock_shift)
+static void start(struct trace_file *file, unsigned clock_shift, bool plain)
 {
     *file = (struct trace_file){.fd = memfd_create("trace", MFD_CLOEXEC)};
     must(file->fd >= 0, "memfd_create");
     struct trk_writer_options options = trk_writer_options_default();
     options.clock_shift = clock_shift;
+    options.plain = plain;
     for (size_t i = 0; i < sizeof options.sync_marker; i++) {
         options.sync_marker[i] = (uint8_t)(0xc1 + 29 * i);
     }
     must(trk_writer_create(&file->writer, file->fd, &options, "{\"test\":true}", NULL) == TRK_OK,
          "trk_writer_create");
+}
+
+void trace_file_start(struct trace_file *file, unsigned clock_shift)
+{
+    start(file, clock_shift, false);
+}
+
+void trace_file_start_plain(struct trace_file *file, unsigned clock_shift)
+{
+    start(file, clock_shift, true);
 }
 
 void trace_file_name(struct trace_file *file, uint32_t stream_id, const char *name)

@@ -19,6 +19,8 @@ struct trace_file {
 
 /* Each aborts the test program with a message when it fails: no test is about that. */
 void trace_file_start(struct trace_file *file, unsigned clock_shift);
+/* Without what a file may lack: no SCHEMA, no INDEX, no summaries. */
+void trace_file_start_plain(struct trace_file *file, unsigned clock_shift);
 void trace_file_name(struct trace_file *file, uint32_t stream_id, const char *name);
 void trace_file_add(struct trace_file *file, uint32_t stream_id, const struct trk_record *records,
                     size_t count, uint64_t dropped);

@@ -3,6 +3,7 @@ simulator_unit(scenario test_scenario_index.c test_scenario_parse.c test_scenari
 simulator_unit(scenario_oracle test_scenario_oracle.c)
 simulator_unit(schedules test_schedules.c)
 simulator_unit(explorers test_explorers.c)
+simulator_unit(generate test_generate.c)
 target_compile_definitions(unit_simulator_schedules
                            PRIVATE HANDED_DIR="${PROJECT_SOURCE_DIR}/tests/scenarios/handed")
 

@@ -134,7 +134,7 @@ Test(scenario_oracle, a_download_orders_the_gpus_writes)
     put(bench, 0, SIDE_GPU, 0, 4);
     put(bench, 0, SIDE_GUEST, 64, 8); /* later than the GPU's: not ordered by it */
     cr_expect_not(stale(bench, 1, SIDE_GUEST, 0, 8));
-    oracle_order_gpu(&bench->oracle, part(bench, 0, 8), 1);
+    oracle_order_gpu(&bench->oracle, part(bench, 0, 8), oracle_clock(&bench->oracle, 1));
     cr_expect(stale(bench, 1, SIDE_GUEST, 0, 8));
     cr_expect_not(stale(bench, 1, SIDE_GPU, 64, 8));
     cr_expect_not(stale(bench, 1, SIDE_GPU, 4, 4));

@@ -1,0 +1,164 @@
+/* Random scenarios, one after the other. */
+#include "fuzz_case.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * A schedule that has not ended by then never will: the longest that seeds have shown yet took a
+ * few thousand steps.
+ */
+#define SCHEDULE_STEPS UINT64_C(1000000)
+
+/* FNV-1a: nobody tries to make two alike. */
+static void digest_bytes(uint64_t *digest, const void *bytes, size_t size_bytes)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size_bytes; i++) {
+        *digest = (*digest ^ at[i]) * UINT64_C(0x100000001b3);
+    }
+}
+
+static void digest_number(uint64_t *digest, uint64_t number)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        unsigned char byte = (unsigned char)(number >> i * 8);
+        digest_bytes(digest, &byte, 1);
+    }
+}
+
+/* ---- a program that failed ------------------------------------------------------------------- */
+
+static enum trk_status file_failed(struct trk_error *error, const char *path, int reason)
+{
+    enum trk_status status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
+    (void)trk_error_set(error, status, "%.80s: %s", path, strerror(reason));
+    error->os_errno = reason;
+    return status;
+}
+
+static enum trk_status write_program(const struct trk_fuzz *fuzz, const char *path,
+                                     const char *text, size_t size_bytes, struct trk_error *error)
+{
+    if (mkdir(fuzz->folder, 0777) != 0 && errno != EEXIST) {
+        return file_failed(error, fuzz->folder, errno);
+    }
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (fuzz->overwrite ? O_TRUNC : O_EXCL);
+    int fd = open(path, flags, 0666);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
+        return file_failed(error, path, errno);
+    }
+    bool bad = fwrite(text, 1, size_bytes, out) != size_bytes;
+    if (fclose(out) != 0 || bad) {
+        int reason = errno != 0 ? errno : EIO;
+        unlink(path);
+        return file_failed(error, path, reason);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status keep_failure(struct trk_fuzz *fuzz, const struct trk_scenario_report *report,
+                                    const char *text, size_t size_bytes, struct trk_error *error)
+{
+    struct trk_fuzz_failure failure = {.seed = fuzz->program.seed, .report = *report};
+    fuzz->failed++;
+    enum trk_status status = TRK_OK;
+    if (fuzz->folder != NULL) {
+        int length = snprintf(failure.path, sizeof failure.path, "%s/seed-%" PRIu64 ".json",
+                              fuzz->folder, failure.seed);
+        if (length < 0 || (size_t)length >= sizeof failure.path) {
+            return file_failed(error, fuzz->folder, ENAMETOOLONG);
+        }
+        status = write_program(fuzz, failure.path, text, size_bytes, error);
+    }
+    if (fuzz->failure_count < fuzz->failures_most) {
+        fuzz->failures[fuzz->failure_count++] = failure;
+    }
+    return status;
+}
+
+/* ---- a program ------------------------------------------------------------------------------- */
+
+static void count(struct trk_fuzz *fuzz, const struct trk_scenario_report *report)
+{
+    const uint64_t numbers[] = {report->schedules, report->steps, report->operations,
+                                report->faults, report->host_calls};
+    fuzz->schedules += report->schedules;
+    fuzz->steps_done += report->steps;
+    fuzz->operations += report->operations;
+    fuzz->faults += report->faults;
+    fuzz->host_calls += report->host_calls;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        digest_number(&fuzz->digest, numbers[i]);
+    }
+    digest_bytes(&fuzz->digest, report->verdict, strlen(report->verdict));
+    digest_bytes(&fuzz->digest, report->text, strlen(report->text));
+    digest_bytes(&fuzz->digest, report->schedule, strlen(report->schedule));
+}
+
+/* An explored program whose schedules are more than may be run has held as far as it was run. */
+static bool held(const struct trk_fuzz *fuzz, const struct trk_scenario_report *report)
+{
+    return report->held ||
+           (fuzz->program.schedule == TRK_GENERATE_EXPLORE && strcmp(report->verdict, "ok") == 0);
+}
+
+static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size_t size_bytes,
+                                   struct trk_error *error)
+{
+    struct trk_scenario *scenario;
+    struct trk_scenario_fault fault;
+    struct trk_scenario_report report;
+    enum trk_status status = trk_scenario_parse(&scenario, text, size_bytes, &fault);
+    if (status == TRK_E_ARGUMENT) { /* a bug of the generator, shown like any other */
+        report = (struct trk_scenario_report){.verdict = "no scenario", .expected = "ok"};
+        snprintf(report.text, sizeof report.text, "%s: %s", fault.where, fault.text);
+        return keep_failure(fuzz, &report, text, size_bytes, error);
+    }
+    if (status != TRK_OK) {
+        return trk_error_set(error, status, "seed %" PRIu64 ": out of memory", fuzz->program.seed);
+    }
+    struct trk_scenario_limits limits = {
+        .size = sizeof limits,
+        .steps = SCHEDULE_STEPS,
+        .schedules = fuzz->program.schedule == TRK_GENERATE_EXPLORE ? fuzz->program.runs : 0,
+    };
+    status = trk_scenario_run_within(scenario, &limits, &report);
+    trk_scenario_destroy(scenario);
+    if (status != TRK_OK) {
+        return trk_error_set(error, status, "seed %" PRIu64 " cannot be run: %s",
+                             fuzz->program.seed, trk_status_name(status));
+    }
+    fuzz->done++;
+    digest_bytes(&fuzz->digest, text, size_bytes);
+    count(fuzz, &report);
+    return held(fuzz, &report) ? TRK_OK : keep_failure(fuzz, &report, text, size_bytes, error);
+}
+
+enum trk_status trk_fuzz_run(struct trk_fuzz *fuzz, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    fuzz->digest = UINT64_C(0xcbf29ce484222325);
+    for (uint64_t i = 0; status == TRK_OK && i < fuzz->runs; i++) {
+        char *text;
+        size_t size_bytes;
+        if (fuzz->steps != 0 && fuzz->steps_done >= fuzz->steps) {
+            break;
+        }
+        fuzz->program.seed = fuzz->first_seed + i;
+        status = trk_generate_scenario(&text, &size_bytes, &fuzz->program);
+        if (status != TRK_OK) {
+            return trk_error_set(error, status, "out of memory");
+        }
+        status = run_program(fuzz, text, size_bytes, error);
+        free(text);
+    }
+    return status;
+}

@@ -1,0 +1,230 @@
+#include "quick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "index_chunk.h"
+#include "note.h"
+
+struct quick {
+    const struct trk_scan_target *target;
+    struct trk_error *error;
+    uint8_t *totals; /* END's payload */
+    uint32_t totals_bytes;
+    uint32_t chunks;   /* of the file, as END says */
+    uint32_t seen;     /* of them, found by now */
+    uint64_t *indexes; /* offsets of the INDEX chunks, last first */
+    size_t index_count, index_room;
+};
+
+/* Whatever is not as it should be: the file has to be read as a whole. */
+static enum trk_status other_way(enum trk_status status)
+{
+    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE ? TRK_E_END : status;
+}
+
+/* Read a whole chunk of a kind that stands at an offset. */
+static enum trk_status read_chunk(struct quick *quick, uint64_t offset, uint8_t kind,
+                                  struct trk_format_chunk *chunk)
+{
+    struct trk_unpack *unpack = quick->target->unpack;
+    enum trk_status status = trk_unpack_header(unpack, offset, chunk, quick->error);
+    if (status == TRK_OK && (chunk->kind != kind || chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
+        status = TRK_E_DAMAGED;
+    }
+    if (status == TRK_OK) {
+        status = trk_unpack_payload(unpack, offset, chunk, quick->error);
+    }
+    quick->seen += status == TRK_OK;
+    return other_way(status);
+}
+
+/* [F-16] [F-17] */
+static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
+{
+    struct trk_unpack *unpack = quick->target->unpack;
+    uint64_t size_bytes = unpack->source->size_bytes;
+    struct trk_format_end end;
+    struct trk_format_chunk chunk;
+    if (size_bytes < TRK_FORMAT_END_BYTES) {
+        return TRK_E_END;
+    }
+    enum trk_status status =
+        trk_unpack_end(unpack, size_bytes - TRK_FORMAT_END_BYTES, &end, quick->error);
+    if (status == TRK_OK) {
+        status = read_chunk(quick, end.chunk_offset, TRK_FORMAT_END, &chunk);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    uint64_t fixed = TRK_FORMAT_TOTALS_BYTES + TRK_FORMAT_TOTALS_TAIL_BYTES;
+    if (chunk.raw_bytes < fixed ||
+        chunk.raw_bytes !=
+            fixed + (uint64_t)trk_bytes_get32(unpack->raw + 8) * TRK_FORMAT_TOTALS_STREAM_BYTES ||
+        end.chunk_offset + trk_format_chunk_span(&chunk) + TRK_FORMAT_END_BYTES != size_bytes) {
+        return TRK_E_END;
+    }
+    quick->totals = malloc(chunk.raw_bytes);
+    if (quick->totals == NULL) {
+        return TRK_E_MEMORY;
+    }
+    memcpy(quick->totals, unpack->raw, chunk.raw_bytes);
+    quick->totals_bytes = chunk.raw_bytes;
+    quick->chunks = trk_bytes_get32(quick->totals + 4);
+    *last_index = trk_bytes_get64(quick->totals + chunk.raw_bytes - TRK_FORMAT_TOTALS_TAIL_BYTES);
+    return *last_index == 0 || quick->chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
+}
+
+/* [F-35] The offsets of all INDEX chunks, from the last one back. */
+static enum trk_status find_indexes(struct quick *quick, uint64_t offset)
+{
+    struct trk_unpack *unpack = quick->target->unpack;
+    while (offset != 0) {
+        struct trk_format_chunk chunk;
+        struct trk_index_chunk_head head;
+        enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_INDEX, &chunk);
+        if (status != TRK_OK) {
+            return status;
+        }
+        if (!trk_index_chunk_head(unpack->raw, chunk.raw_bytes, &head) || head.previous >= offset) {
+            return TRK_E_END;
+        }
+        if (quick->index_count == quick->index_room) {
+            size_t room = quick->index_room == 0 ? 64 : 2 * quick->index_room;
+            uint64_t *indexes = realloc(quick->indexes, room * sizeof *indexes);
+            if (indexes == NULL) {
+                return TRK_E_MEMORY;
+            }
+            quick->indexes = indexes;
+            quick->index_room = room;
+        }
+        quick->indexes[quick->index_count++] = offset;
+        offset = head.previous;
+    }
+    return TRK_OK;
+}
+
+static enum trk_status take_note(struct quick *quick, uint64_t offset)
+{
+    struct trk_format_chunk chunk;
+    struct trk_index_stream *stream;
+    enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_NOTE, &chunk);
+    if (status == TRK_OK) {
+        status = other_way(trk_index_stream(quick->target->index, chunk.stream, &stream));
+    }
+    if (status == TRK_OK &&
+        !trk_note_parse((const char *)quick->target->unpack->raw, chunk.raw_bytes, &stream->note)) {
+        status = TRK_E_END;
+    }
+    return status;
+}
+
+static enum trk_status take_events(struct quick *quick, const struct trk_index_entry *entry)
+{
+    struct trk_index *index = quick->target->index;
+    struct trk_index_stream *stream;
+    enum trk_status status = other_way(trk_index_stream(index, entry->chunk.stream, &stream));
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (entry->chunk.first_ordinal != stream->next_ordinal || entry->chunk.events == 0 ||
+        entry->chunk.events > TRK_FORMAT_EVENTS_MAX) {
+        return TRK_E_END;
+    }
+    quick->seen++;
+    stream->next_ordinal += entry->chunk.events;
+    trk_index_lose(index, stream, entry->chunk.dropped);
+    return other_way(trk_index_add(index, stream, entry->offset, &entry->chunk));
+}
+
+/* Entries are copied: reading a NOTE takes the place of the payload that they are in. */
+static enum trk_status take_index(struct quick *quick, uint64_t offset)
+{
+    struct trk_unpack *unpack = quick->target->unpack;
+    struct trk_format_chunk chunk;
+    struct trk_index_chunk_head head;
+    quick->seen--; /* counted when it was found */
+    enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_INDEX, &chunk);
+    if (status != TRK_OK || !trk_index_chunk_head(unpack->raw, chunk.raw_bytes, &head)) {
+        return status == TRK_OK ? TRK_E_END : status;
+    }
+    uint8_t *payload = malloc(chunk.raw_bytes);
+    if (payload == NULL) {
+        return TRK_E_MEMORY;
+    }
+    memcpy(payload, unpack->raw, chunk.raw_bytes);
+    for (uint32_t i = 0; i < head.count && status == TRK_OK; i++) {
+        struct trk_index_entry entry = trk_index_chunk_entry(payload, i);
+        if (entry.chunk.kind == TRK_FORMAT_NOTE) {
+            status = take_note(quick, entry.offset);
+        } else {
+            status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
+        }
+    }
+    free(payload);
+    return status;
+}
+
+/* [F-36] It stands behind HEADER or is not there. */
+static enum trk_status take_schema(struct quick *quick, uint64_t offset)
+{
+    struct trk_unpack *unpack = quick->target->unpack;
+    struct trk_schema schema = quick->target->schema;
+    struct trk_format_chunk chunk;
+    enum trk_status status = trk_unpack_header(unpack, offset, &chunk, quick->error);
+    if (status != TRK_OK || chunk.kind != TRK_FORMAT_SCHEMA) {
+        return other_way(status);
+    }
+    status = read_chunk(quick, offset, TRK_FORMAT_SCHEMA, &chunk);
+    if (status == TRK_OK) {
+        status = other_way(trk_schema_parse((const char *)unpack->raw, chunk.raw_bytes, &schema));
+    }
+    return status;
+}
+
+/* Whether the totals are what the index has: else something is missing, and where is not known. */
+static bool totals_match(const struct quick *quick)
+{
+    struct trk_index *index = quick->target->index;
+    uint32_t count = trk_bytes_get32(quick->totals + 8);
+    const uint8_t *at = quick->totals + TRK_FORMAT_TOTALS_BYTES;
+    for (uint32_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+        const struct trk_index_stream *stream = trk_index_find(index, trk_bytes_get32(at));
+        if (stream == NULL || stream->next_ordinal != trk_bytes_get64(at + 8)) {
+            return false;
+        }
+    }
+    return count == index->stream_count && quick->seen + 1 == quick->chunks; /* and HEADER */
+}
+
+enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t offset,
+                              struct trk_error *error)
+{
+    struct quick quick = {.target = target, .error = error};
+    uint64_t last_index = 0;
+    enum trk_status status = read_end(&quick, &last_index);
+    if (status == TRK_OK) {
+        status = find_indexes(&quick, last_index);
+    }
+    if (status == TRK_OK) {
+        status = take_schema(&quick, offset);
+    }
+    for (size_t i = quick.index_count; i > 0 && status == TRK_OK; i--) {
+        status = take_index(&quick, quick.indexes[i - 1]);
+    }
+    if (status == TRK_OK) {
+        struct trk_trace_state *state = &target->index->state;
+        state->ended = true;
+        state->quick = true;
+        state->chunks = quick.chunks - 1;
+        state->child_status = (int32_t)trk_bytes_get32(quick.totals);
+        state->cut = (trk_bytes_get32(quick.totals + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
+        target->index->all_summarised = false;
+        status = totals_match(&quick) ? TRK_OK : TRK_E_END;
+    }
+    free(quick.totals);
+    free(quick.indexes);
+    return status == TRK_E_MEMORY ? trk_error_set(error, status, "no memory to read the trace")
+                                  : status;
+}

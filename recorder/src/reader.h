@@ -1,0 +1,42 @@
+/*
+ * Inside the reader: an open trace.
+ */
+#ifndef RECORDER_READER_H
+#define RECORDER_READER_H
+
+#include "columns.h"
+#include "index.h"
+#include "linear.h"
+#include "scan.h"
+#include "source.h"
+#include "unpack.h"
+
+/* Where reading stands in a stream. */
+struct trk_cursor {
+    struct trk_record *records; /* the chunk's, when it is decoded */
+    uint32_t chunk;             /* index of the current chunk, or TRK_INDEX_NONE */
+    uint32_t next;              /* record in it */
+};
+
+struct trk_trace {
+    struct trk_source source;
+    struct trk_unpack unpack;
+    struct trk_index index;
+    struct trk_columns *columns;
+    struct trk_linear *linear; /* NULL until the first event is asked for */
+    struct trk_cursor *cursors;
+    uint64_t decoded_bytes;
+    uint64_t number; /* of the next event */
+    uint64_t first_chunk_offset;
+    struct trk_format_file file;
+    struct trk_schema_type types[256];
+    char type_names[256][TRK_SCHEMA_NAME_BYTES]; /* of those that SCHEMA added */
+    bool scanned;
+    enum trk_status failed; /* reading stopped in the middle: given again until rewound */
+    char *header_json;
+};
+
+/* Forget how far reading has come. reader.c */
+void trk_reader_stop(struct trk_trace *trace);
+
+#endif

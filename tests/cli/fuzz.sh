@@ -1,0 +1,47 @@
+#!/bin/sh
+# Goal: trk fuzz makes programs that trk sim takes and judges alike, does the same again when it is
+# asked the same, and refuses what it cannot mean.
+# Method: small runs of each kind of schedule.
+. "$(dirname "$0")/lib.sh"
+
+for way in random pct explore in-order; do
+    run 0 fuzz --runs 8 --seed 3 --schedule $way
+    quiet
+    grep -q '^8 programs: 8 held, 0 failed' out || fail "$way: not all held: $(cat out)"
+    cp out first.txt
+    run 0 fuzz --runs 8 --seed 3 --schedule $way
+    cmp -s out first.txt || fail "$way: the same again is not the same"
+    run 0 fuzz --seed 3 --schedule $way --print
+    cp out case.json
+    run 0 sim case.json
+    grep -q '^held' out || fail "$way: trk sim says $(cat out)"
+done
+run 0 fuzz --runs 8 --seed 4
+cmp -s out first.txt && fail "another seed makes no difference"
+
+run 0 fuzz --runs 3 --json --threads 2 --features gpu,sharing,threads
+same schema "$(get schema)" trk-fuzz/1
+same programs "$(get programs)" 3
+same failed "$(get failed)" 0
+same schedules "$(get schedules)" 30
+at_least steps "$(get steps)" 30
+run 0 fuzz --steps 20000 --json
+at_least steps "$(get steps)" 20000
+at_least programs "$(get programs)" 2
+
+# Features that are taken away, and all of them named.
+run 0 fuzz --features -gpu,threads --print --seed 5
+grep -q written out && fail "GPU writes without the feature gpu"
+grep -q '"t2"' out && fail "two threads without the feature threads"
+
+run 2 fuzz --features gpu,gqu
+said "no feature 'gqu'"
+said 'generations'
+run 2 fuzz --features ''
+run 2 fuzz --threads 5
+said 'not within 1 to 4'
+run 2 fuzz --schedule sometimes
+run 2 fuzz case.json
+said 'one argument too many'
+[ ! -e failed ] || fail "a folder came from nowhere"
+finish
