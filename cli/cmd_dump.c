@@ -11,12 +11,16 @@
 #include "json_out.h"
 #include "options.h"
 #include "range.h"
+#include "recorder/text.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-event/1"
 
 static const struct trk_option dump_options[] = {
     {.name = "json", .about = "One JSON object a line and event, schema " SCHEMA "."},
+    {.name = "raw", .about = "The fields of each event as they are stored, by their plain names."},
+    {.name = "text",
+     .about = "The whole file chunk by chunk, in the form that trk assemble reads. No RANGE."},
     {.name = NULL},
 };
 
@@ -25,7 +29,8 @@ struct dump {
     struct trk_range range;
     struct trk_clock clock;
     bool json;
-    uint64_t first_tsc;
+    bool raw;
+    uint64_t first_tsc, last_tsc;
     uint64_t seen, printed; /* events */
 };
 
@@ -42,10 +47,24 @@ static void name_of(const struct dump *dump, uint32_t stream, char *out, size_t 
     }
 }
 
+/* A type of a newer version has the name that the file gives it. */
+static const char *type_of(const struct dump *dump, uint8_t id)
+{
+    struct trk_trace_type type;
+    (void)trk_trace_type(dump->input.trace, id, &type);
+    return type.name;
+}
+
+static size_t fields_of(const struct dump *dump, const struct trk_event *event,
+                        struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+{
+    return dump->raw ? trk_event_text_raw(event, out) : trk_event_text_fields(event, out);
+}
+
 static void print_text(const struct dump *dump, const struct trk_trace_event *event)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(&event->event, fields);
+    size_t count = fields_of(dump, &event->event, fields);
     char name[100];
     char time[40];
     name_of(dump, event->stream, name, sizeof name);
@@ -53,7 +72,7 @@ static void print_text(const struct dump *dump, const struct trk_trace_event *ev
     printf("%8" PRIu64 " %14s  ", event->number, time);
     trk_terminal_text(stdout, name);
     printf("%*s %-18s", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "",
-           trk_event_type_name(event->event.type));
+           type_of(dump, event->event.type));
     trk_event_text_print(stdout, fields, count);
     putchar('\n');
 }
@@ -77,7 +96,7 @@ static void print_quoted(const char *text)
 static void print_json(const struct dump *dump, const struct trk_trace_event *event)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(&event->event, fields);
+    size_t count = fields_of(dump, &event->event, fields);
     char name[100];
     char time[40];
     name_of(dump, event->stream, name, sizeof name);
@@ -87,7 +106,7 @@ static void print_json(const struct dump *dump, const struct trk_trace_event *ev
            event->number, dump->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", time,
            event->stream);
     print_quoted(name);
-    printf(",\"type\":\"%s\"", trk_event_type_name(event->event.type));
+    printf(",\"type\":\"%s\"", type_of(dump, event->event.type));
     trk_event_text_print_json(stdout, fields, count);
     puts("}");
 }
@@ -103,6 +122,7 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
             return status == TRK_E_END ? TRK_OK : status;
         }
         dump->seen++;
+        dump->last_tsc = event.tsc;
         if (first) {
             dump->first_tsc = event.tsc;
             first = false;
@@ -128,6 +148,12 @@ static void say_nothing_picked(const struct dump *dump)
     } else if (range->kind == TRK_RANGE_REGION) {
         trk_terminal_say("dump", "nothing in range: no event is about the 4 MiB from 0x%" PRIx64,
                          range->first);
+    } else if (range->kind == TRK_RANGE_TIME) {
+        char last[40];
+        trk_clock_print(&dump->clock, dump->last_tsc, dump->first_tsc, last, sizeof last);
+        trk_terminal_say("dump", "nothing in range: the last event is at %s us", last);
+    } else if (range->kind == TRK_RANGE_SET) {
+        trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
     } else if (range->frame == UINT64_MAX) {
         trk_terminal_say("dump", "nothing in range: the trace has no frames");
     } else {
@@ -135,9 +161,45 @@ static void say_nothing_picked(const struct dump *dump)
     }
 }
 
+/* The file as text. It is read where it is: a pipe has no chunks to go back to. */
+static int dump_text(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_text_result result;
+    struct trk_input input;
+    if (options->operand_count > 1) {
+        (void)trk_error_set(&error, TRK_E_ARGUMENT, "--text prints the whole file: no RANGE");
+        return trk_terminal_error("dump", NULL, &error);
+    }
+    int code = trk_input_open(&input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    char spooled[40];
+    snprintf(spooled, sizeof spooled, "/proc/self/fd/%d", input.fd);
+    enum trk_status status = trk_text_print(input.fd >= 0                  ? spooled
+                                            : strcmp(input.path, "-") == 0 ? "/proc/self/fd/0"
+                                                                           : input.path,
+                                            stdout, &result, &error);
+    trk_terminal_flush();
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_input_fail(&input, options, SCHEMA, &error);
+    } else {
+        code = trk_input_report(&input, options);
+    }
+    trk_input_close(&input);
+    return code;
+}
+
 static int run_dump(const struct trk_options *options)
 {
-    struct dump dump = {.range = trk_range_all(), .json = trk_options_flag(options, "json")};
+    if (trk_options_flag(options, "text")) {
+        return dump_text(options);
+    }
+    struct dump dump = {.range = trk_range_all(),
+                        .json = trk_options_flag(options, "json"),
+                        .raw = trk_options_flag(options, "raw")};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     if (options->operand_count > 1) {
         enum trk_status status = trk_range_parse(options->operands[1], &dump.range, &error);
@@ -147,10 +209,15 @@ static int run_dump(const struct trk_options *options)
     }
     int code = trk_input_open(&dump.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
+        trk_range_free(&dump.range);
         return code;
     }
     dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
-    enum trk_status status = print_events(&dump, &error);
+    dump.range.ticks_a_microsecond = dump.clock.ticks_a_microsecond;
+    enum trk_status status =
+        dump.range.kind == TRK_RANGE_TIME && dump.clock.ticks_a_microsecond <= 0
+            ? trk_error_set(&error, TRK_E_ARGUMENT, "the header does not say how long a tick is")
+            : print_events(&dump, &error);
     trk_terminal_flush();
     if (status != TRK_OK) {
         error.status = status;
@@ -161,6 +228,7 @@ static int run_dump(const struct trk_options *options)
         }
         code = trk_input_report(&dump.input, options);
     }
+    trk_range_free(&dump.range);
     trk_input_close(&dump.input);
     return code;
 }
@@ -174,7 +242,10 @@ const struct trk_command trk_cmd_dump = {
         "time in microseconds since the first event, the thread, the type and the type's fields. "
         "What is left of a damaged or unfinished trace is printed as far as it goes.\n\n"
         "RANGE picks events: 10, 10-20, 10- or 10-20/2 by number; frame:5-9 by the frame they "
-        "happen in; region:0x200000000 by the 4 MiB of guest memory they are about. Numbers start "
+        "happen in; region:0x200000000 by the 4 MiB of guest memory they are about; time:1.2s-1.5s "
+        "by "
+        "the time since the first event; @FILE by the numbers in FILE, a range a line. Numbers "
+        "start "
         "at 0 and ranges include both ends. A range that picks nothing is told on standard error, "
         "with "
         "what comes closest, and is no error.",

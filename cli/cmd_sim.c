@@ -1,14 +1,16 @@
 /* trk sim: run a trace again through the same core, and judge it. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
 #include "junit.h"
 #include "options.h"
+#include "out_file.h"
 #include "scenario_files.h"
+#include "scenario_jobs.h"
 #include "simulator/sim.h"
 #include "terminal.h"
 
@@ -26,6 +28,19 @@ static const struct trk_option sim_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "S",
      .about = "Run one schedule of a scenario file, as a report gives it (trk1:...)."},
+    {.name = "jobs",
+     .letter = 'j',
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "1",
+     .least = 1,
+     .most = TRK_SCENARIO_JOBS_MOST,
+     .about = "Run scenario files in N processes at once; the report is the same. Default 1."},
+    {.name = "engine",
+     .kind = TRK_OPTION_TEXT,
+     .value = "E",
+     .about = "How every schedule of a scenario file is tried: hashed (the usual way), dpor, or "
+              "both, which must come to the same verdicts."},
     {.name = NULL},
 };
 
@@ -153,36 +168,76 @@ static void print_text(const struct trk_input *input, const struct trk_sim_repor
     }
 }
 
+/* JUnit XML beside the report; an exit code, of which the worse one counts. */
+static int write_junit(const struct trk_options *options, const struct trk_scenario_files *files,
+                       struct trk_out_file *junit, int code)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    trk_terminal_flush();
+    if (trk_junit_write(files, junit->fd, &error) != TRK_OK) {
+        return trk_terminal_error("sim", junit->path, &error);
+    }
+    int kept = trk_out_file_keep(junit, options);
+    return kept != TRK_EXIT_OK ? kept : code;
+}
+
+/* What is asked for of scenario files; false: it makes no sense, and that has been said. */
+static bool scenarios_asked(const struct trk_options *options, struct trk_scenario_asked *asked)
+{
+    static const char *const engines[] = {
+        [TRK_SCENARIO_HASHED] = "hashed",
+        [TRK_SCENARIO_DPOR] = "dpor",
+        [TRK_SCENARIO_BOTH] = "both",
+    };
+    const char *engine = trk_options_text(options, "engine");
+    size_t number = 0;
+    while (engine != NULL && number < sizeof engines / sizeof engines[0] &&
+           strcmp(engines[number], engine) != 0) {
+        number++;
+    }
+    if (number == sizeof engines / sizeof engines[0]) {
+        trk_terminal_say("sim", "--engine %s: expected hashed, dpor or both", engine);
+        return false;
+    }
+    *asked = (struct trk_scenario_asked){
+        .schedule = trk_options_text(options, "schedule"),
+        .jobs = (unsigned)trk_options_number(options, "jobs"),
+        .options = {.size = sizeof asked->options, .engine = (enum trk_scenario_engine)number},
+    };
+    return true;
+}
+
 /* Scenario files and folders of them. */
 static int run_scenarios(const struct trk_options *options)
 {
     const char *path = options->operands[0];
-    const char *junit = trk_options_text(options, "junit");
-    const char *schedule = trk_options_text(options, "schedule");
+    const char *junit_path = trk_options_text(options, "junit");
+    struct trk_scenario_asked asked;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files;
-    if (junit != NULL && access(junit, F_OK) == 0) {
-        trk_terminal_say("sim", "%s: File exists", junit);
+    struct trk_out_file junit = {.fd = -1};
+    if (!scenarios_asked(options, &asked)) {
         return TRK_EXIT_USAGE;
     }
-    enum trk_status status = trk_scenario_files_run(&files, path, schedule, &error);
-    int code = TRK_EXIT_OK;
-    if (status == TRK_OK) {
-        if (trk_options_flag(options, "json")) {
-            trk_scenario_files_print_json(&files, path);
-        } else {
-            trk_scenario_files_print(&files, path);
+    if (junit_path != NULL) {
+        int refused = trk_out_file_open_at(&junit, junit_path, false, options);
+        if (refused != TRK_EXIT_OK) {
+            return refused;
         }
-        code = trk_scenario_files_exit_code(&files);
     }
-    if (status == TRK_OK && junit != NULL) {
-        path = NULL; /* the message names the output */
-        status = trk_junit_write(&files, junit, &error);
-    }
+    enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
+    int code = TRK_EXIT_OK;
     if (status != TRK_OK) {
-        trk_terminal_flush();
         code = trk_terminal_error("sim", path, &error);
+    } else {
+        (trk_options_flag(options, "json") ? trk_scenario_files_print_json
+                                           : trk_scenario_files_print)(&files, path);
+        code = trk_scenario_files_exit_code(&files);
+        if (junit_path != NULL) {
+            code = write_junit(options, &files, &junit, code);
+        }
     }
+    trk_out_file_close(&junit);
     trk_scenario_files_destroy(&files);
     return code;
 }
@@ -195,8 +250,9 @@ static int run_sim(const struct trk_options *options)
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
         return run_scenarios(options);
     }
-    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule")) {
-        trk_terminal_say("sim", "--junit and --schedule go with scenario files");
+    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule") ||
+        trk_options_given(options, "engine")) {
+        trk_terminal_say("sim", "--junit, --schedule and --engine go with scenario files");
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, SCHEMA);
@@ -235,7 +291,7 @@ const struct trk_command trk_cmd_sim = {
         "expectation is met and 1 when one is not; else 2 when a file is no scenario, and 4 when "
         "one needs what this program cannot do yet.",
     .examples = "trk sim trace.trk\ntrk sim --json trace.trk\n"
-                "trk sim scenario.json\ntrk sim --junit out.xml scenarios",
+                "trk sim scenario.json\ntrk sim --junit out.xml -j 4 scenarios",
     .options = sim_options,
     .operands_most = 1,
     .run = run_sim,

@@ -71,11 +71,15 @@ const char *trk_command_nearest_name(const char *word);
 
 extern const struct trk_command trk_cmd_record;
 extern const struct trk_command trk_cmd_sim;
+extern const struct trk_command trk_cmd_explore;
 extern const struct trk_command trk_cmd_fuzz;
 extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;
+extern const struct trk_command trk_cmd_assemble;
 extern const struct trk_command trk_cmd_doctor;
 extern const struct trk_command trk_cmd_recover;
+extern const struct trk_command trk_cmd_pack;
+extern const struct trk_command trk_cmd_unpack;
 extern const struct trk_command trk_cmd_demo;
 extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;

@@ -302,6 +302,21 @@ size_t trk_event_text_fields(const struct trk_event *event,
     return fields.count;
 }
 
+size_t trk_event_text_raw(const struct trk_event *event,
+                          struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+{
+    struct trk_event_field all[TRK_EVENT_FIELDS_MOST];
+    struct fields fields = {.at = all};
+    size_t count = 0;
+    raw_fields(&fields, event);
+    for (size_t i = 0; i < fields.count; i++) {
+        if (all[i].number != 0) {
+            out[count++] = all[i];
+        }
+    }
+    return count;
+}
+
 void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count)
 {
     for (const struct trk_event_field *at = fields; at < fields + count; at++) {

@@ -35,6 +35,10 @@ struct trk_event_field {
 size_t trk_event_text_fields(const struct trk_event *event,
                              struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
 
+/* The fields of struct trk_event by their names, those that are not 0. */
+size_t trk_event_text_raw(const struct trk_event *event,
+                          struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
+
 /* Print fields as " key=value", or as members of a JSON object, each with a comma before it. */
 void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count);
 void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count);

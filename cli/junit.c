@@ -99,28 +99,20 @@ static void put_suite(FILE *out, const struct trk_scenario_files *files)
     fputs("</testsuite>\n", out);
 }
 
-static enum trk_status failed(struct trk_error *error, const char *path, int reason)
-{
-    enum trk_status status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    (void)trk_error_set(error, status, "%.80s: %s", path, strerror(reason));
-    error->os_errno = reason;
-    return status;
-}
-
-enum trk_status trk_junit_write(const struct trk_scenario_files *files, const char *path,
+enum trk_status trk_junit_write(const struct trk_scenario_files *files, int fd,
                                 struct trk_error *error)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (out == NULL) {
-        return failed(error, path, errno);
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    FILE *out = own >= 0 ? fdopen(own, "w") : NULL;
+    bool bad = out == NULL;
+    if (out != NULL) {
+        put_suite(out, files);
+        bad = ferror(out) != 0;
+        bad |= fclose(out) != 0;
     }
-    put_suite(out, files);
-    bool bad = ferror(out) != 0;
-    if (fclose(out) != 0 || bad) {
-        int reason = errno != 0 ? errno : EIO;
-        unlink(path);
-        return failed(error, path, reason);
-    }
-    return TRK_OK;
+    if (!bad)
+        return TRK_OK;
+    int reason = errno != 0 ? errno : EIO;
+    error->os_errno = reason;
+    return trk_error_set(error, TRK_E_SYSTEM, "%s", strerror(reason));
 }

@@ -8,13 +8,14 @@
 #include "scenario_files.h"
 
 /**
- * Write a new file.
+ * Write all of it to a file.
  *
- * @return TRK_OK; TRK_E_EXISTS when there is one; TRK_E_SYSTEM, and no half file is left.
+ * @param fd  Open for writing; stays open.
+ * @return TRK_OK; TRK_E_SYSTEM.
  *
- * Allocates: no. Threads: any.
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
  */
-TRK_MUST_USE enum trk_status trk_junit_write(const struct trk_scenario_files *files,
-                                             const char *path, struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_junit_write(const struct trk_scenario_files *files, int fd,
+                                             struct trk_error *error);
 
 #endif

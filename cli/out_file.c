@@ -65,15 +65,19 @@ static int open_unnamed(struct trk_out_file *out)
 
 int trk_out_file_open(struct trk_out_file *out, const struct trk_options *options)
 {
-    *out = (struct trk_out_file){
-        .path = trk_options_text(options, "output"),
-        .overwrite = trk_options_flag(options, "force"),
-        .fd = -1,
-    };
-    if (!out->path) {
+    const char *path = trk_options_text(options, "output");
+    *out = (struct trk_out_file){.fd = -1};
+    if (!path) {
         trk_terminal_say(options->command->name, "where to? -o G is needed");
         return TRK_EXIT_USAGE;
     }
+    return trk_out_file_open_at(out, path, trk_options_flag(options, "force"), options);
+}
+
+int trk_out_file_open_at(struct trk_out_file *out, const char *path, bool overwrite,
+                         const struct trk_options *options)
+{
+    *out = (struct trk_out_file){.path = path, .overwrite = overwrite, .fd = -1};
     struct stat there;
     bool exists = !is_standard(out) && stat(out->path, &there) == 0;
     if (exists && S_ISDIR(there.st_mode)) {

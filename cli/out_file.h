@@ -37,6 +37,9 @@ struct trk_out_file {
  * @return An exit code: TRK_EXIT_OK, or what to end with after the message that was printed.
  */
 int trk_out_file_open(struct trk_out_file *out, const struct trk_options *options);
+/* The same for a path of another option. */
+int trk_out_file_open_at(struct trk_out_file *out, const char *path, bool overwrite,
+                         const struct trk_options *options);
 
 /* Give the file its name, or copy it to standard output. Exit codes as above. Closes in any case.
  */

@@ -1,5 +1,8 @@
 #include "range.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "event_text.h"
@@ -8,7 +11,8 @@
 
 struct trk_range trk_range_all(void)
 {
-    return (struct trk_range){.last = UINT64_MAX, .step = 1, .frame = UINT64_MAX};
+    return (struct trk_range){
+        .last = UINT64_MAX, .step = 1, .first_tsc = TRK_NOT_KNOWN, .frame = UINT64_MAX};
 }
 
 static enum trk_status refuse(const char *text, const char *why, struct trk_error *error)
@@ -27,8 +31,8 @@ static enum trk_status parse_span(const char *text, const char *span, struct trk
     const char *dash = memchr(span, '-', length);
     size_t first_length = dash ? (size_t)(dash - span) : length;
     if (!trk_number_parse_part(span, first_length, &out->first)) {
-        return refuse(text, "expected N, N-M, N-, with /STEP, frame:N-M or region:0xADDRESS",
-                      error);
+        return refuse(
+            text, "expected N, N-M, N-, with /STEP, frame:N-M, time:A-B, region:0xADDRESS", error);
     }
     out->last = dash ? UINT64_MAX : out->first;
     if (dash && first_length + 1 < length &&
@@ -56,6 +60,111 @@ static enum trk_status parse_region(const char *text, const char *address, struc
     return TRK_OK;
 }
 
+/* A time: digits, a point and digits perhaps, a unit. In nanoseconds. */
+static bool parse_time(const char *text, size_t length, uint64_t *out)
+{
+    static const struct {
+        const char *unit;
+        uint64_t ns;
+    } units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+    size_t digits = strspn(text, "0123456789.");
+    const char *point = memchr(text, '.', digits < length ? digits : length);
+    size_t whole = point ? (size_t)(point - text) : digits;
+    uint64_t number;
+    if (digits >= length || !trk_number_parse_part(text, whole, &number)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        uint64_t part = units[i].ns;
+        if (length - digits != strlen(units[i].unit) ||
+            memcmp(text + digits, units[i].unit, length - digits) != 0 ||
+            number > UINT64_MAX / 2 / part) {
+            continue;
+        }
+        *out = number * part;
+        for (const char *at = text + whole + 1; point && at < text + digits; at++) {
+            part /= 10;
+            if (*at == '.' || part == 0) { /* finer than a nanosecond */
+                return false;
+            }
+            *out += (uint64_t)(*at - '0') * part;
+        }
+        return !point || whole + 1 < digits;
+    }
+    return false;
+}
+
+static enum trk_status parse_times(const char *text, const char *span, struct trk_range *out,
+                                   struct trk_error *error)
+{
+    const char *dash = strchr(span, '-');
+    size_t length = dash ? (size_t)(dash - span) : strlen(span);
+    out->kind = TRK_RANGE_TIME;
+    if (!dash || !parse_time(span, length, &out->first) ||
+        (dash[1] && !parse_time(dash + 1, strlen(dash + 1), &out->last))) {
+        return refuse(text, "time: wants A-B or A-, like 1.2s-1.5s, in s, ms, us or ns", error);
+    }
+    return out->last < out->first ? refuse(text, "it ends before it begins", error) : TRK_OK;
+}
+
+static enum trk_status add_span(struct trk_range *out, const struct trk_range *line,
+                                struct trk_error *error)
+{
+    if (out->set_count % 64 == 0) {
+        struct trk_range_span *set = realloc(out->set, (out->set_count + 64) * sizeof *set);
+        if (!set) {
+            return trk_error_set(error, TRK_E_MEMORY, "out of memory");
+        }
+        out->set = set;
+    }
+    out->set[out->set_count++] = (struct trk_range_span){line->first, line->last, line->step};
+    return TRK_OK;
+}
+
+static enum trk_status read_set(const char *text, FILE *file, struct trk_range *out,
+                                struct trk_error *error)
+{
+    char line[128];
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && fgets(line, sizeof line, file)) {
+        struct trk_range one = trk_range_all();
+        line[strcspn(line, "#\n")] = 0;
+        line[strcspn(line, " \t\r")] = 0;
+        if (line[0]) {
+            status = parse_span(line, line, &one, error);
+            status = status == TRK_OK ? add_span(out, &one, error) : status;
+        }
+    }
+    if (status == TRK_OK && ferror(file)) {
+        status = refuse(text, "it cannot be read", error);
+    }
+    return status == TRK_OK && out->set_count == 0 ? refuse(text, "no range is in it", error)
+                                                   : status;
+}
+
+static enum trk_status parse_set(const char *text, const char *path, struct trk_range *out,
+                                 struct trk_error *error)
+{
+    FILE *file = fopen(path, "re");
+    out->kind = TRK_RANGE_SET;
+    if (!file) {
+        return refuse(text, strerror(errno), error);
+    }
+    enum trk_status status = read_set(text, file, out, error);
+    fclose(file);
+    if (status != TRK_OK) {
+        trk_range_free(out);
+    }
+    return status;
+}
+
+void trk_range_free(struct trk_range *range)
+{
+    free(range->set);
+    range->set = NULL;
+    range->set_count = 0;
+}
+
 enum trk_status trk_range_parse(const char *text, struct trk_range *out, struct trk_error *error)
 {
     *out = trk_range_all();
@@ -66,8 +175,11 @@ enum trk_status trk_range_parse(const char *text, struct trk_range *out, struct 
         out->kind = TRK_RANGE_FRAMES;
         return parse_span(text, text + 6, out, error);
     }
-    if (strncmp(text, "time:", 5) == 0 || text[0] == '@') {
-        return refuse(text, "time: and @FILE are not understood yet", error);
+    if (strncmp(text, "time:", 5) == 0) {
+        return parse_times(text, text + 5, out, error);
+    }
+    if (text[0] == '@') {
+        return parse_set(text, text + 1, out, error);
     }
     return parse_span(text, text, out, error);
 }
@@ -80,6 +192,9 @@ static bool in_span(const struct trk_range *range, uint64_t number)
 
 bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
 {
+    if (range->first_tsc == TRK_NOT_KNOWN) {
+        range->first_tsc = event->tsc;
+    }
     if (event->event.type == TRK_EVENT_FRAME) {
         range->frame = event->event.argument;
     }
@@ -88,6 +203,21 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
         return in_span(range, event->number);
     case TRK_RANGE_FRAMES:
         return range->frame != UINT64_MAX && in_span(range, range->frame);
+    case TRK_RANGE_TIME: {
+        double ns = event->tsc < range->first_tsc ? 0
+                                                  : (double)(event->tsc - range->first_tsc) * 1000 /
+                                                        range->ticks_a_microsecond;
+        return ns >= (double)range->first && ns <= (double)range->last;
+    }
+    case TRK_RANGE_SET:
+        for (size_t i = 0; i < range->set_count; i++) {
+            const struct trk_range_span *span = &range->set[i];
+            if (event->number >= span->first && event->number <= span->last &&
+                (event->number - span->first) % span->step == 0) {
+                return true;
+            }
+        }
+        return false;
     case TRK_RANGE_REGION:
         return trk_event_text_touches(&event->event, range->first, TRK_REGION_BYTES);
     }

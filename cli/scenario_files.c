@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "scenario_jobs.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
 #define DEPTH_MOST 32
@@ -118,9 +119,10 @@ static int by_path(const void *a, const void *b)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static enum trk_status run_one(struct trk_scenario_file *file, const char *schedule,
+static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
                                struct trk_error *error)
 {
+    const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
@@ -136,9 +138,9 @@ static enum trk_status run_one(struct trk_scenario_file *file, const char *sched
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
     } else {
-        status = schedule != NULL
-                     ? trk_scenario_replay(scenario, schedule, &file->report, &file->fault)
-                     : trk_scenario_run(scenario, &file->report);
+        status = asked->schedule != NULL
+                     ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
+                     : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
     }
     trk_scenario_destroy(scenario);
@@ -152,7 +154,8 @@ static enum trk_status run_one(struct trk_scenario_file *file, const char *sched
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
-                                       const char *schedule, struct trk_error *error)
+                                       const struct trk_scenario_asked *asked,
+                                       struct trk_error *error)
 {
     struct stat stat_of;
     memset(out, 0, sizeof *out);
@@ -160,6 +163,9 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return system_error(error, path);
     }
     out->folder = S_ISDIR(stat_of.st_mode);
+    if (out->folder && asked->schedule != NULL) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "--schedule goes with one scenario file");
+    }
     enum trk_status status = out->folder ? list(out, path, 0, error) : add(out, path, error);
     if (status != TRK_OK) {
         return status;
@@ -168,8 +174,8 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
-    for (size_t i = 0; i < out->count && status == TRK_OK; i++) {
-        status = run_one(&out->files[i], schedule, error);
+    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, asked, error);
+    for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;
     }
     return status;

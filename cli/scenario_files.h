@@ -42,17 +42,24 @@ struct trk_scenario_files {
 /* Whether a path names a folder or, by its ending, a scenario file. */
 bool trk_scenario_files_named(const char *path);
 
+/* What is asked for beside what the files say; all 0: nothing. */
+struct trk_scenario_asked {
+    const char *schedule; /* NULL, or the one schedule to run, of a report; then path is a file */
+    unsigned jobs;        /* processes, up to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
+    struct trk_scenario_options options;
+};
+
 /**
  * List a file, or every *.json below a folder, and run them all.
  *
- * @param schedule  NULL, or the one schedule to run, of a report; then path is a file.
- * @return TRK_OK; TRK_E_ARGUMENT when there is none; TRK_E_SYSTEM; TRK_E_MEMORY. files may be
- *         destroyed in any case.
+ * @return TRK_OK; TRK_E_ARGUMENT when there is none, or a schedule for a folder; TRK_E_SYSTEM;
+ *         TRK_E_MEMORY. files may be destroyed in any case.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.
  */
 TRK_MUST_USE enum trk_status trk_scenario_files_run(struct trk_scenario_files *out,
-                                                    const char *path, const char *schedule,
+                                                    const char *path,
+                                                    const struct trk_scenario_asked *asked,
                                                     struct trk_error *error);
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files);

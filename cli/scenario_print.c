@@ -42,6 +42,9 @@ static void print_schedules(const struct trk_scenario_report *report)
     } else if (report->schedules != 1) {
         printf("  schedules: %" PRIu64 " run\n", report->schedules);
     }
+    if (report->classes != 0) {
+        printf("  classes: %" PRIu64 "\n", report->classes);
+    }
 }
 
 static void print_verdict(const struct trk_scenario_report *report)
@@ -144,6 +147,10 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
                       ran && report->schedule[0] != '\0' ? report->schedule : NULL);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
+    trk_json_out_number(object, "states",
+                        ran && report->states != 0 ? report->states : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "classes",
+                        ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
 }
 
 static void add_file(cJSON *object, const struct trk_scenario_file *file)

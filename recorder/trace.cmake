@@ -2,7 +2,8 @@
 add_library(trk_trace STATIC)
 target_sources(
   trk_trace
-  PRIVATE src/chunk_events.c
+  PRIVATE src/assemble.c
+          src/chunk_events.c
           src/columns.c
           src/columns_decode.c
           src/columns_encode.c
@@ -25,6 +26,8 @@ target_sources(
           src/schema_text.c
           src/source.c
           src/summary.c
+          src/text_print.c
+          src/text_words.c
           src/totals.c
           src/unpack.c
           src/writer.c)

@@ -37,6 +37,8 @@ struct env_lock {
     uint32_t word;
 };
 
+struct region;
+
 #ifdef TRK_SIM
 #include "env_sim.h"
 #else
@@ -132,12 +134,10 @@ static inline void env_stand_back(void)
     errno = saved;
 }
 
-#endif /* TRK_SIM */
-
 /*
  * Words of the page sets: written under their region's lock, looked at without it by readers who
  * then check that no hold began meanwhile (region_peek). A reader that sees a word of a hold also
- * sees that hold's number.
+ * sees that hold's number. The simulated build holds env_load and env_store against the lock.
  */
 static inline uint64_t env_load(const uint64_t *word)
 {
@@ -148,6 +148,45 @@ static inline void env_store(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
+
+/* A word that is looked at without a lock, by whoever knows what that is worth. */
+static inline uint64_t env_peek(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* Bits are set without a lock, and never cleared. */
+static inline void env_set_forever(uint64_t *word, uint64_t bits)
+{
+    __atomic_fetch_or(word, bits, __ATOMIC_RELEASE);
+}
+
+/* The same for flags. */
+static inline bool env_peek_flag(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static inline void env_raise_flag(bool *flag)
+{
+    __atomic_store_n(flag, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * A region's watches and rights are about to change, under its page manager's lock; or are looked
+ * at without. For the simulated build alone.
+ */
+static inline void env_pages_change(const struct region *region)
+{
+    (void)region;
+}
+
+static inline void env_pages_peek(const struct region *region)
+{
+    (void)region;
+}
+
+#endif /* TRK_SIM */
 
 /* One host protection call: 0 or an errno value. */
 static inline int env_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,

@@ -30,6 +30,7 @@ static inline uint32_t env_lock_owner(const struct env_lock *lock)
 
 static inline void env_unlock(struct env_lock *lock)
 {
+    trk_hook_unlock(&lock->word);
     lock->word = 0;
 }
 
@@ -54,6 +55,52 @@ static inline void env_unlock_pair(struct env_lock *first)
 /* The simulator counts changes itself, and lets others run. */
 static inline void env_stand_back(void)
 {
+}
+
+static inline uint64_t env_load(const uint64_t *word)
+{
+    trk_hook_word(word, TRK_SIM_LOAD);
+    return *word;
+}
+
+static inline void env_store(uint64_t *word, uint64_t value)
+{
+    trk_hook_word(word, *word != value ? TRK_SIM_STORE : TRK_SIM_LOAD);
+    *word = value;
+}
+
+static inline uint64_t env_peek(const uint64_t *word)
+{
+    trk_hook_word(word, TRK_SIM_PEEK);
+    return *word;
+}
+
+static inline void env_set_forever(uint64_t *word, uint64_t bits)
+{
+    trk_hook_word(word, TRK_SIM_SET);
+    *word |= bits;
+}
+
+static inline bool env_peek_flag(const bool *flag)
+{
+    trk_hook_word(flag, TRK_SIM_PEEK);
+    return *flag;
+}
+
+static inline void env_raise_flag(bool *flag)
+{
+    trk_hook_word(flag, TRK_SIM_SET);
+    *flag = true;
+}
+
+static inline void env_pages_change(const struct region *region)
+{
+    trk_hook_pages(region, true);
+}
+
+static inline void env_pages_peek(const struct region *region)
+{
+    trk_hook_pages(region, false);
 }
 
 #endif

@@ -68,7 +68,9 @@ void trk_generations_unlock(const struct operation *operation)
 
 static const struct page_extra *extra_of(const struct trk_tracker *tracker, uint32_t index)
 {
-    return __atomic_load_n(&region_slot(tracker, index)->extra, __ATOMIC_ACQUIRE);
+    const struct region *region = region_slot(tracker, index);
+    env_pages_peek(region);
+    return __atomic_load_n(&region->extra, __ATOMIC_ACQUIRE);
 }
 
 /* A generation that no page has had; 0 means none. */

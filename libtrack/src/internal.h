@@ -149,14 +149,13 @@ static inline struct region *region_slot(const struct trk_tracker *tracker, uint
 
 static inline bool region_live(const struct trk_tracker *tracker, uint32_t index)
 {
-    return __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) >> (index % 64) & 1;
+    return env_peek(&tracker->live[index / 64]) >> (index % 64) & 1;
 }
 
 static inline void trk_region_make_live(struct trk_tracker *tracker, uint32_t index)
 {
     if (TRK_UNLIKELY(!region_live(tracker, index)))
-        __atomic_fetch_or(&tracker->live[index / 64], UINT64_C(1) << (index % 64),
-                          __ATOMIC_RELEASE);
+        env_set_forever(&tracker->live[index / 64], UINT64_C(1) << (index % 64));
 }
 
 static inline uint32_t region_index(const struct trk_tracker *tracker, const struct region *region)

@@ -130,7 +130,7 @@ enum trk_status trk_pages_unwatch_mask(struct trk_tracker *tracker, uint64_t bas
 
 static bool bit(const uint64_t *set, uint32_t page)
 {
-    return env_load(&set[page / 64]) >> (page % 64) & 1;
+    return env_peek(&set[page / 64]) >> (page % 64) & 1;
 }
 
 struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_addr)
@@ -146,6 +146,7 @@ struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_
     const struct region *region = region_slot(tracker, index);
     uint32_t page = (uint32_t)(guest_addr % TRK_REGION_BYTES / TRK_HOST_PAGE_BYTES);
     uint32_t first_byte = page * (uint32_t)TRK_HOST_PAGE_BYTES;
+    env_pages_peek(region);
     view.cpu_dirty = !bit(region->not_cpu, page);
     view.gpu_dirty = bit(region->gpu, page);
     view.writable = view.cpu_dirty;

@@ -31,7 +31,7 @@ struct hold {
 
 static inline bool region_shared(const struct region *region)
 {
-    return __atomic_load_n(&region->shared, __ATOMIC_ACQUIRE);
+    return env_peek_flag(&region->shared);
 }
 
 static inline void hold_take(const struct operation *operation, struct env_lock *lock,
@@ -134,7 +134,7 @@ static inline struct page_extra *pages_extra(struct trk_tracker *tracker, struct
     return region->extra;
 }
 
-/* Rights at the host before a change; only the window's words are filled. */
+/* Rights at the host before a change, which comes next; only the window's words are filled. */
 struct rights_before {
     struct rights_word words[TRK_REGION_WORDS];
 };
@@ -142,6 +142,7 @@ struct rights_before {
 static inline void remember(struct rights_before *before, const struct region *region,
                             const struct window *window)
 {
+    env_pages_change(region);
     FOR_WINDOW_WORDS(word, window)
     before->words[word] = rights_host(region, word);
 }

@@ -109,8 +109,7 @@ void trk_flight_give(struct trk_tracker *tracker, struct flight *flight)
 uint32_t trk_region_next_live(const struct trk_tracker *tracker, uint32_t index, uint32_t end)
 {
     while (index < end) {
-        uint64_t bits = __atomic_load_n(&tracker->live[index / 64], __ATOMIC_ACQUIRE) &
-                        ~UINT64_C(0) << (index % 64);
+        uint64_t bits = env_peek(&tracker->live[index / 64]) & ~UINT64_C(0) << (index % 64);
         if (bits != 0) {
             uint32_t found = index / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
             return found < end ? found : end;

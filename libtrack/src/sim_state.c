@@ -25,6 +25,36 @@ enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uin
     return word == &tracker->regions[*region].lock.word ? TRK_SIM_LOCK_REGION : TRK_SIM_LOCK_PAGES;
 }
 
+/* Where a word lies among the regions; UINT64_MAX: elsewhere. */
+static uint64_t regions_offset(const struct trk_tracker *tracker, const void *word)
+{
+    uint64_t offset = (uint64_t)((const char *)word - (const char *)tracker->regions);
+    return offset < (uint64_t)TRK_REGION_COUNT * sizeof(struct region) ? offset : UINT64_MAX;
+}
+
+uint64_t trk_sim_word_name(const struct trk_tracker *tracker, const void *word)
+{
+    uint64_t offset = regions_offset(tracker, word);
+    if (offset != UINT64_MAX)
+        return offset;
+    uint64_t live = (uint64_t)((const char *)word - (const char *)tracker->live);
+    return (UINT64_C(1) << 50) + (live < TRK_REGION_COUNT ? live : TRK_REGION_COUNT);
+}
+
+bool trk_sim_word_held(const struct trk_tracker *tracker, const void *word, uint32_t thread_id)
+{
+    uint64_t offset = regions_offset(tracker, word);
+    return offset == UINT64_MAX ||
+           tracker->regions[offset / sizeof(struct region)].lock.word == thread_id;
+}
+
+bool trk_sim_pages_owned(const struct trk_tracker *tracker, const struct region *region,
+                         uint32_t thread_id)
+{
+    return region->pages_lock.word == thread_id ||
+           (region->shared && tracker->views.lock.word == thread_id);
+}
+
 bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region)
 {
     const struct region *slot = &tracker->regions[region];
@@ -135,7 +165,7 @@ uint64_t trk_sim_live_digest(const struct trk_tracker *tracker, const uint32_t *
 {
     uint64_t digest = 9;
     for (size_t i = 0; i < count; i++)
-        if (region_live(tracker, regions[i]))
+        if (tracker->live[regions[i] / 64] >> (regions[i] % 64) & 1)
             digest = mix(digest, regions[i]);
     return digest;
 }

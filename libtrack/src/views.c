@@ -49,7 +49,7 @@ static bool region_share(const struct operation *operation, struct region *regio
     if (done) {
         find_seen(region, region->views->seen);
         /* From here on whoever gets the region's own lock turns to the common one. */
-        __atomic_store_n(&region->shared, true, __ATOMIC_RELEASE);
+        env_raise_flag(&region->shared);
     }
     hold_end(&own, 0);
     hold_end(&shared, 0);

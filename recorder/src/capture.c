@@ -140,7 +140,7 @@ static inline void emit(const struct trk_event *event)
         !place_thread(thread, event->type))
         return;
     if (TRK_UNLIKELY(capture.block_ms != 0))
-        trk_capture_wait_for_room(&thread->wait, &thread->ring, event->type, &capture);
+        trk_capture_wait_for_room(&thread->wait, &thread->ring, event, &capture);
     trk_ring_append(&thread->ring, event);
 }
 

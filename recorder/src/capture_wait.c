@@ -13,15 +13,13 @@
 
 #define NAP_NS 100000
 
-/* Normal context: no handler for faults is running on this thread, as far as the kernel knows. */
-static bool may_wait(void)
+/* Whether no signal handler is running on this thread, as far as the kernel can tell. */
+static bool is_normal_context(void)
 {
     sigset_t blocked;
     stack_t stack;
-    if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, SIGSEGV) == 1 ||
-        sigismember(&blocked, SIGBUS) == 1)
-        return false;
-    return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGSEGV) == 0 &&
+           sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
 }
 
 static uint64_t now_ns(void)
@@ -36,17 +34,29 @@ static uint64_t tail_of(const struct trk_ring *ring)
     return atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
 }
 
-void trk_capture_wait_for_room(struct trk_capture_wait *wait, const struct trk_ring *ring,
-                               uint8_t type, const struct trk_capture_session *session)
+/* The fault handler leaves SIGSEGV open and may run on the thread's own stack: its events tell. */
+static bool serves_fault(struct trk_capture_wait *wait, const struct trk_event *event)
 {
-    uint64_t room = trk_ring_room(ring, type);
-    if (TRK_LIKELY(ring->reserved - ring->tail_seen < room))
+    if (event->type == TRK_EVENT_FAULT)
+        wait->faults += 1;
+    bool serves = wait->faults > 0;
+    if (serves && event->type == TRK_EVENT_OP_END && event->context == TRK_OP_FAULT)
+        wait->faults -= 1;
+    return serves;
+}
+
+void trk_capture_wait_for_room(struct trk_capture_wait *wait, const struct trk_ring *ring,
+                               const struct trk_event *event,
+                               const struct trk_capture_session *session)
+{
+    uint64_t room = trk_ring_room(ring, event->type);
+    if (serves_fault(wait, event) || TRK_LIKELY(ring->reserved - ring->tail_seen < room))
         return;
     uint64_t tail = tail_of(ring);
     if (ring->reserved - tail < room || ring->depth > 0 || wait->given_up_at == tail + 1)
         return;
     int saved = errno;
-    if (may_wait()) {
+    if (is_normal_context()) {
         uint64_t enough = room - ring->capacity / 4;
         uint64_t end_ns = now_ns() + (uint64_t)session->block_ms * 1000000;
         struct timespec nap = {.tv_nsec = NAP_NS};

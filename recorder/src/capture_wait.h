@@ -8,15 +8,18 @@
 /* A thread's memory of waits. Zeros to begin with. */
 struct trk_capture_wait {
     uint64_t given_up_at; /* tail + 1 at which a wait was in vain; 0: none was */
+    uint32_t faults;      /* that this thread is serving: FAULT came, the OP_END not yet */
 };
 
 /*
- * Wait until an event of this type finds room, at most the session's block_ms. Returns at once when
- * there is room, inside an append that was interrupted, and wherever SIGSEGV or SIGBUS are blocked
- * or the alternate stack is in use: that is a handler. After a wait in vain the thread waits no
- * more until the drain has taken something, so that a dead parent costs one wait. errno is kept.
+ * Wait until the event finds room, at most the session's block_ms. Returns at once when there is
+ * room, while the thread serves a fault, inside an append that was interrupted, on the alternate
+ * stack, and where SIGSEGV is blocked: the last three are other handlers. After a wait in vain the
+ * thread waits no more until the drain has taken something, so that a dead parent costs one wait.
+ * Call it for each event: it looks for faults. errno is kept.
  */
 void trk_capture_wait_for_room(struct trk_capture_wait *wait, const struct trk_ring *ring,
-                               uint8_t type, const struct trk_capture_session *session);
+                               const struct trk_event *event,
+                               const struct trk_capture_session *session);
 
 #endif

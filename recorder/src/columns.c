@@ -14,8 +14,11 @@
 /* Of the table of domains; grows with the chunks. */
 #define SLOTS_MIN 64u
 
-#define COLUMN_MAX(id)                                                                             \
-    (TRK_CHUNK_EVENTS * ((id) == TRK_COLUMN_OTHER ? OTHER_EVENT_MAX : TRK_BYTES_LEB_MAX))
+/* The room that a column needs for so many events. */
+static size_t column_max(unsigned id, size_t events)
+{
+    return events * (id == TRK_COLUMN_OTHER ? OTHER_EVENT_MAX : TRK_BYTES_LEB_MAX);
+}
 
 const uint8_t trk_columns_encoding[TRK_COLUMN_COUNT] = {
     [TRK_COLUMN_TYPE] = TRK_ENCODING_BYTES,     [TRK_COLUMN_TIME] = TRK_ENCODING_ZIGZAG,
@@ -33,7 +36,7 @@ enum trk_status trk_columns_create_decoder(struct trk_columns **out)
     return *out != NULL ? TRK_OK : TRK_E_MEMORY;
 }
 
-enum trk_status trk_columns_create_encoder(struct trk_columns **out)
+enum trk_status trk_columns_create_encoder(struct trk_columns **out, size_t events)
 {
     *out = NULL;
     struct trk_columns *columns;
@@ -43,15 +46,16 @@ enum trk_status trk_columns_create_encoder(struct trk_columns **out)
     }
     size_t total = 0;
     for (unsigned id = 1; id < TRK_COLUMN_COUNT; id++) {
-        columns->column[id] = malloc(COLUMN_MAX(id));
+        columns->column[id] = malloc(column_max(id, events));
         if (columns->column[id] == NULL) {
             trk_columns_destroy(columns);
             return TRK_E_MEMORY;
         }
-        total += COLUMN_MAX(id) + COLUMN_HEAD_MAX;
+        total += column_max(id, events) + COLUMN_HEAD_MAX;
     }
+    columns->events_max = events;
     columns->payload = malloc(total);
-    if (columns->payload == NULL || trk_columns_reset(columns, TRK_CHUNK_EVENTS, 0) != TRK_OK) {
+    if (columns->payload == NULL || trk_columns_reset(columns, events, 0) != TRK_OK) {
         trk_columns_destroy(columns);
         return TRK_E_MEMORY;
     }

@@ -43,14 +43,15 @@ enum trk_columns_encoding {
 struct trk_columns;
 
 /* TRK_OK, TRK_E_MEMORY. A decoder needs none of the encoder's room. */
-TRK_MUST_USE enum trk_status trk_columns_create_encoder(struct trk_columns **out);
+/* events: the most that a chunk will have, up to TRK_FORMAT_EVENTS_MAX. */
+TRK_MUST_USE enum trk_status trk_columns_create_encoder(struct trk_columns **out, size_t events);
 TRK_MUST_USE enum trk_status trk_columns_create_decoder(struct trk_columns **out);
 void trk_columns_destroy(struct trk_columns *columns);
 
 /**
  * Encode records as a payload, which is the columns' until the next call.
  *
- * @param count        1 to TRK_CHUNK_EVENTS.
+ * @param count        1 to what the encoder was made for.
  * @param clock_shift  Time stamps lose this many low bits.
  * @return its size in bytes.
  *

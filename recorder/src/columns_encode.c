@@ -3,7 +3,6 @@
 
 #include "bytes.h"
 #include "columns_model.h"
-#include "recorder/writer.h"
 
 struct encoder {
     struct trk_columns_model *model;
@@ -147,7 +146,7 @@ static inline void put_event(struct encoder *encoder, const struct trk_event *ev
 size_t trk_columns_encode(struct trk_columns *columns, const struct trk_record *records,
                           size_t count, unsigned clock_shift, const uint8_t **payload)
 {
-    assert(count > 0 && count <= TRK_CHUNK_EVENTS);
+    assert(count > 0 && count <= columns->events_max);
     struct encoder encoder = {.model = &columns->model};
     for (unsigned id = 1; id < TRK_COLUMN_COUNT; id++) {
         encoder.at[id] = columns->column[id];

@@ -49,6 +49,7 @@ struct trk_columns_model {
 struct trk_columns {
     struct trk_columns_model model;
     uint8_t *column[TRK_COLUMN_COUNT]; /* encoder: room for a full chunk each */
+    size_t events_max;                 /* encoder: that there is room for */
     uint8_t *payload;
     uint8_t *summary; /* of the newest chunk that was encoded or decoded */
     size_t summary_room;

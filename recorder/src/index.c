@@ -77,6 +77,9 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
         index->chunks = chunks;
         index->chunk_room = room;
     }
+    if (index->chunk_count == 0 || chunk->clock_shift < index->clock_shift) {
+        index->clock_shift = chunk->clock_shift;
+    }
     uint32_t at = (uint32_t)index->chunk_count++;
     index->chunks[at] = (struct trk_index_chunk){
         .offset = offset,

@@ -34,8 +34,9 @@ struct trk_index {
     size_t chunk_count, chunk_room;
     struct trk_index_stream *streams; /* in order of first appearance */
     size_t stream_count, stream_room;
-    size_t last_found; /* most chunks are of a stream near the one before */
-    uint32_t at_chunk; /* number in the file of what is looked at, for what damage is told */
+    unsigned clock_shift; /* least of all chunks; by trk_quick_run 0 */
+    size_t last_found;    /* most chunks are of a stream near the one before */
+    uint32_t at_chunk;    /* number in the file of what is looked at, for what damage is told */
     trk_trace_damage_fn *on_damage; /* NULL: nobody asks */
     void *damage_context;
     struct trk_holds holds; /* from the summaries */

@@ -160,6 +160,16 @@ const char *trk_trace_header_json(const struct trk_trace *trace)
     return trace->header_json;
 }
 
+unsigned trk_trace_clock_shift(const struct trk_trace *trace)
+{
+    return trace->index.chunk_count > 0 ? trace->index.clock_shift : 0;
+}
+
+void trk_trace_marker(const struct trk_trace *trace, uint8_t out[16])
+{
+    memcpy(out, trace->file.sync, TRK_FORMAT_SYNC_BYTES);
+}
+
 size_t trk_trace_stream_count(const struct trk_trace *trace)
 {
     return trace->index.stream_count;

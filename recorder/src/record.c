@@ -150,6 +150,16 @@ static uint64_t fullest_ring(const struct recording *recording)
     return fullest;
 }
 
+/* So many rings in use that those of ended threads should be given back. */
+static bool rings_are_scarce(const struct recording *recording)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < recording->session.ring_count; ++i)
+        used += atomic_load_explicit(&recording->session.rings[i].state, memory_order_relaxed) !=
+                TRK_RING_FREE;
+    return used >= recording->session.ring_count / 4;
+}
+
 /* Those who outlive the command are waited for, until a signal says that it is enough. */
 static bool wait_for_others(struct recording *recording, int timeout_ms)
 {
@@ -193,8 +203,8 @@ static void await_program(struct recording *recording)
         uint64_t now = now_ns();
         if (first_event_ns == 0)
             first_event_ns = now;
-        if (has_tracker(recording) || held > recording->session.ring_records / 8 ||
-            now - first_event_ns >= TRACKER_WAIT_NS)
+        if (has_tracker(recording) || rings_are_scarce(recording) ||
+            held > recording->session.ring_records / 8 || now - first_event_ns >= TRACKER_WAIT_NS)
             break;
     }
 }
@@ -233,6 +243,17 @@ static enum trk_status create_writer(struct recording *recording)
     return status;
 }
 
+/* The threads of a program that is not the command itself may be asked for, too. */
+static void follow_program(struct recording *recording)
+{
+    struct trk_record_drain *drain = &recording->drain;
+    uint32_t pid = atomic_load_explicit(&recording->session.control->pid, memory_order_relaxed);
+    bool followed = recording->program.state == TRK_PROGRAM_FOLLOWED;
+    bool own = !recording->child.ended && (pid_t)pid == recording->child.pid;
+    drain->program = followed || own ? (pid_t)pid : 0;
+    drain->program_fd = followed ? recording->program.pidfd : -1;
+}
+
 /* Drain until nobody writes any more, then what is left. */
 static enum trk_status drain_until_end(struct recording *recording)
 {
@@ -247,6 +268,9 @@ static enum trk_status drain_until_end(struct recording *recording)
         turn_ms = turn_ms < TURN_MOST_MS ? turn_ms : TURN_MOST_MS;
         if (fullest > recording->session.ring_records / 8)
             turn_ms = 0;
+        else if (drain->scarce)
+            turn_ms = TURN_BUSY_MS;
+        follow_program(recording);
         if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
             drain->status = trk_writer_flush(recording->writer, recording->error);
             flushed_ns = now;
@@ -287,7 +311,6 @@ static enum trk_status record_child(struct recording *recording)
     enum trk_status status = create_writer(recording);
     if (trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
                               status == TRK_OK ? recording->error : NULL) == TRK_OK) {
-        recording->drain.program = recording->child.pid;
         recording->drain.status = status;
         status = drain_until_end(recording);
         trk_record_drain_deinit(&recording->drain);

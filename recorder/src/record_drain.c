@@ -9,6 +9,7 @@
 #include "record_drain.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,13 +19,13 @@
 
 #define BATCH_RECORDS 4096u
 /* So many rings in use, and the drain looks for threads that died without a word. */
-#define SCARCE_RINGS (TRK_SESSION_RINGS * 3 / 4)
+#define SCARCE_RINGS (TRK_SESSION_RINGS / 4)
 
 enum trk_status trk_record_drain_init(struct trk_record_drain *out,
                                       const struct trk_record_session *session,
                                       struct trk_writer *writer, struct trk_error *error)
 {
-    *out = (struct trk_record_drain){.session = session, .writer = writer};
+    *out = (struct trk_record_drain){.session = session, .writer = writer, .program_fd = -1};
     out->batch = malloc(BATCH_RECORDS * sizeof(*out->batch));
     if (!out->batch)
         return trk_error_set(error, TRK_E_MEMORY, "out of memory for the drain");
@@ -247,22 +248,35 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     }
 }
 
+/* Whether the id is still the recorded program's: its thread ids are then ours to ask for. */
+static bool program_lives(const struct trk_record_drain *drain)
+{
+    uint32_t pid = atomic_load_explicit(&drain->session->control->pid, memory_order_acquire);
+    struct pollfd end = {.fd = drain->program_fd, .events = POLLIN};
+    return drain->program > 0 && (uint32_t)drain->program == pid &&
+           (drain->program_fd < 0 || poll(&end, 1, 0) == 0);
+}
+
 /*
- * Mark the rings of threads that are no more as ended. Only a direct child's: it has not been
- * waited for, so its process id is its own, and its thread ids are ours to ask for.
+ * Mark the rings of threads that are no more as ended. The program is looked at afterwards: while
+ * it lives nobody else can have had its ids.
  */
 static void end_dead_threads(const struct trk_record_drain *drain)
 {
     const struct trk_record_session *session = drain->session;
-    uint32_t pid = atomic_load_explicit(&session->control->pid, memory_order_acquire);
-    if (drain->program <= 0 || (uint32_t)drain->program != pid)
+    bool dead[TRK_SESSION_RINGS];
+    for (uint32_t i = 0; i < session->ring_count; ++i) {
+        const struct trk_session_ring *shared = &session->rings[i];
+        dead[i] = drain->rings[i].in_use && shared->thread_id != 0 && drain->program > 0 &&
+                  syscall(SYS_tgkill, drain->program, (pid_t)shared->thread_id, 0) != 0 &&
+                  errno == ESRCH;
+    }
+    if (!program_lives(drain))
         return;
     for (uint32_t i = 0; i < session->ring_count; ++i) {
-        struct trk_session_ring *shared = &session->rings[i];
         uint32_t state = TRK_RING_LIVE;
-        if (drain->rings[i].in_use && shared->thread_id != 0 &&
-            syscall(SYS_tgkill, drain->program, (pid_t)shared->thread_id, 0) != 0 && errno == ESRCH)
-            atomic_compare_exchange_strong(&shared->state, &state, TRK_RING_ENDED);
+        if (dead[i])
+            atomic_compare_exchange_strong(&session->rings[i].state, &state, TRK_RING_ENDED);
     }
 }
 
@@ -278,7 +292,8 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
             *fullest = held;
         in_use += drain->rings[i].in_use;
     }
-    if (in_use >= SCARCE_RINGS)
+    drain->scarce = in_use >= SCARCE_RINGS;
+    if (drain->scarce)
         end_dead_threads(drain);
     return drain->status;
 }

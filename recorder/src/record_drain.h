@@ -24,6 +24,8 @@ struct trk_record_drain {
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
     pid_t program;          /* whose dead threads' rings may be taken back; 0: none's */
+    int program_fd;         /* a pidfd that tells whether the id is still its own; -1: it is */
+    bool scarce;            /* rings are: the next pass should come soon */
     uint32_t streams;       /* used so far: the next stream's id */
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */

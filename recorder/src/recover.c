@@ -283,7 +283,7 @@ static enum trk_status start(struct trk_recover *recover, int fd)
     if (recover->streams == NULL || recover->records == NULL ||
         trk_unpack_init(&recover->unpack, &recover->source, sync) != TRK_OK ||
         trk_columns_create_decoder(&recover->decoder) != TRK_OK ||
-        trk_columns_create_encoder(&recover->encoder) != TRK_OK) {
+        trk_columns_create_encoder(&recover->encoder, 1) != TRK_OK) {
         return no_memory(recover);
     }
     struct trk_output_options options = {.zstd_level = 3, .sync = sync};

@@ -15,8 +15,8 @@ struct buffer {
     struct buffer *next;
     size_t count;
     uint64_t dropped;
-    size_t losses; /* records that are DROP events */
-    struct trk_record records[TRK_CHUNK_EVENTS];
+    size_t losses;               /* records that are DROP events */
+    struct trk_record records[]; /* options.chunk_events */
 };
 
 struct stream {
@@ -28,6 +28,7 @@ struct stream {
 struct trk_writer {
     struct trk_writer_options options;
     struct trk_output *output;
+    bool cut;
     struct trk_columns *columns;
     struct stream *streams; /* in order of naming */
     size_t stream_count, stream_room;
@@ -42,6 +43,7 @@ struct trk_writer_options trk_writer_options_default(void)
         .size = sizeof(struct trk_writer_options),
         .zstd_level = 3,
         .clock_shift = 5,
+        .chunk_events = TRK_CHUNK_EVENTS,
     };
 }
 
@@ -80,7 +82,8 @@ enum trk_status trk_writer_create(struct trk_writer **out, int fd,
 {
     *out = NULL;
     if (options == NULL || options->size != sizeof *options ||
-        options->clock_shift > TRK_FORMAT_SHIFT_MAX) {
+        options->clock_shift > TRK_FORMAT_SHIFT_MAX || options->chunk_events == 0 ||
+        options->chunk_events > TRK_FORMAT_EVENTS_MAX) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the writer's options are not usable");
     }
     if (header_json == NULL || header_json[0] == '\0' ||
@@ -93,7 +96,8 @@ enum trk_status trk_writer_create(struct trk_writer **out, int fd,
         return no_memory(error);
     }
     writer->options = *options;
-    enum trk_status status = trk_columns_create_encoder(&writer->columns);
+    enum trk_status status =
+        trk_columns_create_encoder(&writer->columns, writer->options.chunk_events);
     if (status != TRK_OK) {
         trk_writer_destroy(writer);
         return no_memory(error);
@@ -262,7 +266,7 @@ static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stre
     if (buffer != NULL) {
         writer->spare = buffer->next;
     } else {
-        buffer = malloc(sizeof *buffer);
+        buffer = malloc(sizeof *buffer + writer->options.chunk_events * sizeof buffer->records[0]);
         if (buffer == NULL) {
             return NULL;
         }
@@ -296,7 +300,7 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
         if (buffer == NULL) {
             return no_memory(error);
         }
-        size_t part = TRK_CHUNK_EVENTS - buffer->count;
+        size_t part = writer->options.chunk_events - buffer->count;
         part = part < count ? part : count;
         memcpy(buffer->records + buffer->count, records, part * sizeof *records);
         count_losses(buffer, records, part);
@@ -305,7 +309,7 @@ static enum trk_status append(struct trk_writer *writer, struct stream *stream,
         count -= part;
         stream->last_tsc = buffer->records[buffer->count - 1].tsc;
         enum trk_status status = TRK_OK;
-        if (buffer->count == TRK_CHUNK_EVENTS) {
+        if (buffer->count == writer->options.chunk_events) {
             status = write_events(writer, stream, error);
         }
         if (status != TRK_OK) {
@@ -348,12 +352,17 @@ enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *er
     return TRK_OK;
 }
 
+void trk_writer_cut(struct trk_writer *writer)
+{
+    writer->cut = true;
+}
+
 enum trk_status trk_writer_end(struct trk_writer *writer, int32_t child_status,
                                struct trk_error *error)
 {
     enum trk_status status = trk_writer_flush(writer, error);
     if (status == TRK_OK) {
-        struct trk_format_end end = {.child_status = child_status};
+        struct trk_format_end end = {.child_status = child_status, .cut = writer->cut};
         status = trk_output_end(writer->output, &end, error);
     }
     trk_writer_destroy(writer);

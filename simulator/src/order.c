@@ -152,3 +152,8 @@ bool order_before(const struct order *order, uint32_t stream, uint64_t number, u
 {
     return stream == reader || number < clock_of(order, reader)[stream];
 }
+
+void order_clock(const struct order *order, uint32_t reader, uint64_t *out)
+{
+    memcpy(out, clock_of(order, reader), order->streams * sizeof *out);
+}

@@ -37,4 +37,7 @@ void order_await(struct order *order, uint32_t stream, uint32_t timeline, uint64
 /* Whether event (stream, number) is ordered before what stream `reader` does now. */
 bool order_before(const struct order *order, uint32_t stream, uint64_t number, uint32_t reader);
 
+/* All of it: of each stream 1 + the newest event known to be ordered before what reader does now. */
+void order_clock(const struct order *order, uint32_t reader, uint64_t *out);
+
 #endif

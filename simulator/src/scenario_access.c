@@ -3,6 +3,7 @@
  *
  * Rules: scenario-format, Guest and host memory, Injected faults and fine print 8, 12, 14, 16.
  */
+#include "footprint.h"
 #include "scenario_run.h"
 #include "track/hle.h"
 
@@ -172,9 +173,10 @@ static void count_repeats(struct doing *doing, struct repeats *repeats, uint64_t
     struct change_watch *changes = &doing->thread->changes;
     uint64_t page = guest_addr / SCENARIO_PAGE_BYTES;
     bool again = repeats->count > 0 && repeats->page == page && !changes->since_count;
+    footprint_writes(OBJECT_CHANGE, doing->thread->index);
     repeats->count = again ? repeats->count + 1 : 1;
     repeats->page = page;
-    changes->since_count = false;
+    changes->since_count = changes->own_since_count = false;
     run_saw(doing->thread, repeats->count);
     if (repeats->count == LIVELOCK_FAULTS)
         run_stop(doing, "livelock", guest_addr,
@@ -197,8 +199,8 @@ static bool access_tries(struct doing *doing, bool store)
         doing->found.faults++;
         run->report->faults++;
         count_repeats(doing, &repeats, guest_addr);
-        changes->since_fault = false;
-        run_point(doing->thread);
+        changes->since_fault = changes->own_since_fault = false;
+        run_point(doing->thread, POINT_FAULT, guest_addr);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
         run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)
@@ -211,6 +213,8 @@ static bool access_tries(struct doing *doing, bool store)
                          (unsigned long long)guest_addr);
             return false;
         }
+        if (!changes->own_since_fault)
+            footprint_writes(OBJECT_CHANGE, doing->thread->index);
         run_point_again(doing->thread, changes->since_fault);
     }
     return true;

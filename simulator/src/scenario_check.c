@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "footprint.h"
 #include "scenario_run.h"
 #include "track/sim_build.h"
 
@@ -13,8 +14,12 @@ static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
 {
     uint32_t index = trk_region_index(guest_addr);
     const struct run_region *region = run_region_known(run, index);
-    return region != NULL &&
-           (region->owner != SCENARIO_NONE || trk_sim_pages_held(run->tracker, index));
+    footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_REGION, index));
+    if (region == NULL || region->owner != SCENARIO_NONE)
+        return region != NULL;
+    footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_PAGES, index));
+    footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_SHARED, 0));
+    return trk_sim_pages_held(run->tracker, index);
 }
 
 /* What a page's own watches and state leave of some rights. */

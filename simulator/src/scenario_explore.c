@@ -1,255 +1,215 @@
 /*
- * Every schedule of a program: a search over states.
+ * Every schedule of a scenario: the run as a program for the engines.
  *
- * Where more than one thread can run the state is kept and its hash is noted. A state that was met
- * before has been searched, or is being so, whatever way led to it: what comes behind is the same.
- * Programs are finite and their states never come again on one path, so the number of schedules
- * behind each state is known when its search ends, and with it the number of all.
+ * What a step touches is noted where it happens (footprint.h). Beside that a thread's place says
+ * what the step had to wait for; a thread that stands back and runs because nobody else can goes
+ * behind everything, and so does the step that breaks a rule, since nothing comes behind it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
+#include "engine_graph.h"
+#include "footprint.h"
 #include "scenario_schedule.h"
+#include "track/sim_build.h"
 
-/* ---- states that were met -------------------------------------------------------------------- */
-
-struct met_state {
-    uint64_t hash; /* 0: free */
-    schedule_count schedules;
+struct explorer {
+    struct driver *driver;
+    const struct schedule_request *request;
+    struct footprint_table table;
 };
 
-struct met {
-    struct met_state *states;
-    size_t count, capacity; /* a power of two */
+/* A state that is kept: the engine's slot. */
+struct kept {
+    struct snapshot snapshot;
+    size_t path_count;
 };
 
-static struct met_state *met_place(const struct met *met, uint64_t hash)
+static struct scenario_run *run_of(void *context)
 {
-    size_t place = (size_t)hash & (met->capacity - 1);
-    while (met->states[place].hash != 0 && met->states[place].hash != hash)
-        place = (place + 1) & (met->capacity - 1);
-    return &met->states[place];
+    return ((struct explorer *)context)->driver->run;
 }
 
-static bool met_grow(struct met *met)
+/* Threads of a program are numbered from 0, of a run from 1. */
+static struct run_thread *thread_of(void *context, uint32_t thread)
 {
-    struct met larger = {.capacity = met->capacity == 0 ? 4096 : met->capacity * 2,
-                         .count = met->count};
-    larger.states = calloc(larger.capacity, sizeof *larger.states);
-    if (larger.states == NULL)
+    return &run_of(context)->threads[thread + 1];
+}
+
+static enum engine_phase phase(void *context)
+{
+    const struct explorer *explorer = context;
+    const struct scenario_run *run = run_of(context);
+    if (run->stopped || run_trouble(run) != TRK_OK)
+        return ENGINE_BROKEN;
+    return driver_done(explorer->driver) ? ENGINE_ENDED : ENGINE_GOING;
+}
+
+static uint32_t enabled(void *context, uint8_t *threads)
+{
+    const struct driver *driver = ((struct explorer *)context)->driver;
+    uint32_t can[TRK_SCENARIO_THREADS];
+    uint32_t count = driver_enabled(driver, can);
+    if (count == 0)
+        return 0;
+    /* The usual thread goes first: schedules with few changes of threads are seen first. */
+    uint32_t usual = driver_usual(driver, can, count), place = 1;
+    threads[0] = (uint8_t)(usual - 1);
+    for (uint32_t i = 0; i < count; i++)
+        if (can[i] != usual)
+            threads[place++] = (uint8_t)(can[i] - 1);
+    return count;
+}
+
+/* What the thread's next step had to wait for, among objects. */
+static void note_need(const struct run_thread *thread)
+{
+    uint32_t region, kind;
+    switch (thread->wait) {
+    case WAIT_LOCK:
+        kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+        footprint_needs(NEED_LOCK, OBJECT_LOCK, run_lock_name(kind, region));
+        break;
+    case WAIT_MUTEX:
+        footprint_needs(NEED_LOCK, OBJECT_MUTEX, thread->wait_for);
+        break;
+    case WAIT_EVENT:
+        footprint_needs(NEED_OPENED, OBJECT_EVENT, thread->wait_for);
+        break;
+    case WAIT_CHANGE:
+        footprint_needs(NEED_CHANGE, OBJECT_CHANGE, thread->index);
+        footprint_writes(OBJECT_CHANGE, thread->index);
+        break;
+    default:
+        break;
+    }
+}
+
+static void step(void *context, uint32_t thread, bool usual, struct footprint *footprint)
+{
+    struct explorer *explorer = context;
+    const struct run_thread *its = thread_of(context, thread);
+    footprint_notes = (struct footprint_notes){footprint, &explorer->table};
+    if (footprint != NULL) {
+        footprint->all = !run_can(its); /* it stands back, and nobody else can run */
+        note_need(its);
+    }
+    driver_step(explorer->driver, thread + 1, usual);
+    footprint_notes.footprint = NULL;
+    if (footprint != NULL)
+        footprint->stops = phase(context) == ENGINE_BROKEN;
+}
+
+static void deadlock(void *context)
+{
+    const struct driver *driver = ((struct explorer *)context)->driver;
+    run_deadlock(driver->run, 1, driver->end);
+}
+
+static bool waits(void *context, uint32_t thread, struct footprint *footprint)
+{
+    struct explorer *explorer = context;
+    const struct run_thread *its = thread_of(context, thread);
+    if (its->done || (its->wait != WAIT_LOCK && its->wait != WAIT_MUTEX))
         return false;
-    for (size_t i = 0; i < met->capacity; i++)
-        if (met->states[i].hash != 0)
-            *met_place(&larger, met->states[i].hash) = met->states[i];
-    free(met->states);
-    *met = larger;
+    footprint_notes = (struct footprint_notes){footprint, &explorer->table};
+    note_need(its);
+    footprint_notes.footprint = NULL;
+    footprint_bit(footprint->write, footprint->need_bit);
     return true;
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
-
-/* A state on the path whose search is under way. */
-struct node {
-    struct snapshot snapshot;
-    uint64_t hash;
-    size_t path_count;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
-    uint32_t count, next;
-    schedule_count schedules; /* behind the threads before next */
-};
-
-struct search {
-    struct driver *driver;
-    struct met met;
-    struct node *nodes;
-    size_t count, capacity, made; /* nodes[made..] have no snapshot yet */
-    uint64_t most;
-    bool plain; /* no state is known */
-    bool stacks;
-    bool no_memory;
-};
-
-/* Where the path goes on from a state. */
-enum step_end {
-    STEP_CHOICE, /* a new state with several threads: the newest node */
-    STEP_OVER,   /* the schedule has ended */
-    STEP_KNOWN,  /* a state that was met before */
-};
-
-static schedule_count sum(schedule_count a, schedule_count b)
+static bool save(void *context, void *slot)
 {
-    schedule_count most = ~(schedule_count)0;
-    return a > most - b ? most : a + b;
+    struct kept *kept = slot;
+    const struct driver *driver = ((struct explorer *)context)->driver;
+    snapshot_save(&kept->snapshot, driver->run);
+    kept->path_count = driver->path.count;
+    return !kept->snapshot.no_memory;
 }
 
-static struct node *node_push(struct search *search)
+static uint64_t hash(void *context, const void *slot)
 {
-    if (search->count == search->capacity) {
-        size_t capacity = search->capacity == 0 ? 64 : search->capacity * 2;
-        struct node *nodes = realloc(search->nodes, capacity * sizeof *nodes);
-        if (nodes == NULL)
-            return NULL;
-        memset(nodes + search->capacity, 0, (capacity - search->capacity) * sizeof *nodes);
-        search->nodes = nodes;
-        search->capacity = capacity;
-    }
-    struct node *node = &search->nodes[search->count++];
-    if (search->made < search->count)
-        search->made = search->count;
-    node->next = node->count = 0;
-    node->schedules = 0;
-    return node;
+    const struct kept *kept = slot;
+    return snapshot_hash(&kept->snapshot, ((struct explorer *)context)->request->stacks);
 }
 
-/* The usual thread goes first: schedules with few changes of threads are seen first. */
-static void usual_first(struct node *node, uint32_t usual)
+static void restore(void *context, const void *slot)
 {
-    uint32_t place = 0;
-    while (node->enabled[place] != usual)
-        place++;
-    memmove(&node->enabled[1], &node->enabled[0], place * sizeof node->enabled[0]);
-    node->enabled[0] = usual;
+    const struct kept *kept = slot;
+    driver_back(((struct explorer *)context)->driver, kept->path_count, &kept->snapshot);
 }
 
-/* Note the state that the run is in; known: it was met before, with so many schedules behind it. */
-static bool node_meet(struct search *search, struct node *node, schedule_count *known)
+static void drop(void *context, void *slot)
 {
-    struct met *met = &search->met;
-    snapshot_save(&node->snapshot, search->driver->run);
-    node->hash = snapshot_hash(&node->snapshot, search->stacks);
-    if (search->plain)
-        node->hash = met->count + 1;
-    node->hash += node->hash == 0;
-    search->no_memory |= node->snapshot.no_memory;
-    if (met->count * 2 >= met->capacity && !met_grow(met))
-        search->no_memory = true;
-    if (search->no_memory)
-        return false;
-    struct met_state *state = met_place(met, node->hash);
-    *known = state->schedules;
-    if (state->hash != 0)
-        return true;
-    state->hash = node->hash;
-    met->count++;
-    return false;
+    (void)context;
+    snapshot_deinit(&((struct kept *)slot)->snapshot);
 }
 
-/* Go on until there is a choice, or the schedule ends. */
-static enum step_end advance(struct search *search, schedule_count *schedules)
+static enum trk_status end(void *context, uint32_t *came)
 {
-    struct driver *driver = search->driver;
-    struct scenario_run *run = driver->run;
-    *schedules = 1;
-    while (!run->stopped && run_trouble(run) == TRK_OK) {
-        struct node *node = node_push(search);
-        search->no_memory |= node == NULL;
-        if (node == NULL)
-            return STEP_OVER;
-        node->count = driver_enabled(driver, node->enabled);
-        node->path_count = driver->path.count;
-        bool done = driver_done(driver);
-        if (node->count == 1 || (node->count == 0 && !done)) {
-            search->count--;
-            if (node->count == 1)
-                driver_step(driver, node->enabled[0], true);
-            else
-                run_deadlock(run, 1, driver->end);
-            continue;
-        }
-        if (!done)
-            usual_first(node, driver_usual(driver, node->enabled, node->count));
-        bool known = node_meet(search, node, schedules);
-        if (search->no_memory) {
-            search->count--;
-            return STEP_OVER;
-        }
-        if (!known && !done)
-            return STEP_CHOICE;
-        search->count--;
-        if (known)
-            return STEP_KNOWN;
-        *schedules = met_place(&search->met, node->hash)->schedules = 1;
-        return STEP_OVER;
-    }
-    return STEP_OVER;
+    struct driver *driver = ((struct explorer *)context)->driver;
+    enum trk_status status = driver_finish(driver);
+    if (came != NULL)
+        *came = driver->tally->came;
+    return status;
 }
 
-/* The search behind the newest node is over. */
-static void node_pop(struct search *search, schedule_count *total)
+static struct engine_program program_of(struct explorer *explorer)
 {
-    struct node *node = &search->nodes[--search->count];
-    met_place(&search->met, node->hash)->schedules = node->schedules;
-    if (search->count > 0) {
-        struct node *outer = &search->nodes[search->count - 1];
-        outer->schedules = sum(outer->schedules, node->schedules);
-    } else {
-        *total = node->schedules;
-    }
+    return (struct engine_program){
+        .context = explorer,
+        .threads = explorer->driver->end - 1,
+        .words = FOOTPRINT_WORDS,
+        .state_bytes = sizeof(struct kept),
+        .phase = phase,
+        .enabled = enabled,
+        .step = step,
+        .deadlock = deadlock,
+        .waits = waits,
+        .save = save,
+        .hash = hash,
+        .restore = restore,
+        .drop = drop,
+        .end = end,
+    };
 }
 
-/* Go back to the newest node that has threads left, and let the next one run; false: none has. */
-static bool back(struct search *search, schedule_count *total)
+static enum trk_status explore(struct explorer *explorer, struct explored *explored)
 {
-    while (search->count > 0) {
-        struct node *node = &search->nodes[search->count - 1];
-        if (node->next == node->count) {
-            node_pop(search, total);
-            continue;
-        }
-        if (node->next > 0)
-            driver_back(search->driver, node->path_count, &node->snapshot);
-        driver_step(search->driver, node->enabled[node->next], node->next == 0);
-        node->next++;
-        return true;
-    }
-    return false;
-}
-
-static enum trk_status search_run(struct search *search, schedule_count *total)
-{
-    struct driver *driver = search->driver;
-    bool more = true;
-    while (more) {
-        schedule_count schedules = 0;
-        enum step_end end = advance(search, &schedules);
-        if (search->no_memory)
-            return TRK_E_MEMORY;
-        if (end == STEP_OVER) {
-            enum trk_status status = driver_finish(driver);
-            if (status != TRK_OK)
-                return status;
-        } else if (end == STEP_KNOWN) {
-            driver->tally->schedules++;
-        }
-        if (end != STEP_CHOICE && search->count > 0)
-            search->nodes[search->count - 1].schedules =
-                sum(search->nodes[search->count - 1].schedules, schedules);
-        else if (end != STEP_CHOICE)
-            *total = schedules;
-        if (driver->tally->schedules >= search->most) {
-            driver->tally->stopped_early = search->count > 0;
-            *total = 0;
-            return TRK_OK;
-        }
-        more = back(search, total);
-    }
-    return TRK_OK;
+    const struct schedule_request *request = explorer->request;
+    struct driver *driver = explorer->driver;
+    struct engine_program program = program_of(explorer);
+    struct engine_limits limits = {.most = request->most, .plain = request->plain};
+    struct engine_result result = {0};
+    enum trk_status status = request->dpor ? engine_dpor(&program, &limits, &result)
+                                           : engine_hashed(&program, &limits, &result);
+    if (status == TRK_OK && explorer->table.full)
+        status = TRK_E_UNSUPPORTED;
+    driver->tally->schedules = result.schedules;
+    driver->tally->stopped_early = result.stopped_early;
+    *explored = (struct explored){
+        .interleavings = result.interleavings,
+        .states = result.states,
+        .classes = request->dpor && !result.stopped_early ? result.schedules : 0,
+        .cut = result.cut,
+    };
+    return status;
 }
 
 enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
-                                 schedule_count *total)
+                                 struct explored *explored)
 {
-    struct search search = {.driver = driver,
-                            .plain = request->plain,
-                            .stacks = request->stacks,
-                            .most = request->most};
-    *total = 0;
+    struct explorer *explorer = calloc(1, sizeof *explorer);
+    *explored = (struct explored){0};
+    if (explorer == NULL)
+        return TRK_E_MEMORY;
+    explorer->driver = driver;
+    explorer->request = request;
     enum trk_status status = driver_prime(driver);
     if (status == TRK_OK)
-        status = search_run(&search, total);
-    for (size_t i = 0; i < search.made; i++)
-        snapshot_deinit(&search.nodes[i].snapshot);
-    free(search.nodes);
-    free(search.met.states);
+        status = explore(explorer, explored);
+    free(explorer);
     return status;
 }

@@ -3,6 +3,7 @@
  *
  * Rules: scenario-format, Generations and fine print 14.
  */
+#include "footprint.h"
 #include "scenario_run.h"
 #include "track/generations.h"
 
@@ -59,6 +60,10 @@ bool generation_met(struct doing *doing, const struct scenario_result *result)
     const struct found *found = &doing->found;
     struct run_generation *known = &doing_run(doing)->generations[result->number];
     bool known_before = known->known;
+    if (result->kind == RESULT_NEW)
+        footprint_writes(OBJECT_GENERATION, result->number);
+    else
+        footprint_reads(OBJECT_GENERATION, result->number);
     if (!found->has_number || found->outcome != OUTCOME_OK)
         return false;
     switch (result->kind) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "footprint.h"
 #include "scenario_run.h"
 
 /* ---- protection calls ------------------------------------------------------------------------ */
@@ -16,8 +17,11 @@ static void rights_set(struct scenario_run *run, uint64_t guest_addr, uint64_t s
                        unsigned rights)
 {
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
-    while (world_next_mapped(&walk))
+    while (world_next_mapped(&walk)) {
+        if (walk.page->host_rights != rights)
+            footprint_writes(OBJECT_PAGE, walk.guest_addr / SCENARIO_PAGE_BYTES);
         walk.page->host_rights = (uint8_t)rights;
+    }
 }
 
 static bool takes_rights(const struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes,
@@ -56,6 +60,8 @@ static int call(struct run_thread *thread, uint64_t guest_addr, uint64_t size_by
 {
     struct scenario_run *run = thread->run;
     uint64_t limit = run->scenario->policy.max_mappings;
+    if (limit != 0)
+        footprint_writes(OBJECT_MAPPINGS, 0);
     if (fails(thread) ||
         (limit != 0 && world_mappings(&run->world, guest_addr, size_bytes, rights) > limit))
         return ENOMEM;
@@ -79,10 +85,10 @@ int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes
         rights_set(run, guest_addr, size_bytes, rights);
         return 0;
     }
-    run_point(thread);
+    run_point(thread, POINT_PROTECT, guest_addr);
     int error = call(thread, guest_addr, size_bytes, rights);
     run_saw(thread, (uint64_t)error);
-    run_point(thread);
+    run_point(thread, POINT_PROTECT, guest_addr);
     return error;
 }
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "footprint.h"
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 bool oracle_cut(struct oracle *oracle, struct scenario_pool *fixed, const bool cuts[FRAME_BYTES])
@@ -75,6 +77,18 @@ static struct cells cells_of(const struct oracle *oracle, struct oracle_part par
     uint32_t first = part.first / line * line;
     uint32_t last = (part.first + part.size - 1) / line * line + line - 1;
     return (struct cells){oracle->cell_of[first], oracle->cell_of[last] + 1u};
+}
+
+/* Steps that touch cells of a frame. */
+static void note_cells(const struct frame *frame, struct cells cells, bool write)
+{
+    for (uint32_t i = cells.first; footprint_notes.footprint != NULL && i < cells.end; i++) {
+        uint64_t name = frame->name * FRAME_BYTES + i;
+        if (write)
+            footprint_writes(OBJECT_BYTES, name);
+        else
+            footprint_reads(OBJECT_BYTES, name);
+    }
 }
 
 static const uint32_t *cell_writes(const struct cell *cell)
@@ -199,6 +213,7 @@ void oracle_write(struct oracle *oracle, struct oracle_part part, enum side side
     if (part.frame->cells == NULL || oracle->no_memory)
         return;
     struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
+    note_cells(part.frame, owned, true);
     for (uint32_t i = bytes.first; i < bytes.end; i++)
         part.frame->cells[i].bytes[side] = value;
     for (uint32_t i = owned.first; i < owned.end; i++) {
@@ -223,9 +238,10 @@ struct oracle_finding oracle_read(const struct oracle *oracle, struct oracle_par
                                   enum side side, uint32_t thread)
 {
     const uint32_t *clock = &oracle->clocks[(size_t)thread * oracle->threads];
+    struct cells cells = cells_of(oracle, part, true);
+    note_cells(part.frame, cells, false);
     if (part.frame->cells == NULL)
         return (struct oracle_finding){0};
-    struct cells cells = cells_of(oracle, part, true);
     for (uint32_t i = cells.first; i < cells.end; i++) {
         const struct cell *cell = &part.frame->cells[i];
         for (uint32_t newer = cell->count; newer > cell->version[side]; newer--) {
@@ -244,9 +260,10 @@ struct oracle_finding oracle_copy(struct oracle *oracle, struct oracle_part part
 {
     enum side from = to == SIDE_GPU ? SIDE_GUEST : SIDE_GPU;
     struct oracle_finding finding = {0};
+    struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
+    note_cells(part.frame, owned, true);
     if (part.frame->cells == NULL)
         return finding;
-    struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
     for (uint32_t i = bytes.first; i < bytes.end; i++)
         part.frame->cells[i].bytes[to] = part.frame->cells[i].bytes[from];
     for (uint32_t i = owned.first; i < owned.end; i++) {
@@ -264,9 +281,10 @@ struct oracle_finding oracle_copy(struct oracle *oracle, struct oracle_part part
 
 struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracle_part part)
 {
+    struct cells cells = cells_of(oracle, part, true);
+    note_cells(part.frame, cells, false);
     if (part.frame->cells == NULL)
         return (struct oracle_finding){0};
-    struct cells cells = cells_of(oracle, part, true);
     for (uint32_t i = cells.first; i < cells.end; i++) {
         const struct cell *cell = &part.frame->cells[i];
         if (cell->version[SIDE_GPU] <= cell->version[SIDE_GUEST])
@@ -281,9 +299,10 @@ struct oracle_finding oracle_gpu_newer(const struct oracle *oracle, struct oracl
 
 void oracle_order_gpu(const struct oracle *oracle, struct oracle_part part, uint32_t *clock)
 {
+    struct cells cells = cells_of(oracle, part, true);
+    note_cells(part.frame, cells, false);
     if (part.frame->cells == NULL)
         return;
-    struct cells cells = cells_of(oracle, part, true);
     for (uint32_t i = cells.first; i < cells.end; i++) {
         const struct cell *cell = &part.frame->cells[i];
         for (uint32_t j = 0; j < cell->count; j++) {

@@ -48,6 +48,7 @@ struct cell {
 struct frame {
     struct cell *cells;
     uint32_t views; /* mapped pages that show it */
+    uint64_t name;  /* of the page of a memory object that it belongs to */
 };
 
 struct oracle_write {

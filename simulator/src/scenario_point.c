@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "footprint.h"
 #include "scenario_run.h"
 #include "track/sim_build.h"
 
@@ -15,6 +16,14 @@ static struct scenario_run *in_force;
 static bool lock_free(const struct run_thread *thread)
 {
     return *thread->wait_lock == 0;
+}
+
+/* A lock's name among objects. */
+static uint64_t lock_name(const struct scenario_run *run, const uint32_t *word)
+{
+    uint32_t region;
+    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    return run_lock_name(kind, region);
 }
 
 bool run_can(const struct run_thread *thread)
@@ -47,10 +56,13 @@ static void give_way(struct run_thread *thread)
     thread->before = NULL;
 }
 
-void run_point(struct run_thread *thread)
+void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr)
 {
+    thread->point = (uint8_t)kind;
+    thread->point_page = (uint8_t)(guest_addr / SCENARIO_PAGE_BYTES);
     if (thread->run->stepping)
         give_way(thread);
+    thread->point = thread->point_page = 0;
 }
 
 void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
@@ -70,24 +82,32 @@ void run_point_op(struct run_thread *thread, const struct scenario_op *op)
     else if (op->verb == VERB_ACQUIRE)
         run_wait(thread, WAIT_MUTEX, op->name);
     else
-        run_point(thread);
+        run_point(thread, POINT_OPERATION, 0);
     thread->before = NULL;
 }
 
 void run_point_again(struct run_thread *thread, bool changed)
 {
-    if (changed)
-        run_point(thread);
-    else
-        run_wait(thread, WAIT_CHANGE, 0);
+    if (changed) {
+        run_point(thread, POINT_RETRY, 0);
+        return;
+    }
+    thread->point = POINT_RETRY;
+    run_wait(thread, WAIT_CHANGE, 0);
+    thread->point = 0;
 }
 
 void run_changed(struct scenario_run *run)
 {
     for (uint32_t i = 0; i < run->thread_count; i++) {
         struct change_watch *changes = &run->threads[i].changes;
+        bool own = run->current == &run->threads[i];
         changes->since_fault |= changes->on;
         changes->since_count |= changes->on;
+        changes->own_since_fault |= changes->on && own;
+        changes->own_since_count |= changes->on && own;
+        if (!own) /* changes of one thread and another come to the same in both orders */
+            footprint_reads(OBJECT_CHANGE, i);
     }
 }
 
@@ -103,12 +123,68 @@ void trk_hook_lock(const uint32_t *word)
     if (kind == TRK_SIM_LOCK_MEMORY)
         return;
     if (kind != TRK_SIM_LOCK_GENERATIONS || *word != 0) {
+        if (kind == TRK_SIM_LOCK_GENERATIONS)
+            footprint_reads(OBJECT_LOCK, lock_name(run, word));
         thread->wait_lock = word;
         run_wait(thread, WAIT_LOCK, 0);
         thread->wait_lock = NULL;
     }
+    footprint_takes(OBJECT_LOCK, lock_name(run, word));
     if (run->stepping)
         run_saw(thread, trk_sim_lock_digest(run->tracker, word, run->reach, run->reach_count));
+}
+
+void trk_hook_unlock(const uint32_t *word)
+{
+    const struct scenario_run *run = in_force;
+    uint32_t region;
+    if (run != NULL && run->tracker != NULL && footprint_notes.footprint != NULL &&
+        trk_sim_lock_kind(run->tracker, word, &region) != TRK_SIM_LOCK_MEMORY)
+        footprint_writes(OBJECT_LOCK, lock_name(run, word));
+}
+
+/* ---- what the core touches ------------------------------------------------------------------- */
+
+/* The operation under way touches what another's lock, or nobody's, guards. */
+static void stop_unlocked(struct scenario_run *run, const char *what)
+{
+    struct doing *doing = run->current->doing;
+    if (doing != NULL && run->current->core.id != 0)
+        run_stop(doing, "fatal:lock", TRK_NOT_KNOWN, "unlocked access: %s", what);
+}
+
+void trk_hook_word(const void *word, enum trk_sim_word access)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL || run->tracker == NULL)
+        return;
+    if (footprint_notes.footprint != NULL) {
+        uint64_t name = trk_sim_word_name(run->tracker, word);
+        if (access == TRK_SIM_STORE || access == TRK_SIM_SET)
+            footprint_writes(OBJECT_CORE, name);
+        else
+            footprint_reads(OBJECT_CORE, name);
+    }
+    if ((access == TRK_SIM_LOAD || access == TRK_SIM_STORE) && !run->stopped &&
+        !trk_sim_word_held(run->tracker, word, run->current->core.id))
+        stop_unlocked(run, "a page set is touched without its region's lock");
+}
+
+void trk_hook_pages(const struct region *region, bool change)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL || run->tracker == NULL)
+        return;
+    if (footprint_notes.footprint != NULL) {
+        uint64_t name = trk_sim_word_name(run->tracker, region);
+        if (change)
+            footprint_writes(OBJECT_WATCHES, name);
+        else
+            footprint_reads(OBJECT_WATCHES, name);
+    }
+    if (change && !run->stopped &&
+        !trk_sim_pages_owned(run->tracker, region, run->current->core.id))
+        stop_unlocked(run, "watches change without the page manager's lock");
 }
 
 void run_resume(struct run_thread *thread)

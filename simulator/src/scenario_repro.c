@@ -68,6 +68,7 @@ void repro_write(const struct path *path, const struct trk_scenario *scenario, c
         add_number(&bytes, usual - 1);
         add_number(&bytes, step->thread);
         add_byte(&bytes, check);
+        add_byte(&bytes, step->label);
         usual = 0;
         check = 0;
     }
@@ -119,10 +120,11 @@ static bool turns_read(struct repro *repro, const struct bytes *bytes, uint32_t 
         struct repro_turn *turn = &repro->turns[repro->count++];
         uint64_t thread = 0;
         if (!take_number(bytes, &at, &turn->usual) || !take_number(bytes, &at, &thread) ||
-            thread < 1 || thread >= threads || at == bytes->count)
+            thread < 1 || thread >= threads || bytes->count - at < 2)
             return false;
         turn->thread = (uint32_t)thread;
         turn->check = bytes->bytes[at++];
+        turn->place = bytes->bytes[at++];
     }
     return true;
 }

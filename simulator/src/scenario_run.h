@@ -74,11 +74,24 @@ enum wait_kind {
     WAIT_CHANGE,
 };
 
+/* Where in an operation a thread stands at a point; how a line of a schedule calls it. */
+enum point_kind {
+    POINT_OPERATION, /* before one */
+    POINT_LOCK,      /* before the lock of a region */
+    POINT_MANAGER,   /* before the lock of a region's page manager */
+    POINT_OTHER,     /* before another lock */
+    POINT_PROTECT,   /* before or after a host protection call */
+    POINT_FAULT,     /* before the handler of a fault */
+    POINT_RETRY,     /* before the access that faulted */
+    POINT_CALLBACK,  /* before a callback of an iterator */
+};
+
 /* What has changed anywhere, for a thread in an access that faults; all false outside. */
 struct change_watch {
     bool on;
     bool since_fault; /* since the fault before its handler, or since the thread stood back */
     bool since_count; /* since the repeats were counted last */
+    bool own_since_fault, own_since_count; /* the thread itself has: others' do not matter */
 };
 
 struct run_thread {
@@ -91,6 +104,8 @@ struct run_thread {
     uint32_t wait_for; /* a name */
     const uint32_t *wait_lock;
     const struct scenario_op *before; /* stands before this operation; NULL: at another point */
+    uint8_t point;                    /* enum point_kind; of a thread that gave way */
+    uint8_t point_page;               /* of protect and fault: low bits of the page's number */
     struct change_watch changes;
     uint32_t next_op; /* of its list: under way, or stood before */
     /*
@@ -216,14 +231,20 @@ void run_end(struct scenario_run *run);
 
 /* ---- scenario_point.c ------------------------------------------------------------------------ */
 
-/* Let others run. */
-void run_point(struct run_thread *thread);
+/* Let others run. guest_addr: of protect and fault, else 0. */
+void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr);
 /* Before an operation: the same, until what it waits for is there. */
 void run_point_op(struct run_thread *thread, const struct scenario_op *op);
 /* Let others run until the thing waited for is there. */
 void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
 /* Before another try of an access: after a fault that changed nothing, until something has. */
 void run_point_again(struct run_thread *thread, bool changed);
+/* What a lock of the core is called among objects that steps touch. */
+static inline uint64_t run_lock_name(uint32_t kind, uint32_t region)
+{
+    return (uint64_t)kind << 32 | region;
+}
+
 /* Whether a thread can go on; one that stands back only when something has changed. */
 bool run_can(const struct run_thread *thread);
 /* Run a thread to its next point. */

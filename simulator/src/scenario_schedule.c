@@ -15,20 +15,6 @@
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Where a thread stands, in a byte: enough to notice that a replay has lost its way. */
-static uint8_t place_of(const struct run_thread *thread)
-{
-    uint32_t place = (uint32_t)thread->wait * 31 + thread->wait_for;
-    if (thread->before != NULL)
-        place = place * 31 + thread->before->number * 7 + (uint32_t)thread->before->verb + 1;
-    if (thread->wait_lock != NULL) {
-        uint32_t region;
-        uint32_t kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
-        place = place * 31 + kind * 7 + region + 1;
-    }
-    return (uint8_t)(place ^ place >> 8 ^ place >> 16);
-}
-
 static void path_add(struct driver *driver, uint32_t thread, bool usual)
 {
     struct path *path = &driver->path;
@@ -88,7 +74,7 @@ bool driver_done(const struct driver *driver)
     return true;
 }
 
-static void prime(struct driver *driver)
+void driver_start(struct driver *driver)
 {
     driver->run->stepping = true;
     driver->path.count = 0;
@@ -101,7 +87,7 @@ static void prime(struct driver *driver)
 enum trk_status driver_prime(struct driver *driver)
 {
     snapshot_save(&driver->start, driver->run);
-    prime(driver);
+    driver_start(driver);
     return driver->start.no_memory ? TRK_E_MEMORY : TRK_OK;
 }
 
@@ -116,7 +102,7 @@ void driver_back(struct driver *driver, size_t path_count, const struct snapshot
     snapshot_restore(&driver->start, driver->run);
     for (uint32_t i = 1; i < driver->end; i++)
         coroutine_restart(driver->run->threads[i].coroutine);
-    prime(driver);
+    driver_start(driver);
     while (driver->path.count < path_count) {
         struct path_step step = driver->path.steps[driver->path.count];
         driver_step(driver, step.thread, step.usual);
@@ -178,7 +164,7 @@ static enum trk_status list(struct driver *driver)
 {
     struct scenario_run *run = driver->run;
     const struct scenario_schedule *schedule = &run->scenario->schedule;
-    prime(driver);
+    driver_start(driver);
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         const struct scenario_step *step = &schedule->steps[i];
         const struct run_thread *thread = &run->threads[step->thread];
@@ -195,10 +181,9 @@ static enum trk_status list(struct driver *driver)
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
-static enum trk_status drive(struct driver *driver, const struct schedule_request *request,
+static enum trk_status drive(struct driver *driver, struct schedule_request *request,
                              struct trk_scenario_report *report)
 {
-    schedule_count total = 0;
     enum trk_status status = TRK_OK;
     switch (driver->run->scenario->schedule.kind) {
     case SCHEDULE_LIST:
@@ -207,72 +192,20 @@ static enum trk_status drive(struct driver *driver, const struct schedule_reques
     case SCHEDULE_PCT:
         return schedule_random(driver);
     case SCHEDULE_EXPLORE:
-        status = schedule_explore(driver, request, &total);
-        if (total != 0)
-            schedule_count_text(total, report->interleavings, sizeof report->interleavings);
+        status = schedule_explore(driver, request, &request->explored);
+        if (request->explored.interleavings != 0)
+            schedule_count_text(request->explored.interleavings, report->interleavings,
+                                sizeof report->interleavings);
         return status;
     default:
         return in_order(driver);
     }
 }
 
-/* ---- replay ---------------------------------------------------------------------------------- */
-
-static bool can_turn(const uint32_t *enabled, uint32_t count, uint32_t thread)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (enabled[i] == thread)
-            return true;
-    return false;
-}
-
-static enum trk_status diverged(const struct driver *driver, const struct repro *repro,
-                                struct trk_scenario_fault *fault)
-{
-    *fault = (struct trk_scenario_fault){.where = "schedule"};
-    snprintf(fault->text, sizeof fault->text, "diverged at step %zu%s", driver->path.count + 1,
-             repro->same_core ? "" : "; it was made with another core");
-    return TRK_E_ARGUMENT;
-}
-
-/* The steps of a line, then the usual ones. */
-static enum trk_status replay(struct driver *driver, const struct repro *repro,
-                              struct trk_scenario_fault *fault)
-{
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
-    uint64_t usual = 0;
-    size_t turn = 0;
-    uint8_t check = 0;
-    prime(driver);
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
-        uint32_t chosen = driver_usual(driver, enabled, count);
-        bool turns = turn < repro->count && usual == repro->turns[turn].usual;
-        if (turns && !can_turn(enabled, count, repro->turns[turn].thread))
-            return diverged(driver, repro, fault);
-        if (turns)
-            chosen = repro->turns[turn].thread;
-        check = repro_check(check, place_of(&run->threads[chosen]));
-        if (turns && check != repro->turns[turn].check)
-            return diverged(driver, repro, fault);
-        usual = turns ? 0 : usual + 1;
-        check = turns ? 0 : check;
-        turn += turns;
-        driver_step(driver, chosen, !turns);
-    }
-    return turn < repro->count ? diverged(driver, repro, fault) : driver_finish(driver);
-}
-
 /* ---- a scenario ------------------------------------------------------------------------------ */
 
 static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
-                               const struct schedule_request *request,
-                               struct trk_scenario_report *report)
+                               struct schedule_request *request, struct trk_scenario_report *report)
 {
     struct driver driver = {.run = run,
                             .tally = tally,
@@ -282,7 +215,7 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
     if (status == TRK_OK && run->stopped)
         tally_add(tally, run, &driver.path);
     else if (status == TRK_OK && request->repro != NULL)
-        status = replay(&driver, request->repro, request->fault);
+        status = schedule_replay(&driver, request->repro, request->fault);
     else if (status == TRK_OK)
         status = drive(&driver, request, report);
     driver_deinit(&driver);
@@ -313,10 +246,13 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->operations = one.operations;
     report->faults = one.faults;
     report->host_calls = one.host_calls;
+    report->states = request->explored.states;
+    report->classes = request->explored.classes;
     report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);
     request->seen = tally.seen;
+    request->stopped_early = tally.stopped_early;
     tally_deinit(&tally);
     return status;
 }
@@ -325,6 +261,55 @@ enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                  struct trk_scenario_report *report)
 {
     return schedule_scenario(scenario, &(struct schedule_request){0}, report);
+}
+
+/* Words of verdicts, by their bits. */
+static void verdict_words(uint32_t seen, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; seen != 0 && used < size; seen &= seen - 1) {
+        int length = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
+                              scenario_verdict_word((uint32_t)__builtin_ctz(seen)));
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
+static enum trk_status run_both(const struct trk_scenario *scenario,
+                                struct trk_scenario_report *report)
+{
+    struct trk_scenario_report other;
+    struct schedule_request hashed = {0}, dpor = {.dpor = true};
+    enum trk_status status = schedule_scenario(scenario, &hashed, report);
+    if (status == TRK_OK)
+        status = schedule_scenario(scenario, &dpor, &other);
+    if (status != TRK_OK)
+        return status;
+    report->classes = other.classes;
+    /* A search that ended early has not seen all. */
+    bool whole = !hashed.stopped_early && !dpor.stopped_early;
+    if (!whole || hashed.seen == dpor.seen)
+        return TRK_OK;
+    char one[200], two[200];
+    verdict_words(hashed.seen, one, sizeof one);
+    verdict_words(dpor.seen, two, sizeof two);
+    report->held = false;
+    snprintf(report->text, sizeof report->text,
+             "the engines differ, which is a bug in one: hashed finds %s; dpor finds %s", one, two);
+    return TRK_OK;
+}
+
+enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
+                                      const struct trk_scenario_options *options,
+                                      struct trk_scenario_report *report)
+{
+    memset(report, 0, sizeof *report);
+    if (options->size != sizeof *options)
+        return TRK_E_ARGUMENT;
+    bool explores = scenario->schedule.kind == SCHEDULE_EXPLORE;
+    if (explores && options->engine == TRK_SCENARIO_BOTH)
+        return run_both(scenario, report);
+    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR};
+    return schedule_scenario(scenario, &request, report);
 }
 
 enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,

@@ -9,14 +9,13 @@
 #ifndef SIMULATOR_SCENARIO_SCHEDULE_H
 #define SIMULATOR_SCENARIO_SCHEDULE_H
 
+#include "engine.h"
 #include "scenario_expect.h"
 #include "scenario_run.h"
 
-typedef unsigned __int128 schedule_count; /* stops at its largest */
-
 struct path_step {
     uint8_t thread;
-    uint8_t label; /* of where the thread stood before it */
+    uint8_t label; /* place_of() where the thread stood before it */
     bool usual;    /* the thread that would run if nobody chose: the last one, or else the first */
 };
 
@@ -29,8 +28,8 @@ struct path {
 
 /*
  * A schedule in a line: trk1:CORE:SCENARIO:STEPS, hashes of what it was made with, and in base 32
- * for each step that is not the usual one how many usual ones come before it, its thread, and a
- * check of where threads stood in all of them.
+ * for each step that is not the usual one how many usual ones come before it, its thread, a check
+ * of where threads stood in all of them, and where this one stood.
  */
 void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
                  size_t size);
@@ -38,7 +37,7 @@ void repro_write(const struct path *path, const struct trk_scenario *scenario, c
 struct repro_turn {
     uint64_t usual;
     uint32_t thread;
-    uint8_t check;
+    uint8_t check, place;
 };
 
 struct repro {
@@ -54,6 +53,15 @@ void repro_deinit(struct repro *repro);
 /* The check goes on over one step more. */
 uint8_t repro_check(uint8_t check, uint8_t label);
 
+/* ---- scenario_place.c ------------------------------------------------------------------------ */
+
+#define PLACE_BYTES 32u
+
+/* Where a thread stands, in a byte: the kind of its point and the low bits of a number. */
+uint8_t place_of(const struct run_thread *thread);
+/* In words: "lock r3", "protect p5", "operation 4"; numbers modulo 32. */
+void place_words(uint8_t place, char out[PLACE_BYTES]);
+
 /* ---- scenario_tally.c ------------------------------------------------------------------------ */
 
 /* Of the schedules of one verdict that were run, the one that is nearest to the usual order. */
@@ -67,6 +75,7 @@ struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
     bool stopped_early; /* there were more */
+    uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
     bool single;        /* one schedule of several: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
@@ -119,7 +128,9 @@ uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
 /* Whether all threads have ended. */
 bool driver_done(const struct driver *driver);
-/* Let all threads go to their first operation, and keep the state before. */
+/* Let all threads go to their first operation. */
+void driver_start(struct driver *driver);
+/* The same, and keep the state before. */
 enum trk_status driver_prime(struct driver *driver);
 /* Go back to where the path was when it had so many steps; the state there, if it was kept. */
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
@@ -127,10 +138,28 @@ void driver_deinit(struct driver *driver);
 /* The schedule is over: finally, and the verdict. */
 enum trk_status driver_finish(struct driver *driver);
 
+/* ---- scenario_replay.c ----------------------------------------------------------------------- */
+
+/*
+ * The steps of a line, then the usual ones.
+ *
+ * @return TRK_E_ARGUMENT with fault filled: it leads elsewhere, and where.
+ */
+enum trk_status schedule_replay(struct driver *driver, const struct repro *repro,
+                                struct trk_scenario_fault *fault);
+
 /* ---- scenario_random.c ----------------------------------------------------------------------- */
 
 /* As many schedules as the file asks for. */
 enum trk_status schedule_random(struct driver *driver);
+
+/* What a search came to; 0: not known. */
+struct explored {
+    schedule_count interleavings; /* all schedules that there are */
+    uint64_t states;              /* with a choice, or at the end */
+    uint64_t classes;             /* of schedules */
+    uint64_t cut;                 /* schedules that led to nothing new */
+};
 
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
@@ -140,7 +169,11 @@ struct schedule_request {
     uint64_t steps_most;              /* of a schedule; 0: no bound */
     bool plain;                       /* explore every schedule, though it leads to known states */
     bool stacks;                      /* know states by the stacks, too */
-    uint32_t seen;                    /* out: verdicts, as in the tally */
+    bool dpor;                        /* explore a schedule of each class, and know no states */
+    /* Out. */
+    uint32_t seen; /* verdicts, as in the tally */
+    bool stopped_early;
+    struct explored explored;
 };
 
 enum trk_status schedule_scenario(const struct trk_scenario *scenario,
@@ -149,8 +182,8 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
 
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 
-/* Every schedule, up to a number; total: how many there are, 0 when that is not known. */
+/* Every schedule, or one of each class, up to a number. */
 enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
-                                 schedule_count *total);
+                                 struct explored *explored);
 
 #endif

@@ -6,6 +6,7 @@
  *
  * Rules: scenario-format, Guest and host memory and fine print 4, 9, 10, 14.
  */
+#include "footprint.h"
 #include "scenario_run.h"
 #include "track/generations.h"
 
@@ -88,6 +89,7 @@ static enum trk_status join_with(struct scenario_run *run, const struct world_en
     uint64_t shift = entry->offset_pages - other->offset_pages; /* wraps, and back again */
     while (status == TRK_OK && page < last) {
         uint64_t end = page;
+        footprint_reads(OBJECT_SPACE, 0);
         while (end < last && end + shift < other->page_count &&
                entry->pages[end].state == PAGE_MAPPED &&
                other->pages[end + shift].state == PAGE_MAPPED)
@@ -135,6 +137,7 @@ static enum trk_status leave_views(struct scenario_run *run, struct pages pages)
 static void changed(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
+    footprint_writes(OBJECT_SPACE, 0);
     run_changed(run);
     run_span_add(doing->thread, &doing->thread->touched,
                  (struct scenario_span){pages.guest_addr, pages.size_bytes, 0});
@@ -214,6 +217,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
     run_status(doing, status);
     if (status == TRK_OK) {
         struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
+        footprint_writes(OBJECT_SPACE, 0);
         while (world_next(&walk)) {
             world_show(&run->world, walk.entry, walk.page, false);
             walk.page->guest_rights = (uint8_t)rights;
@@ -234,6 +238,7 @@ void verb_map(struct doing *doing)
         fail(doing);
         return;
     }
+    footprint_writes(OBJECT_SPACE, 0);
     entry->offset_pages = 0;
     entry->view_rights = entry->text->rights;
     entry->mixed = false;
@@ -252,6 +257,7 @@ void verb_commit(struct doing *doing)
     for (uint64_t at = pages.guest_addr; at < end && doing->found.failure == TRK_OK;) {
         struct pages part = pages_in_entry(run, pages, at);
         struct world_entry *entry = world_entry_at(&run->world, at);
+        footprint_writes(OBJECT_SPACE, 0);
         entry->mixed |= !is_whole(entry, part);
         map_pages(doing, part, entry->text->rights);
         at += part.size_bytes;
@@ -267,6 +273,7 @@ void verb_reserve(struct doing *doing)
         return;
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
+    footprint_writes(OBJECT_SPACE, 0);
     while (world_next(&walk))
         walk.page->state = PAGE_RESERVED;
 }
@@ -308,6 +315,7 @@ static void unmap_pages(struct doing *doing, struct pages pages)
     if (status != TRK_OK)
         return;
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
+    footprint_writes(OBJECT_SPACE, 0);
     while (world_next(&walk))
         world_hide(walk.page, PAGE_HOLE);
     world_entry_at(&run->world, pages.guest_addr)->mixed = true;
@@ -379,6 +387,7 @@ void verb_gen_remap(struct doing *doing)
     const struct scenario_op *op = doing->op;
     struct world_entry *entry = &run->world.entries[op->entry];
     struct pages pages = pages_of_entry(entry);
+    footprint_writes(OBJECT_SPACE, 0);
     uint64_t offset = op->has_offset ? op->value / SCENARIO_PAGE_BYTES : entry->offset_pages;
     unsigned rights = op->has_rights ? op->rights : entry->view_rights;
     run_saw(doing->thread, offset << 4 | rights);
@@ -390,11 +399,13 @@ void verb_gen_remap(struct doing *doing)
     }
     doing->thread->quiet = true;
     enum trk_status status = leave_views(run, pages);
+    footprint_writes(OBJECT_SPACE, 0);
     uint64_t before = entry->offset_pages;
     entry->offset_pages = offset;
     if (status == TRK_OK)
         status = tell_mapping(run, entry, pages, rights);
     run_status(doing, status);
+    footprint_writes(OBJECT_SPACE, 0);
     if (status != TRK_OK) {
         entry->offset_pages = before;
     } else {

@@ -4,6 +4,7 @@
  *
  * Rules: scenario-format, Operations, Injected faults and fine print 3, 11.
  */
+#include "footprint.h"
 #include "scenario_run.h"
 
 static void publish(struct doing *doing, uint32_t *clock)
@@ -21,6 +22,9 @@ static void learn(struct doing *doing, const uint32_t *clock)
 void verb_signal(struct doing *doing)
 {
     struct run_event *event = &doing_run(doing)->events[doing->op->name];
+    footprint_writes(OBJECT_EVENT, doing->op->name);
+    if (!event->set)
+        footprint_opens(OBJECT_EVENT, doing->op->name);
     publish(doing, event->clock);
     event->set = true;
 }
@@ -28,12 +32,14 @@ void verb_signal(struct doing *doing)
 void verb_await(struct doing *doing)
 {
     struct run_event *event = &doing_run(doing)->events[doing->op->name];
+    footprint_reads(OBJECT_EVENT, doing->op->name);
     learn(doing, event->clock);
 }
 
 void verb_acquire(struct doing *doing)
 {
     struct run_mutex *mutex = &doing_run(doing)->mutexes[doing->op->name];
+    footprint_takes(OBJECT_MUTEX, doing->op->name);
     mutex->owner = doing->thread->index;
     learn(doing, mutex->clock);
 }
@@ -41,6 +47,7 @@ void verb_acquire(struct doing *doing)
 void verb_release(struct doing *doing)
 {
     struct run_mutex *mutex = &doing_run(doing)->mutexes[doing->op->name];
+    footprint_writes(OBJECT_MUTEX, doing->op->name);
     if (mutex->owner != doing->thread->index) {
         doing->found.failure = TRK_E_LOCK;
         if (!scenario_expects(doing->op, RESULT_FATAL))

@@ -47,6 +47,7 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     struct tally_shown *kept = &(misplaced ? tally->misplaced_shown : tally->shown)[verdict];
     uint64_t cost = cost_of(path);
     tally->schedules++;
+    tally->came = verdict * 2 + misplaced;
     tally->seen |= UINT32_C(1) << verdict;
     if (misplaced)
         tally->misplaced |= UINT32_C(1) << verdict;
@@ -92,6 +93,8 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     whole.steps = report->steps;
     memcpy(whole.expected, report->expected, sizeof whole.expected);
     memcpy(whole.interleavings, report->interleavings, sizeof whole.interleavings);
+    whole.states = report->states;
+    whole.classes = report->classes;
     *report = whole;
 }
 

@@ -51,7 +51,7 @@ static void upload_range(void *context, uint64_t guest_addr, uint64_t size_bytes
     struct doing *doing = context;
     bool first = doing->found.spans.count == 0;
     if (!first)
-        run_point(doing->thread);
+        run_point(doing->thread, POINT_CALLBACK, 0);
     bool dropped = run_inject(doing->thread, INJECT_DROP_COPY);
     unsigned flags = dropped ? SPAN_DROPPED : 0;
     run_span_scratch(doing->thread, &doing->found.spans,
@@ -66,7 +66,7 @@ static void upload_completion(void *context)
 {
     struct doing *doing = context;
     if (doing->found.spans.count > 0)
-        run_point(doing->thread);
+        run_point(doing->thread, POINT_CALLBACK, 0);
     run_nested(doing, false);
     if (doing->op->verb == VERB_UPLOAD)
         return;
@@ -116,7 +116,7 @@ static void download_range(void *context, uint64_t guest_addr, uint64_t size_byt
     struct doing *doing = context;
     bool first = doing->found.spans.count == 0;
     if (!first)
-        run_point(doing->thread);
+        run_point(doing->thread, POINT_CALLBACK, 0);
     run_span_scratch(doing->thread, &doing->found.spans,
                      (struct scenario_span){guest_addr, size_bytes, 0});
     copy_down(doing, guest_addr, size_bytes);
@@ -171,7 +171,7 @@ static void flush_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct flush *flush = context;
     if (flush->later)
-        run_point(flush->thread);
+        run_point(flush->thread, POINT_CALLBACK, 0);
     flush->later = true;
     copy_down(flush->thread->doing, guest_addr, size_bytes);
 }

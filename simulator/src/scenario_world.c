@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "footprint.h"
+
 static bool entry_init(struct world *world, const struct trk_scenario *scenario, uint32_t index)
 {
     const struct scenario_entry *text = &scenario->entries[index];
@@ -74,6 +76,8 @@ struct world_entry *world_entry_at(const struct world *world, uint64_t guest_add
 
 struct world_page *world_page_at(const struct world *world, uint64_t guest_addr)
 {
+    footprint_reads(OBJECT_SPACE, 0);
+    footprint_reads(OBJECT_PAGE, guest_addr / SCENARIO_PAGE_BYTES);
     struct world_entry *entry = world_entry_at(world, guest_addr);
     if (entry == NULL)
         return NULL;
@@ -83,6 +87,7 @@ struct world_page *world_page_at(const struct world *world, uint64_t guest_addr)
 struct world_walk world_walk(const struct world *world, uint64_t guest_addr, uint64_t size_bytes)
 {
     uint64_t end;
+    footprint_reads(OBJECT_SPACE, 0);
     if (__builtin_add_overflow(guest_addr, size_bytes, &end))
         end = UINT64_MAX;
     return (struct world_walk){.world = world, .at = guest_addr, .end = end};
@@ -101,6 +106,7 @@ bool world_next(struct world_walk *walk)
         uint64_t page = (first - entry->guest_addr) / SCENARIO_PAGE_BYTES;
         uint64_t page_end = entry->guest_addr + (page + 1) * SCENARIO_PAGE_BYTES;
         uint64_t end = walk->end < page_end ? walk->end : page_end;
+        footprint_reads(OBJECT_PAGE, first / SCENARIO_PAGE_BYTES);
         walk->entry = entry;
         walk->page = &entry->pages[page];
         walk->guest_addr = first;
@@ -180,6 +186,7 @@ void world_show(struct world *world, struct world_entry *entry, struct world_pag
         world->no_memory = true;
         return;
     }
+    frame->name = (uint64_t)entry->root << 32 | (uint32_t)key;
     *place = frame;
     frame->views++;
     page->frame = frame;
@@ -200,6 +207,7 @@ void world_hide(struct world_page *page, enum page_state state)
 struct world_views world_views(const struct world *world, uint64_t guest_addr)
 {
     const struct world_entry *entry = world_entry_at(world, guest_addr);
+    footprint_reads(OBJECT_SPACE, 0);
     return (struct world_views){
         .world = world,
         .entry = entry,
@@ -229,6 +237,7 @@ uint64_t world_mappings(const struct world *world, uint64_t guest_addr, uint64_t
                         unsigned rights)
 {
     uint64_t count = 0;
+    footprint_reads(OBJECT_SPACE, 0);
     for (uint32_t i = 0; i < world->entry_count; i++) {
         const struct world_entry *entry = &world->entries[i];
         unsigned before = 0;

@@ -1,10 +1,11 @@
 /*
  * Goal: a recorded program may be killed at any moment, and every event that it had committed is in
  * the file; the recording parent may be killed at any moment, and the file can be read as far as it
- * goes while the program goes on.
+ * goes while the program goes on; and both may be, one after the other in any order.
  *
- * Method: record kill_target in a child process, kill one of the two at a random moment, read the
- * file, and compare with the counters that the target keeps in a shared file.
+ * Method: record kill_target in a child process, kill one of the two or both at a random moment,
+ * read the file, and compare with the counters that the target keeps in a shared file. What a
+ * killed parent leaves is repaired, too, and the repaired file has to hold the same marks.
  *
  * kill_driver TARGET [KILLS [SEED]]; the environment's TRK_KILLS and TRK_SEED are the defaults.
  */
@@ -25,6 +26,7 @@
 
 #include "kill_shared.h"
 #include "recorder/record.h"
+#include "recorder/recover.h"
 #include "recorder/trace.h"
 
 #define RING_RECORDS (1u << 20) /* a second of marks: nothing is lost for want of room */
@@ -34,11 +36,13 @@
 enum victim {
     VICTIM_PROGRAM,
     VICTIM_PARENT,
+    VICTIM_BOTH,
 };
 
 static const char *target;
 static char folder[] = "/tmp/trk-kill-XXXXXX";
 static char trace_path[64];
+static char repaired_path[64];
 static char shared_path[64];
 static struct kill_shared *shared;
 static uint64_t seed;
@@ -48,6 +52,7 @@ static unsigned round_number;
 static void remove_files(void)
 {
     (void)unlink(trace_path);
+    (void)unlink(repaired_path);
     (void)unlink(shared_path);
     (void)rmdir(folder);
 }
@@ -93,6 +98,7 @@ static void make_files(void)
     if (!mkdtemp(folder))
         fail("mkdtemp", 0, 1);
     snprintf(trace_path, sizeof(trace_path), "%s/a.trk", folder);
+    snprintf(repaired_path, sizeof(repaired_path), "%s/b.trk", folder);
     snprintf(shared_path, sizeof(shared_path), "%s/shared", folder);
     int fd = open(shared_path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
@@ -145,13 +151,13 @@ static void await_bytes_in_trace(void)
 }
 
 /* Count each thread's marks in the file; they must come in order, without a hole. */
-static struct trk_trace_state read_marks(uint64_t *marks)
+static struct trk_trace_state read_marks(const char *path, uint64_t *marks)
 {
     struct trk_trace *trace = NULL;
     struct trk_error error = {0};
     struct trk_trace_event event;
     memset(marks, 0, KILL_THREADS * sizeof(*marks));
-    if (trk_trace_open(&trace, trace_path, &error) != TRK_OK) {
+    if (trk_trace_open(&trace, path, &error) != TRK_OK) {
         fprintf(stderr, "kill_driver: %s\n", error.text);
         fail("the file does not open", error.status, TRK_OK);
     }
@@ -185,7 +191,7 @@ static uint64_t kill_program(void)
         fail("the parent's exit status", (uint64_t)status, 0);
     uint64_t marks[KILL_THREADS];
     uint64_t all = 0;
-    struct trk_trace_state state = read_marks(marks);
+    struct trk_trace_state state = read_marks(trace_path, marks);
     for (unsigned i = 0; i < KILL_THREADS; ++i) {
         uint64_t counted = atomic_load(&shared->threads[i].counted);
         if (marks[i] < counted || marks[i] > counted + 1)
@@ -209,6 +215,42 @@ static void await_progress(void)
     fail("the program does not go on", before, before + 1000);
 }
 
+/* Whether the repaired file is whole and has the same marks. */
+static void check_repaired(const uint64_t *marks)
+{
+    struct trk_recover_result result;
+    struct trk_error error = {0};
+    uint64_t repaired[KILL_THREADS];
+    int fd = open(repaired_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || trk_recover(trace_path, fd, &result, &error) != TRK_OK) {
+        fprintf(stderr, "kill_driver: %s\n", error.text);
+        fail("the file cannot be repaired", error.status, TRK_OK);
+    }
+    close(fd);
+    struct trk_trace_state state = read_marks(repaired_path, repaired);
+    if (!state.ended || state.damaged_chunks != 0)
+        fail("the repaired file is not whole", state.damaged_chunks, 0);
+    for (unsigned i = 0; i < KILL_THREADS; ++i) {
+        if (repaired[i] != marks[i])
+            fail("marks in the repaired file", repaired[i], marks[i]);
+    }
+}
+
+/* What a parent that was killed leaves: as many marks as it had written, and no end. */
+static uint64_t check_left(void)
+{
+    uint64_t marks[KILL_THREADS];
+    uint64_t all = 0;
+    struct trk_trace_state state = read_marks(trace_path, marks);
+    if (state.complete || state.ended)
+        fail("complete", state.complete, false);
+    for (unsigned i = 0; i < KILL_THREADS; ++i)
+        all += marks[i];
+    check_repaired(marks);
+    atomic_store(&shared->pid, 0);
+    return all;
+}
+
 /* Kill the recording parent: the file opens, is not complete, and the program goes on. */
 static uint64_t kill_parent(void)
 {
@@ -223,15 +265,32 @@ static uint64_t kill_parent(void)
     atomic_store(&shared->stop, 1);
     if (waitpid(program, &status, 0) != program || status != 0) /* we are its reaper */
         fail("the program's exit status", (uint64_t)status, 0);
-    uint64_t marks[KILL_THREADS];
-    uint64_t all = 0;
-    struct trk_trace_state state = read_marks(marks);
-    if (state.complete || state.ended)
-        fail("complete", state.complete, false);
-    for (unsigned i = 0; i < KILL_THREADS; ++i)
-        all += marks[i];
+    return check_left();
+}
+
+/* Kill both, in either order and some microseconds apart. */
+static uint64_t kill_both(void)
+{
+    pid_t parent = start_parent();
+    pid_t program = await_pid();
+    await_bytes_in_trace();
+    wait_ns(next_random() % 600000000);
+    bool program_first = next_random() % 2;
+    (void)kill(program_first ? program : parent, SIGKILL);
+    wait_ns(next_random() % 50000);
+    (void)kill(program_first ? parent : program, SIGKILL);
+    int status = -1;
+    if (waitpid(parent, &status, 0) != parent)
+        fail("waitpid of the parent", 0, 1);
+    bool ended = WIFEXITED(status);     /* it saw the program's end and had time to write its own */
+    (void)waitpid(program, &status, 0); /* we are its reaper, or the parent has been */
+    if (!ended)
+        return check_left();
     atomic_store(&shared->pid, 0);
-    return all;
+    uint64_t marks[KILL_THREADS];
+    if (!read_marks(trace_path, marks).complete)
+        fail("complete", 0, 1);
+    return 0;
 }
 
 static uint64_t number_from(const char *argument, const char *variable, uint64_t otherwise)
@@ -255,11 +314,13 @@ int main(int argc, char **argv)
     uint64_t counted = 0;
     uint64_t kept = 0;
     for (round_number = 0; round_number < kills; ++round_number) {
-        enum victim victim = round_number % 10 == 9 ? VICTIM_PARENT : VICTIM_PROGRAM;
+        enum victim victim = round_number % 10 == 9   ? VICTIM_PARENT
+                             : round_number % 10 == 4 ? VICTIM_BOTH
+                                                      : VICTIM_PROGRAM;
         if (victim == VICTIM_PROGRAM)
             counted += kill_program();
         else
-            kept += kill_parent();
+            kept += victim == VICTIM_PARENT ? kill_parent() : kill_both();
     }
     remove_files();
     printf("%u kills, seed %" PRIu64 ": %" PRIu64 " committed marks, all there; %" PRIu64

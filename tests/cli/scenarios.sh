@@ -99,6 +99,43 @@ run 2 sim --schedule "$line" held.json
 grep -q "another scenario" out || fail "a line of another file"
 run 2 sim --schedule nonsense race.json
 
+run 2 sim --schedule "$line" all
+said "one scenario file"
+
+# Several processes: the same bytes, whatever their number.
+run 1 sim all
+cp out one
+run 1 sim --json all
+cp out one.json
+run 1 sim --junit one.xml all
+for jobs in 2 3 64; do
+    run 1 sim -j $jobs all
+    cmp -s out one || fail "text of $jobs processes differs"
+    run 1 sim --json --jobs $jobs all
+    cmp -s out one.json || fail "JSON of $jobs processes differs"
+    run 1 sim --junit $jobs.xml -j $jobs all
+    cmp -s $jobs.xml one.xml || fail "JUnit XML of $jobs processes differs"
+done
+run 0 sim -j 8 held.json
+run 2 sim -j 0 all
+said "not within 1"
+run 2 sim -j many all
+
+# Interrupted while a file is read: nothing stays. Each process ends with the first.
+mkdir halt
+cp held.json halt
+mkfifo halt/slow.json
+for jobs in 1 2; do
+    env --default-signal=INT "$trk" sim -j $jobs --junit halt.xml halt >out 2>err &
+    process=$!
+    sleep 0.3
+    kill -INT $process
+    wait $process
+    same "end of $jobs interrupted processes" $? 130
+    [ ! -e halt.xml ] || fail "half a file of $jobs interrupted processes"
+    [ "$(find . -name '.trk-*')" = "" ] || fail "a file without a name stays"
+done
+
 # JUnit.
 run 1 sim --junit junit.xml all
 grep -q 'tests="5" failures="1" errors="1" skipped="1"' junit.xml || fail "counts in JUnit"

@@ -6,13 +6,17 @@
  *     trace_tool odd OUT         the same with a thread name that no terminal should get
  *     trace_tool blank IN OUT    IN again with command line and environment blanked in the header
  *     trace_tool marks N         joins the session it is recorded in and makes N marks
- *     trace_tool same A B        compares the events of two traces, and their streams' names
+ *     trace_tool fork N          likewise, but a forked child makes N more in the middle, which
+ * must not count; and threads that end without a word make N each trace_tool same A B compares the
+ * events of two traces, and their streams' names
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -164,18 +168,48 @@ static int compare(const char *path_a, const char *path_b)
     return differ;
 }
 
-/* 5 without a session. */
-static int record_marks(const char *count)
+static void *make_marks(void *count)
+{
+    for (uintptr_t i = (uintptr_t)count; i > 0; i--) {
+        trk_capture_mark(i);
+    }
+    return NULL;
+}
+
+static void join_session(void)
 {
     struct trk_error error;
     if (trk_capture_open(&error) != TRK_OK) {
         fprintf(stderr, "trace_tool: %s\n", error.text);
-        return 5;
+        exit(5);
     }
-    for (unsigned long i = strtoul(count, NULL, 10); i > 0; i--) {
-        trk_capture_mark(i);
+}
+
+/* N marks of the main thread, N of a forked child, N of each of 200 threads that come and go. */
+static int record_forks(void *count)
+{
+    join_session();
+    make_marks(count);
+    pid_t child = fork();
+    if (child == 0) {
+        make_marks(count);
+        _exit(trk_capture_active() ? 1 : 0);
     }
-    return 0;
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) {
+        return 6;
+    }
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        struct timespec pause = {.tv_nsec = 1000000};
+        if (pthread_create(&thread, NULL, make_marks, count) != 0) {
+            return 7;
+        }
+        pthread_join(thread, NULL);
+        nanosleep(&pause, NULL);
+    }
+    printf("forked\n");
+    return 9;
 }
 
 int main(int argc, char **argv)
@@ -188,14 +222,17 @@ int main(int argc, char **argv)
     } else if (argc == 3 && strcmp(verb, "odd") == 0) {
         make(argv[2], "\033[2J\"\\\xff", true);
     } else if (argc == 3 && strcmp(verb, "marks") == 0) {
-        return record_marks(argv[2]);
+        join_session();
+        make_marks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
+    } else if (argc == 3 && strcmp(verb, "fork") == 0) {
+        return record_forks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
     } else if (argc == 4 && strcmp(verb, "blank") == 0) {
         blank(argv[2], argv[3]);
     } else if (argc == 4 && strcmp(verb, "same") == 0) {
         return compare(argv[2], argv[3]);
     } else {
         fprintf(stderr,
-                "usage: trace_tool make|unended|odd OUT, marks N, blank IN OUT, same A B\n");
+                "usage: trace_tool make|unended|odd OUT, marks|fork N, blank IN OUT, same A B\n");
         return 2;
     }
     return 0;

@@ -37,7 +37,7 @@ done <<'CASES'
 2|No such file|dump absent.trk
 2|directory|info .
 2|range|dump absent.trk 5-3
-2|range|dump absent.trk time:1s-2s
+2|range|dump absent.trk time:2s-1s
 2|none of auto|info --color=mauve absent.trk
 2|holds no trace|info
 2|there are: bash|completion fish

@@ -1,8 +1,8 @@
 /*
  * Goal: what recovery makes of any damaged file is whole, holds only events of the original in
  * their order, and counts what is missing.
- * Method: all bits and all lengths of a small trace; each result is verified as `trk recover` does
- * it. Where the file header and END are good, events kept and lost add up.
+ * Method: bits and lengths of a small trace, all with TRK_EVERY=1; each result is verified as `trk
+ * recover` does it. Where the file header and END are good, events kept and lost add up.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <criterion/criterion.h>
@@ -80,7 +80,9 @@ Test(recover, every_single_bit)
     struct trace_file file;
     small_trace_make(&file);
     struct trace_events original = trace_read_bytes(file.bytes, file.size_bytes);
-    for (size_t bit = 0; bit < 8 * file.size_bytes; bit++) {
+    /* Without TRK_EVERY some of them: reading finds each bit in the damage test. */
+    size_t step = getenv("TRK_EVERY") != NULL ? 1 : 11;
+    for (size_t bit = 0; bit < 8 * file.size_bytes; bit += step) {
         file.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         const char *wrong = judge(file.bytes, file.size_bytes, &original);
         file.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -95,7 +97,8 @@ Test(recover, every_length)
     struct trace_file file;
     small_trace_make(&file);
     struct trace_events original = trace_read_bytes(file.bytes, file.size_bytes);
-    for (size_t length = 0; length < file.size_bytes; length++) {
+    size_t step = getenv("TRK_EVERY") != NULL ? 1 : 3;
+    for (size_t length = 0; length < file.size_bytes; length += step) {
         uint8_t *cut = malloc(length + (length == 0));
         memcpy(cut, file.bytes, length);
         const char *wrong = judge(cut, length, &original);

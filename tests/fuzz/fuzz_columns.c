@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         return 0;
     }
     struct trk_columns *encoder, *decoder;
-    check(trk_columns_create_encoder(&encoder) == TRK_OK, "no memory");
+    check(trk_columns_create_encoder(&encoder, TRK_CHUNK_EVENTS) == TRK_OK, "no memory");
     check(trk_columns_create_decoder(&decoder) == TRK_OK, "no memory");
     struct trk_columns_input input = {
         .bytes = bytes + INPUT_HEAD,

@@ -18,8 +18,24 @@ TRK_EXTERN_C_BEGIN
 
 struct trk_tracker;
 
+struct region;
+
 /* Given by the simulator: a lock is about to be taken; comes back when the word is 0. */
 void trk_hook_lock(const uint32_t *word);
+/* The same for one that is about to be given back. */
+void trk_hook_unlock(const uint32_t *word);
+
+enum trk_sim_word {
+    TRK_SIM_LOAD,
+    TRK_SIM_STORE, /* of another value */
+    TRK_SIM_PEEK,  /* without a lock */
+    TRK_SIM_SET,   /* without a lock */
+};
+
+/* A word that threads share is looked at, or about to change. */
+void trk_hook_word(const void *word, enum trk_sim_word access);
+/* A region's watches and rights are looked at without a lock, or about to change. */
+void trk_hook_pages(const struct region *region, bool change);
 
 enum trk_sim_lock {
     TRK_SIM_LOCK_REGION,
@@ -41,6 +57,24 @@ enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uin
 
 /* Whether somebody is in the page manager of a region: watches and protection may differ there. */
 bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region);
+
+/**
+ * A name for a word that a hook was given: the same in every process.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any.
+ */
+uint64_t trk_sim_word_name(const struct trk_tracker *tracker, const void *word);
+
+/**
+ * Whether a thread has the lock that a word of a region's page sets is under; also of words that
+ * are under none.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: any.
+ */
+bool trk_sim_word_held(const struct trk_tracker *tracker, const void *word, uint32_t thread_id);
+/* The same for the lock of a region's page manager. */
+bool trk_sim_pages_owned(const struct trk_tracker *tracker, const struct region *region,
+                         uint32_t thread_id);
 
 /**
  * What a thread may read while it has a lock, as a number: equal numbers for equal contents.

@@ -74,6 +74,12 @@ void trk_trace_close(struct trk_trace *trace);
 /* The HEADER chunk's JSON text, as written; the trace's. */
 const char *trk_trace_header_json(const struct trk_trace *trace);
 
+/* The least number of low bits that time stamps have lost; after the scan. 0: no events. */
+unsigned trk_trace_clock_shift(const struct trk_trace *trace);
+
+/* The file's sync marker, 16 bytes. */
+void trk_trace_marker(const struct trk_trace *trace, uint8_t out[16]);
+
 /* The streams known so far (after trk_trace_scan or a full read: all). */
 size_t trk_trace_stream_count(const struct trk_trace *trace);
 const struct trk_trace_stream *trk_trace_stream(const struct trk_trace *trace, size_t index);

@@ -19,6 +19,7 @@ struct trk_writer;
 struct trk_writer_options {
     size_t size;             /* sizeof(struct trk_writer_options) */
     int zstd_level;          /* default 3 */
+    uint32_t chunk_events;   /* events a chunk, 1 to 131072; default TRK_CHUNK_EVENTS */
     unsigned clock_shift;    /* time stamps lose this many low bits; default 5 */
     bool plain;              /* only what must be: no SCHEMA, no INDEX, no summaries */
     uint8_t sync_marker[16]; /* random, or fixed for tests */
@@ -51,6 +52,9 @@ TRK_MUST_USE enum trk_status trk_writer_append(struct trk_writer *writer, uint32
 
 /* Write out the open chunk of every stream. */
 TRK_MUST_USE enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error);
+
+/* Say at the end that the recording was cut off before its own: for who writes a trace again. */
+void trk_writer_cut(struct trk_writer *writer);
 
 /* Flush, write END with the recorded program's wait status (-1: none). The writer is used up. */
 TRK_MUST_USE enum trk_status trk_writer_end(struct trk_writer *writer, int32_t child_status,

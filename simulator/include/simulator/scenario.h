@@ -58,6 +58,21 @@ struct trk_scenario_report {
     uint64_t steps; /* from one scheduling point of a thread to its next; init and finally apart */
     char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
     char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
+    uint64_t states;        /* exploring: with a choice, or at the end; 0: not known */
+    uint64_t classes;       /* exploring: of schedules; 0: not known */
+};
+
+/* How a file that asks for every schedule is explored. */
+enum trk_scenario_engine {
+    TRK_SCENARIO_HASHED, /* states are searched once each */
+    TRK_SCENARIO_DPOR,   /* one schedule of each class is run, and no state is known */
+    TRK_SCENARIO_BOTH,   /* both, and they must come to the same verdicts */
+};
+
+/* What is asked for beside what the file says; all 0 but the size: nothing. */
+struct trk_scenario_options {
+    uint64_t size; /* of this struct */
+    enum trk_scenario_engine engine;
 };
 
 /**
@@ -112,6 +127,18 @@ struct trk_scenario_limits {
 TRK_MUST_USE enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
                                                      const struct trk_scenario_limits *limits,
                                                      struct trk_scenario_report *report);
+
+/**
+ * The same, another way.
+ *
+ * @return Also TRK_E_ARGUMENT when options have another size. With both engines, verdicts that
+ *         differ are no error: the report does not hold, and says which they are.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one call at a time in a process.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
+                                                   const struct trk_scenario_options *options,
+                                                   struct trk_scenario_report *report);
 
 /**
  * Run one schedule that a report gave, and hold it against the expectation: any verdict that the

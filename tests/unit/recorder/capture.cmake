@@ -8,6 +8,7 @@ function(capture_unit name)
 endfunction()
 
 capture_unit(capture_ring capture_ring.c)
+capture_unit(capture_nested capture_nested.c)
 capture_unit(capture_open capture_open.c capture_support.c)
 capture_unit(capture_threads capture_threads.c capture_support.c)
 

@@ -36,7 +36,7 @@ static enum trk_status decode(const uint8_t *payload, size_t size_bytes, size_t 
 static void check_round_trip(size_t count, unsigned clock_shift, const char *what)
 {
     struct trk_columns *encoder;
-    cr_assert_eq(trk_columns_create_encoder(&encoder), TRK_OK);
+    cr_assert_eq(trk_columns_create_encoder(&encoder, TRK_CHUNK_EVENTS), TRK_OK);
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(encoder, records, count, clock_shift, &payload);
     cr_assert_eq(decode(payload, size_bytes, count, clock_shift), TRK_OK, "%s, TRK_SEED=%llu", what,
@@ -113,7 +113,7 @@ Test(columns, encoding_does_not_depend_on_the_chunk_before)
         records[i] = (struct trk_record){i, trace_random_event(&random, type)};
     }
     struct trk_columns *encoder;
-    cr_assert_eq(trk_columns_create_encoder(&encoder), TRK_OK);
+    cr_assert_eq(trk_columns_create_encoder(&encoder, TRK_CHUNK_EVENTS), TRK_OK);
     const uint8_t *payload;
     size_t first = trk_columns_encode(encoder, records, 100, 0, &payload);
     uint8_t *kept = malloc(first);

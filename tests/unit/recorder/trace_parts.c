@@ -31,7 +31,7 @@ static struct made begin(void)
     struct made made = {.fd = memfd_create("parts", MFD_CLOEXEC)};
     struct trk_output_options options = {.zstd_level = 3, .sync = sync_marker};
     cr_assert_eq(trk_output_create(&made.output, made.fd, &options, NULL), TRK_OK);
-    cr_assert_eq(trk_columns_create_encoder(&made.columns), TRK_OK);
+    cr_assert_eq(trk_columns_create_encoder(&made.columns, TRK_CHUNK_EVENTS), TRK_OK);
     struct trk_format_chunk chunk = {.kind = TRK_FORMAT_HEADER, .stream = TRK_FORMAT_NO_STREAM};
     cr_assert_eq(trk_output_chunk(made.output, &chunk, "{}", 2, NULL), TRK_OK);
     return made;
@@ -221,7 +221,7 @@ Test(parts, summary_says_what_the_chunk_has)
     struct trk_columns *columns;
     const uint8_t *bytes, *frame;
     size_t frame_bytes;
-    cr_assert_eq(trk_columns_create_encoder(&columns), TRK_OK);
+    cr_assert_eq(trk_columns_create_encoder(&columns, TRK_CHUNK_EVENTS), TRK_OK);
     (void)trk_columns_encode(columns, records, 7, 0, &bytes);
     cr_assert_eq(trk_summary_make(columns, &frame, &frame_bytes), TRK_OK);
     cr_assert(trk_summary_sealed(frame, frame_bytes));
@@ -250,7 +250,7 @@ Test(parts, foreign_summary)
     const uint8_t *bytes, *frame;
     size_t frame_bytes, size_bytes;
     struct trk_columns *other;
-    cr_assert_eq(trk_columns_create_encoder(&other), TRK_OK);
+    cr_assert_eq(trk_columns_create_encoder(&other, TRK_CHUNK_EVENTS), TRK_OK);
     size_bytes = trk_columns_encode(made.columns, &record, 1, 0, &bytes);
     record.event.seq = 4;
     const uint8_t *unused;

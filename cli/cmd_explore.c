@@ -1,0 +1,315 @@
+/* trk explore: other legal orders of a recorded trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "explore_print.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "terminal.h"
+
+static const struct trk_option explore_options[] = {
+    {.name = "page",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "ADDR",
+     .least = 4096,
+     .most = UINT64_C(1) << 46,
+     .about = "Explore what happened to the page of this guest address. Default: the pages of the "
+              "verdict that trk sim gives, or else those that threads took turns at most often."},
+    {.name = "pages",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .least = 1,
+     .most = TRK_EXPLORE_PAGES_MOST,
+     .about = "With --page so many neighbours together, default 1; without it so many pages one "
+              "by one, default 8."},
+    {.name = "from",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "EVENT",
+     .fallback = "0",
+     .most = UINT64_MAX - 1,
+     .about = "No window begins before this event."},
+    {.name = "to",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "EVENT",
+     .most = UINT64_MAX - 1,
+     .about = "No window begins, or goes on, behind this event."},
+    {.name = "window",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "12",
+     .least = 1,
+     .most = TRK_EXPLORE_STEPS_MOST,
+     .about = "Operations in a window, more where one is under way. Default 12."},
+    {.name = "engine",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "HOW",
+     .choices = "exhaustive|random|pct",
+     .fallback = "exhaustive",
+     .about = "Which orders are tried: all, random ones, or random ones with few preemptions."},
+    {.name = "seed",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "1",
+     .most = UINT32_MAX,
+     .about = "The same seed gives the same orders. Default 1."},
+    {.name = "schedules",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "100000",
+     .least = 1,
+     .most = 1000000,
+     .about = "Orders tried in a window, at most. Default 100000."},
+    {.name = "preemptions",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "2",
+     .most = 62,
+     .about = "With pct: preemptions in an order. Default 2."},
+    {.name = "budget",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "SECONDS",
+     .least = 1,
+     .most = 1000000,
+     .about = "Begin no further window after so many seconds. What is reported then depends on "
+              "the machine; by default nothing does."},
+    {.name = "schedule",
+     .kind = TRK_OPTION_TEXT,
+     .value = "S",
+     .about = "Run one order again, as a report gives it (trkw1:...)."},
+    {.name = "export",
+     .kind = TRK_OPTION_TEXT,
+     .value = "F",
+     .about = "Write the window of the first finding, or else the one with the most orders, to F "
+              "as a scenario file that trk sim runs."},
+    {.name = "force", .letter = 'f', .about = "Overwrite F if it exists."},
+    {.name = "json", .about = "One JSON object, schema " TRK_EXPLORE_SCHEMA "."},
+    {.name = NULL},
+};
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+struct going {
+    bool limited, shown; /* a time; on a terminal */
+    struct timespec end;
+};
+
+static bool past(const struct timespec *end)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+}
+
+static bool go_on(void *context, const struct trk_explore_report *so_far)
+{
+    const struct going *going = context;
+    if (going->shown) {
+        fprintf(stderr, "\r%" PRIu64 " windows, %" PRIu64 " orders, %" PRIu64 " findings\033[K",
+                so_far->windows, so_far->schedules, so_far->finding_count);
+    }
+    return !going->limited || !past(&going->end);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool read_options(const struct trk_options *options, struct trk_explore_options *explore,
+                         struct going *going)
+{
+    static const char *const engines[] = {"exhaustive", "random", "pct"};
+    *explore = trk_explore_options_default();
+    *going = (struct going){.shown = isatty(STDERR_FILENO) == 1};
+    if (trk_options_given(options, "page")) {
+        explore->guest_addr = trk_options_number(options, "page");
+        explore->pages = 1;
+    }
+    if (trk_options_given(options, "pages")) {
+        explore->pages = (uint32_t)trk_options_number(options, "pages");
+    }
+    explore->from = trk_options_number(options, "from");
+    if (trk_options_given(options, "to")) {
+        explore->to = trk_options_number(options, "to");
+    }
+    explore->steps = (uint32_t)trk_options_number(options, "window");
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        if (strcmp(trk_options_text(options, "engine"), engines[i]) == 0) {
+            explore->engine = (enum trk_explore_engine)i;
+        }
+    }
+    explore->seed = trk_options_number(options, "seed");
+    explore->schedules = trk_options_number(options, "schedules");
+    explore->preemptions = (uint32_t)trk_options_number(options, "preemptions");
+    explore->want_script = trk_options_given(options, "export");
+    if (trk_options_given(options, "budget")) {
+        going->limited = true;
+        clock_gettime(CLOCK_MONOTONIC, &going->end);
+        going->end.tv_sec += (time_t)trk_options_number(options, "budget");
+    }
+    explore->go_on = go_on;
+    explore->context = going;
+    if (explore->from > explore->to) {
+        trk_terminal_say("explore", "--from is behind --to");
+        return false;
+    }
+    if (trk_options_given(options, "schedule") && explore->want_script) {
+        trk_terminal_say("explore", "--export does not go with --schedule");
+        return false;
+    }
+    const char *path = trk_options_text(options, "export");
+    if (path != NULL && !trk_options_flag(options, "force") && access(path, F_OK) == 0) {
+        trk_terminal_say("explore", "%s: File exists", path);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the exported window --------------------------------------------------------------------- */
+
+static int cannot_write(const char *path, const char *part)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    int reason = errno != 0 ? errno : EIO;
+    if (part != NULL) {
+        unlink(part);
+    }
+    (void)trk_error_set(&error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, "%.80s: %s", path,
+                        strerror(reason));
+    error.os_errno = reason;
+    return trk_terminal_error("explore", NULL, &error);
+}
+
+/* Write beside it, and put it in its place when it is whole. */
+static int write_script(const char *path, const char *script, bool force)
+{
+    char part[PATH_MAX];
+    int length = snprintf(part, sizeof part, "%s.part", path);
+    if (length < 0 || (size_t)length >= sizeof part) {
+        trk_terminal_say("explore", "the path of --export is too long");
+        return TRK_EXIT_USAGE;
+    }
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return cannot_write(part, NULL);
+    }
+    FILE *out = fdopen(fd, "w");
+    if (out == NULL) {
+        close(fd);
+        return cannot_write(path, part);
+    }
+    errno = 0;
+    bool bad = fputs(script, out) < 0 || fputc('\n', out) < 0;
+    if (fclose(out) != 0 || bad) {
+        return cannot_write(path, part);
+    }
+    if (force ? rename(part, path) != 0 : link(part, path) != 0) {
+        return cannot_write(path, part);
+    }
+    if (!force) {
+        unlink(part);
+    }
+    return TRK_EXIT_OK;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int exit_code_of(const struct trk_explore_report *report, bool once)
+{
+    if (report->finding_count > 0 || (!once && report->recorded.verdict != TRK_VERDICT_OK &&
+                                      report->recorded.verdict != TRK_VERDICT_TRACE_INCOMPLETE &&
+                                      report->recorded.verdict != TRK_VERDICT_UNKNOWN)) {
+        return TRK_EXIT_BROKEN;
+    }
+    return report->complete || once ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}
+
+static int finish(const struct trk_options *options, const struct trk_input *input,
+                  const struct trk_explore_report *report, bool once)
+{
+    const char *path = trk_options_text(options, "export");
+    int code = exit_code_of(report, once);
+    if (trk_options_flag(options, "json")) {
+        trk_explore_print_json(report, input->path);
+    } else {
+        trk_explore_print(report, input->path, once);
+    }
+    trk_terminal_flush();
+    (void)trk_input_report(input, options);
+    if (path == NULL) {
+        return code;
+    }
+    if (report->script == NULL) {
+        trk_terminal_say("explore", "no window to export: %s is not written", path);
+        return code;
+    }
+    int written = write_script(path, report->script, trk_options_flag(options, "force"));
+    return written == TRK_EXIT_OK ? code : written;
+}
+
+static int run_explore(const struct trk_options *options)
+{
+    static struct trk_explore_report report; /* some KiB */
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_explore_options explore;
+    struct going going;
+    struct trk_input input;
+    const char *schedule = trk_options_text(options, "schedule");
+    if (!read_options(options, &explore, &going)) {
+        return TRK_EXIT_USAGE;
+    }
+    int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    enum trk_status status = schedule != NULL
+                                 ? trk_explore_replay(input.trace, schedule, &report, &error)
+                                 : trk_explore_trace(input.trace, &explore, &report, &error);
+    if (going.shown && schedule == NULL) {
+        fputs("\r\033[K", stderr);
+    }
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_input_fail(&input, options, TRK_EXPLORE_SCHEMA, &error);
+        /* An order that leads elsewhere is a difference between the cores. */
+        code = status == TRK_E_CONFLICT ? TRK_EXIT_BROKEN : code;
+    } else {
+        code = finish(options, &input, &report, schedule != NULL);
+    }
+    free(report.script);
+    trk_input_close(&input);
+    return code;
+}
+
+const struct trk_command trk_cmd_explore = {
+    .name = "explore",
+    .about = "try other legal orders of a recorded trace",
+    .operands = "[F]",
+    .text =
+        "A trace is one order of what its threads did; the tracker's locks would have allowed "
+        "others. What happened to a few pages is cut into windows of some operations of several "
+        "threads, with the state in which they found the pages and the order that the program "
+        "itself made (signals and awaits). Each window is a scenario, and its orders are tried: "
+        "all of them, or as many as asked for. What concerns other pages is left out.\n\n"
+        "An order in which a rule breaks is a finding: its verdict, the operation with its event, "
+        "and a line that runs it again. Beyond the first read that sees other bytes than in the "
+        "recording nobody knows what the guest would have done; the finding is then called "
+        "speculative, with that event. A window whose recorded order does not end as the trace did "
+        "is not judged, and counted.\n\n"
+        "The exit code is 0 when every order was tried and none breaks a rule, 1 when one does or "
+        "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
+        "nothing was found but not everything was tried.",
+    .examples = "trk explore trace.trk\n"
+                "trk explore --page 0x200010000 --from 1000 --to 2000 trace.trk\n"
+                "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
+                "trk explore --export case.json trace.trk && trk sim case.json",
+    .options = explore_options,
+    .operands_most = 1,
+    .run = run_explore,
+};

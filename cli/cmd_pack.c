@@ -1,0 +1,222 @@
+/* trk pack, trk unpack: a trace with other chunks: small for sharing, or as the recorder makes it.
+ */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "redact.h"
+#include "rewrite.h"
+#include "terminal.h"
+
+#define SCHEMA "trk-pack/1"
+
+#define PACK_EVENTS 131072u
+/* So many threads, and smaller chunks keep the memory that is needed bounded. */
+#define MANY_STREAMS     64u
+#define PACK_EVENTS_MANY 16384u
+
+#define ABOUT_REDACT                                                                               \
+    "Leave out command line, environment, host and paths, and move guest addresses down."
+
+static const struct trk_option pack_options[] = {
+    TRK_OUT_FILE_OPTIONS,
+    {.name = "level",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "19",
+     .least = 1,
+     .most = 22,
+     .about = "zstd's level. Default 19."},
+    {.name = "redact", .about = ABOUT_REDACT},
+    TRK_REWRITE_JSON(SCHEMA),
+    {.name = NULL},
+};
+
+static const struct trk_option unpack_options[] = {
+    TRK_OUT_FILE_OPTIONS,
+    {.name = "redact", .about = ABOUT_REDACT},
+    TRK_REWRITE_JSON(SCHEMA),
+    {.name = NULL},
+};
+
+struct pack {
+    struct trk_input input;
+    struct trk_rewrite rewrite;
+    struct trk_redact redact;
+    bool redacted;
+    struct trk_record *operands; /* one a stream: what it means is said by the event behind it */
+    bool *has_operand;
+};
+
+static enum trk_status write_one(struct pack *pack, uint32_t stream, struct trk_record *record,
+                                 uint16_t op, struct trk_error *error)
+{
+    if (pack->redacted) {
+        trk_redact_event(&pack->redact, &record->event, op);
+    }
+    return trk_rewrite_event(&pack->rewrite, trk_trace_stream(pack->input.trace, stream)->stream_id,
+                             record, error);
+}
+
+static enum trk_status write_operand(struct pack *pack, uint32_t stream, uint16_t op,
+                                     struct trk_error *error)
+{
+    if (!pack->has_operand[stream]) {
+        return TRK_OK;
+    }
+    pack->has_operand[stream] = false;
+    return write_one(pack, stream, &pack->operands[stream], op, error);
+}
+
+static enum trk_status write_event(struct pack *pack, const struct trk_trace_event *event,
+                                   struct trk_error *error)
+{
+    struct trk_record record = {event->tsc, event->event};
+    bool begins = event->event.type == TRK_EVENT_OP_BEGIN;
+    enum trk_status status =
+        write_operand(pack, event->stream, begins ? event->event.context : TRK_OP_NONE, error);
+    if (status == TRK_OK && event->event.type == TRK_EVENT_OPERAND) {
+        pack->operands[event->stream] = record;
+        pack->has_operand[event->stream] = true;
+        return TRK_OK;
+    }
+    return status == TRK_OK ? write_one(pack, event->stream, &record, TRK_OP_NONE, error) : status;
+}
+
+static enum trk_status look_first(struct pack *pack, struct trk_error *error)
+{
+    struct trk_trace_event event;
+    enum trk_status status;
+    trk_redact_init(&pack->redact);
+    while ((status = trk_trace_next(pack->input.trace, &event, error)) == TRK_OK) {
+        trk_redact_note(&pack->redact, &event.event);
+    }
+    trk_redact_decide(&pack->redact);
+    return status == TRK_E_END ? trk_trace_rewind(pack->input.trace, error) : status;
+}
+
+static enum trk_status write_all(struct pack *pack, struct trk_error *error)
+{
+    struct trk_trace *trace = pack->input.trace;
+    size_t streams = trk_trace_stream_count(trace);
+    pack->operands = calloc(streams + 1, sizeof *pack->operands);
+    pack->has_operand = calloc(streams + 1, sizeof *pack->has_operand);
+    enum trk_status status = pack->operands && pack->has_operand
+                                 ? TRK_OK
+                                 : trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < streams && status == TRK_OK; i++) {
+        struct trk_trace_stream stream = *trk_trace_stream(trace, i);
+        if (pack->redacted) {
+            trk_redact_name(stream.name);
+            stream.thread_id = 0;
+        }
+        status = trk_rewrite_stream(&pack->rewrite, &stream, error);
+    }
+    struct trk_trace_event event;
+    while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        status = write_event(pack, &event, error);
+    }
+    status = status == TRK_E_END ? TRK_OK : status;
+    for (size_t i = 0; i < streams && status == TRK_OK; i++) {
+        status = write_operand(pack, (uint32_t)i, TRK_OP_NONE, error);
+    }
+    return status;
+}
+
+static int rewrite(struct pack *pack, const struct trk_options *options,
+                   const struct trk_writer_options *writer)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    const char *header = trk_trace_header_json(pack->input.trace);
+    char *redacted = NULL;
+    enum trk_status status = TRK_OK;
+    if (pack->redacted) {
+        redacted = trk_redact_header(header);
+        status = redacted ? look_first(pack, &error)
+                          : trk_error_set(&error, TRK_E_MEMORY, "out of memory");
+    }
+    int code = trk_rewrite_open(&pack->rewrite, options, writer, redacted ? redacted : header);
+    cJSON_free(redacted);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    if (status == TRK_OK) {
+        status = write_all(pack, &error);
+    }
+    struct trk_trace_state state = trk_trace_state(pack->input.trace);
+    if (status == TRK_OK && state.damaged_chunks > 0) {
+        status = trk_error_set(&error, TRK_E_DAMAGED,
+                               "events of a chunk are not readable: trk "
+                               "recover makes a whole trace of it first");
+    }
+    if (status == TRK_OK) {
+        status = trk_rewrite_end(&pack->rewrite, &state, &error);
+    }
+    code = trk_rewrite_close(&pack->rewrite, status, &error);
+    return code == TRK_EXIT_OK ? trk_input_report(&pack->input, options) : code;
+}
+
+static int run(const struct trk_options *options, bool small)
+{
+    struct pack pack = {.redacted = trk_options_flag(options, "redact"), .rewrite.schema = SCHEMA};
+    int code = trk_input_open(&pack.input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    struct trk_writer_options writer = trk_rewrite_options(pack.input.trace);
+    if (small) {
+        writer.zstd_level = (int)trk_options_number(options, "level");
+        writer.chunk_events = trk_trace_stream_count(pack.input.trace) > MANY_STREAMS
+                                  ? PACK_EVENTS_MANY
+                                  : PACK_EVENTS;
+    }
+    code = trk_rewrite_check(&pack.input, options);
+    if (code == TRK_EXIT_OK) {
+        code = rewrite(&pack, options, &writer);
+    }
+    free(pack.operands);
+    free(pack.has_operand);
+    trk_input_close(&pack.input);
+    return code;
+}
+
+static int run_pack(const struct trk_options *options)
+{
+    return run(options, true);
+}
+
+static int run_unpack(const struct trk_options *options)
+{
+    return run(options, false);
+}
+
+const struct trk_command trk_cmd_pack = {
+    .name = "pack",
+    .about = "make a trace small for sharing",
+    .operands = "F -o G",
+    .text =
+        "Writes the events of F to G in larger chunks that are compressed harder. Nothing is "
+        "lost: trk unpack gives chunks as the recorder makes them. With --redact, what is about "
+        "the machine and not about the tracker is left out; the events say the same, at other "
+        "addresses.\n\n"
+        "A trace with damaged chunks is refused: see trk recover.",
+    .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
+    .options = pack_options,
+    .operands_least = 1,
+    .operands_most = 1,
+    .run = run_pack,
+};
+
+const struct trk_command trk_cmd_unpack = {
+    .name = "unpack",
+    .about = "give a packed trace the recorder's chunks",
+    .operands = "F -o G",
+    .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
+            "read faster than those of trk pack.",
+    .examples = "trk unpack small.trk -o trace.trk",
+    .options = unpack_options,
+    .operands_least = 1,
+    .operands_most = 1,
+    .run = run_unpack,
+};

@@ -1,0 +1,168 @@
+#include "explore_print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json_out.h"
+#include "terminal.h"
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void print_verdict(const struct trk_explore_report *report)
+{
+    bool bad = report->finding_count > 0 || report->not_shown;
+    fputs("orders: ", stdout);
+    trk_terminal_word(bad                ? TRK_TONE_BAD
+                      : report->complete ? TRK_TONE_GOOD
+                                         : TRK_TONE_DOUBT,
+                      bad                ? "broken"
+                      : report->complete ? "ok"
+                                         : "not complete");
+    putchar('\n');
+}
+
+static void print_place(const struct trk_explore_finding *finding)
+{
+    if (finding->thread[0] == '\0') {
+        return;
+    }
+    fputs("  at: ", stdout);
+    if (finding->event_at != TRK_NOT_KNOWN) {
+        printf("event %" PRIu64 ", thread ", finding->event_at);
+        trk_terminal_text(stdout, finding->thread);
+    } else {
+        fputs("the end of the window, where the newest bytes must be on both sides", stdout);
+    }
+    fputs(": ", stdout);
+    trk_terminal_text(stdout, finding->operation);
+    putchar('\n');
+}
+
+static void print_finding(const struct trk_explore_finding *finding, const char *path)
+{
+    fputs("verdict: ", stdout);
+    trk_terminal_word(TRK_TONE_BAD, finding->verdict);
+    if (finding->recorded) {
+        fputs(" (the recorded order, too)", stdout);
+    }
+    if (finding->speculative_at != TRK_NOT_KNOWN) {
+        printf(" (speculative from event %" PRIu64 " on)", finding->speculative_at);
+    }
+    putchar('\n');
+    print_place(finding);
+    fputs("  ", stdout);
+    trk_terminal_text(stdout, finding->text);
+    printf("\n  window: events %" PRIu64 "-%" PRIu64 ", %" PRIu32 " page%s from 0x%" PRIx64
+           "; %" PRIu64 " orders tried%s%s\n",
+           finding->from, finding->to, finding->pages, finding->pages == 1 ? "" : "s",
+           finding->page_addr, finding->schedules, finding->orders[0] ? ", for all of " : "",
+           finding->orders);
+    if (finding->speculative_at != TRK_NOT_KNOWN) {
+        printf("  from event %" PRIu64
+               " on the guest has read other bytes than in the recording, and might have done "
+               "something else\n",
+               finding->speculative_at);
+    }
+    if (finding->schedule[0] != '\0') {
+        fputs("  again: trk explore ", stdout);
+        trk_terminal_text(stdout, path);
+        printf(" --schedule %s\n", finding->schedule);
+    }
+}
+
+static void print_counts(const struct trk_explore_report *report)
+{
+    printf("%" PRIu64 " windows of %" PRIu32 " set%s of pages, %" PRIu64
+           " of them different; %" PRIu64 " orders tried%s%s\n",
+           report->windows, report->foci, report->foci == 1 ? "" : "s", report->distinct,
+           report->schedules, report->orders[0] ? ", for all of " : "", report->orders);
+    if (report->stopped > 0) {
+        printf("%" PRIu64 " windows have more orders than were tried\n", report->stopped);
+    }
+    if (report->unfaithful > 0) {
+        printf("%" PRIu64
+               " windows do not end as recorded even in the recorded order: not judged\n",
+               report->unfaithful);
+    }
+    if (report->left_out > 0) {
+        printf("%" PRIu64 " windows cannot be said as a scenario: not judged\n", report->left_out);
+    }
+    if (report->not_shown) {
+        puts("what broke in the recording needs more than windows keep: see trk sim");
+    }
+    printf("recorded order: %s, trace %s\n", trk_verdict_name(&report->recorded),
+           report->recorded.complete ? "complete" : "incomplete");
+}
+
+void trk_explore_print(const struct trk_explore_report *report, const char *path, bool once)
+{
+    if (once && report->finding_count == 0) {
+        puts("verdict: ok");
+        return;
+    }
+    if (!once) {
+        print_verdict(report);
+    }
+    for (uint64_t i = 0; i < report->finding_count && i < TRK_EXPLORE_FINDINGS_MOST; i++) {
+        print_finding(&report->findings[i], path);
+    }
+    if (report->finding_count > TRK_EXPLORE_FINDINGS_MOST) {
+        printf("and %" PRIu64 " more windows with a broken order\n",
+               report->finding_count - TRK_EXPLORE_FINDINGS_MOST);
+    }
+    if (!once) {
+        print_counts(report);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static cJSON *finding_json(const struct trk_explore_finding *finding)
+{
+    cJSON *object = cJSON_CreateObject();
+    bool placed = finding->thread[0] != '\0';
+    trk_json_out_text(object, "verdict", finding->verdict);
+    trk_json_out_text(object, "text", finding->text);
+    trk_json_out_text(object, "thread", placed ? finding->thread : NULL);
+    trk_json_out_text(object, "operation", placed ? finding->operation : NULL);
+    trk_json_out_number(object, "event_at", finding->event_at);
+    trk_json_out_address(object, "guest_addr", finding->guest_addr);
+    trk_json_out_address(object, "page_addr", finding->page_addr);
+    trk_json_out_number(object, "pages", finding->pages);
+    trk_json_out_number(object, "from", finding->from);
+    trk_json_out_number(object, "to", finding->to);
+    cJSON_AddBoolToObject(object, "recorded", finding->recorded);
+    cJSON_AddBoolToObject(object, "speculative", finding->speculative_at != TRK_NOT_KNOWN);
+    trk_json_out_number(object, "speculative_at", finding->speculative_at);
+    trk_json_out_number(object, "schedules", finding->schedules);
+    trk_json_out_text(object, "orders", finding->orders[0] ? finding->orders : NULL);
+    trk_json_out_text(object, "schedule", finding->schedule[0] ? finding->schedule : NULL);
+    return object;
+}
+
+void trk_explore_print_json(const struct trk_explore_report *report, const char *path)
+{
+    cJSON *object = trk_json_out_object(TRK_EXPLORE_SCHEMA);
+    trk_json_out_text(object, "path", path);
+    trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
+    cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "not_shown", report->not_shown);
+    const struct {
+        const char *key;
+        uint64_t number;
+    } counts[] = {
+        {"sets_of_pages", report->foci},    {"windows", report->windows},
+        {"distinct", report->distinct},     {"left_out", report->left_out},
+        {"unfaithful", report->unfaithful}, {"stopped", report->stopped},
+        {"schedules", report->schedules},   {"finding_count", report->finding_count},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        trk_json_out_number(object, counts[i].key, counts[i].number);
+    }
+    trk_json_out_text(object, "orders", report->orders[0] ? report->orders : NULL);
+    cJSON *list = cJSON_AddArrayToObject(object, "findings");
+    for (uint64_t i = 0; i < report->finding_count && i < TRK_EXPLORE_FINDINGS_MOST; i++) {
+        cJSON_AddItemToArray(list, finding_json(&report->findings[i]));
+    }
+    trk_json_out_print(object);
+}

@@ -1,0 +1,128 @@
+#include "redact.h"
+
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "event_text.h"
+#include "track/address.h"
+
+#define NONE UINT32_MAX
+
+void trk_redact_init(struct trk_redact *redact)
+{
+    *redact = (struct trk_redact){.low_least = NONE, .arena_least = NONE};
+}
+
+static bool in_low(uint64_t guest_addr)
+{
+    return guest_addr >= TRK_LOW_FIRST && guest_addr < TRK_LOW_END;
+}
+
+static bool in_arena(uint64_t guest_addr)
+{
+    return guest_addr >= TRK_ARENA_FIRST && guest_addr < TRK_ARENA_END;
+}
+
+static bool has_region(const struct trk_event *event)
+{
+    enum trk_domain_class class = trk_domain_class(event->domain);
+    return trk_event_in_hold(event) && trk_domain_region(event->domain) != TRK_DOMAIN_SHARED &&
+           (class == TRK_DOMAIN_REGION || class == TRK_DOMAIN_PAGES);
+}
+
+/* Whether argument is a guest address, as the text form of the event says. */
+static bool has_address(const struct trk_event *event)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(event, fields);
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].kind == TRK_FIELD_ADDRESS && strcmp(fields[i].key, "guest_addr") == 0) {
+            return event->argument == fields[i].number;
+        }
+    }
+    return event->type == TRK_EVENT_PROTECT && event->argument != 0;
+}
+
+static void note_address(struct trk_redact *redact, uint64_t guest_addr)
+{
+    if (in_low(guest_addr) && trk_region_index(guest_addr) < redact->low_least) {
+        redact->low_least = trk_region_index(guest_addr);
+    } else if (in_arena(guest_addr) && trk_region_index(guest_addr) < redact->arena_least) {
+        redact->arena_least = trk_region_index(guest_addr);
+    }
+}
+
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event)
+{
+    if (has_region(event)) {
+        note_address(redact, trk_region_address(trk_domain_region(event->domain)));
+    }
+    if (has_address(event)) {
+        note_address(redact, event->argument);
+    }
+}
+
+void trk_redact_decide(struct trk_redact *redact)
+{
+    if (redact->low_least != NONE) {
+        /* To region 1: page 0 is never valid. */
+        redact->low_regions = redact->low_least > 0 ? redact->low_least - 1 : 0;
+    }
+    if (redact->arena_least != NONE) {
+        redact->arena_regions = redact->arena_least - trk_region_index(TRK_ARENA_FIRST);
+    }
+}
+
+static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
+{
+    if (in_low(guest_addr)) {
+        return guest_addr - redact->low_regions * TRK_REGION_BYTES;
+    }
+    return in_arena(guest_addr) ? guest_addr - redact->arena_regions * TRK_REGION_BYTES
+                                : guest_addr;
+}
+
+void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op)
+{
+    if (has_address(event) || (event->type == TRK_EVENT_OPERAND && op == TRK_OP_JOIN_VIEWS)) {
+        event->argument = moved(redact, event->argument);
+    }
+    if (has_region(event)) {
+        uint64_t guest_addr = moved(redact, trk_region_address(trk_domain_region(event->domain)));
+        event->domain = (event->domain & ~UINT32_C(0xffffff)) | trk_region_index(guest_addr);
+    }
+}
+
+char *trk_redact_header(const char *header_json)
+{
+    static const char *const kept[] = {"schema",   "schema_version", "capture", "not_visible",
+                                       "trackers", "model",          "clock",   "tsc_hz"};
+    cJSON *header = cJSON_Parse(header_json);
+    cJSON *out = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(header, kept[i]);
+        if (item) {
+            cJSON_AddItemToObject(out, kept[i], item);
+        }
+    }
+    /* When it was recorded is nobody's business either. */
+    cJSON *anchor;
+    cJSON *clock = cJSON_GetObjectItemCaseSensitive(out, "clock");
+    cJSON_ArrayForEach(anchor, cJSON_GetObjectItemCaseSensitive(clock, "anchors"))
+    {
+        cJSON_DeleteItemFromObjectCaseSensitive(anchor, "realtime_ns");
+    }
+    cJSON_AddTrueToObject(out, "redacted");
+    char *text = cJSON_PrintUnformatted(out);
+    cJSON_Delete(header);
+    cJSON_Delete(out);
+    return text;
+}
+
+void trk_redact_name(char *name)
+{
+    if (strchr(name, '/')) {
+        strcpy(name, "redacted");
+    }
+}

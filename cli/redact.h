@@ -1,0 +1,33 @@
+/*
+ * Taking from a trace what is about the machine and not about the tracker.
+ *
+ * Addresses move so that the lowest region that is used in a band becomes the band's first; all
+ * that follows from distances, pages and regions stays. Of the header only what a simulation and
+ * the clock need stays: no command, no paths, no environment, no host.
+ */
+#ifndef CLI_REDACT_H
+#define CLI_REDACT_H
+
+#include "recorder/trace.h"
+
+struct trk_redact {
+    uint64_t low_regions, arena_regions; /* how far each band moves down */
+    uint32_t low_least, arena_least;     /* lowest regions seen */
+};
+
+void trk_redact_init(struct trk_redact *redact);
+
+/* First pass: see an event. */
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event);
+/* Between the passes. */
+void trk_redact_decide(struct trk_redact *redact);
+/* Second pass: change it. op is that of the OP_BEGIN that an OPERAND goes with. */
+void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op);
+
+/* The header without what is private; to be freed with cJSON_free; NULL without memory. */
+char *trk_redact_header(const char *header_json);
+
+/* A thread's name without a path in it. */
+void trk_redact_name(char *name);
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * Trying the orders of windows.
+ */
+#include "explore_search.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void search_init(struct search_state *state, const struct trk_explore_options *options,
+                 struct trk_explore_report *report)
+{
+    *state = (struct search_state){
+        .options = options, .report = report, .orders_known = true, .whole = true};
+}
+
+static bool breaks(enum trk_verdict_kind verdict)
+{
+    return verdict != TRK_VERDICT_OK && verdict != TRK_VERDICT_TRACE_INCOMPLETE &&
+           verdict != TRK_VERDICT_UNKNOWN;
+}
+
+void search_end(struct search_state *state)
+{
+    struct trk_explore_report *report = state->report;
+    report->not_shown = breaks(report->recorded.verdict) && !state->shown;
+    report->complete = state->whole && report->recorded.complete && report->left_out == 0 &&
+                       report->unfaithful == 0 && report->stopped == 0 && !report->not_shown;
+    report->orders[0] = '\0';
+    if (state->orders_known && state->whole) {
+        char digits[48];
+        size_t at = sizeof digits;
+        order_count count = state->orders;
+        digits[--at] = '\0';
+        do {
+            digits[--at] = (char)('0' + (int)(count % 10));
+            count /= 10;
+        } while (count != 0);
+        snprintf(report->orders, sizeof report->orders, "%s", digits + at);
+    }
+    free(state->shapes.slots);
+}
+
+/* ---- windows that do the same ---------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    hash ^= hash >> 29;
+    return hash + (hash == 0);
+}
+
+static bool shapes_grow(struct shapes *shapes)
+{
+    size_t capacity = shapes->capacity == 0 ? 256 : shapes->capacity * 2;
+    uint64_t *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < shapes->capacity; i++) {
+        size_t at = shapes->slots[i] & (capacity - 1);
+        while (shapes->slots[i] != 0 && slots[at] != 0)
+            at = (at + 1) & (capacity - 1);
+        if (shapes->slots[i] != 0)
+            slots[at] = shapes->slots[i];
+    }
+    free(shapes->slots);
+    shapes->slots = slots;
+    shapes->capacity = capacity;
+    return true;
+}
+
+/* Whether a window of this shape was explored before; it counts as explored from now on. */
+static enum trk_status met_before(struct shapes *shapes, const char *shape, bool *known)
+{
+    if (shapes->count * 2 >= shapes->capacity && !shapes_grow(shapes))
+        return TRK_E_MEMORY;
+    uint64_t hash = hash_text(shape);
+    size_t at = hash & (shapes->capacity - 1);
+    while (shapes->slots[at] != 0 && shapes->slots[at] != hash)
+        at = (at + 1) & (shapes->capacity - 1);
+    *known = shapes->slots[at] != 0;
+    shapes->count += !*known;
+    shapes->slots[at] = hash;
+    return TRK_OK;
+}
+
+/* ---- one window ------------------------------------------------------------------------------ */
+
+static struct script_request request_of(const struct trk_explore_options *options,
+                                        enum script_kind kind)
+{
+    static const enum scenario_schedule_kind kinds[] = {SCHEDULE_EXPLORE, SCHEDULE_RANDOM,
+                                                        SCHEDULE_PCT};
+    return (struct script_request){
+        .kind = kind,
+        .schedule = kinds[options->engine],
+        .seed = options->seed,
+        .runs = options->schedules,
+        .depth = options->preemptions + 1,
+    };
+}
+
+/* The window's own script is the one that tries every order, whatever is tried now. */
+static char *own_script(const struct window *window, enum script_kind kind)
+{
+    struct trk_explore_options every = trk_explore_options_default();
+    struct script_request request = request_of(&every, kind);
+    return window_script(window, &request);
+}
+
+/* What is at stake where the trace itself broke inside the window. */
+static bool broke_in(const struct trk_sim_report *recorded, const struct window *window)
+{
+    const struct projection *projection = window->projection;
+    return breaks(recorded->verdict) && recorded->event_visible != TRK_NOT_KNOWN &&
+           projection->items[window->end - 1].last >= recorded->event_visible;
+}
+
+/* The event behind a label of ours; TRK_NOT_KNOWN: none. */
+static uint64_t event_of(const char *label)
+{
+    return label[0] == 'e' ? strtoull(label + 1, NULL, 10) : TRK_NOT_KNOWN;
+}
+
+static uint64_t last_event(const struct window *window)
+{
+    uint64_t last = 0;
+    for (uint32_t i = window->first; i < window->end; i++) {
+        uint64_t at = window->projection->items[i].last;
+        last = at != UINT64_MAX && at > last ? at : last;
+    }
+    return last;
+}
+
+static void describe(struct trk_explore_finding *finding, const struct window *window,
+                     const struct trk_scenario_report *report)
+{
+    const struct projection *projection = window->projection;
+    memcpy(finding->verdict, report->verdict, sizeof finding->verdict);
+    memcpy(finding->text, report->text, sizeof finding->text);
+    memcpy(finding->thread, report->thread, sizeof finding->thread);
+    memcpy(finding->operation, report->operation_text, sizeof finding->operation);
+    finding->event_at = event_of(report->label);
+    finding->guest_addr = report->guest_addr;
+    finding->page_addr = projection->first_addr;
+    finding->pages = projection->page_count;
+    finding->from = projection->items[window->first].event;
+    finding->to = last_event(window);
+    finding->speculative_at = TRK_NOT_KNOWN;
+    finding->schedules = report->schedules;
+    memcpy(finding->orders, report->interleavings, sizeof finding->orders);
+}
+
+/* Run the order once more with each read held against the recording. */
+static enum trk_status look_back(struct trk_explore_finding *finding, const struct window *window,
+                                 const char *schedule)
+{
+    struct trk_scenario_report checked;
+    struct trk_scenario_fault fault;
+    char *script = own_script(window, SCRIPT_CHECKED);
+    if (script == NULL)
+        return TRK_E_MEMORY;
+    enum trk_status status = judge_replay(script, schedule, &checked, &fault);
+    free(script);
+    if (status == TRK_OK && strcmp(checked.verdict, "mismatch") == 0)
+        finding->speculative_at = event_of(checked.label);
+    return status == TRK_E_ARGUMENT ? TRK_OK : status;
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+/* A script that holds: it asks for what it was seen to come to. */
+static enum trk_status keep_script(struct search_state *state, const struct window *window,
+                                   const struct judged *judged)
+{
+    bool bad = state->report->finding_count == 1 && (judged->seen & ~UINT32_C(1)) != 0;
+    bool first =
+        state->report->finding_count == 0 &&
+        (state->report->script == NULL || judged->report.schedules > state->script_schedules);
+    if (!state->options->want_script || (!bad && !first))
+        return TRK_OK;
+    struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
+    request.seen = judged->seen;
+    free(state->report->script);
+    state->report->script = window_script(window, &request);
+    state->script_schedules = judged->report.schedules;
+    return state->report->script == NULL ? TRK_E_MEMORY : TRK_OK;
+}
+
+static enum trk_status found(struct search_state *state, const struct window *window,
+                             const struct judged *judged, bool recorded)
+{
+    struct trk_explore_report *report = state->report;
+    const struct trk_scenario_report *from = &judged->report;
+    state->shown |= recorded;
+    if (report->finding_count++ >= TRK_EXPLORE_FINDINGS_MOST)
+        return TRK_OK;
+    struct trk_explore_finding *finding = &report->findings[report->finding_count - 1];
+    describe(finding, window, from);
+    finding->recorded = recorded;
+    char *script = own_script(window, SCRIPT_EXPLORE);
+    char hash[9];
+    enum trk_status status = script == NULL ? TRK_E_MEMORY : judge_hash(script, hash);
+    free(script);
+    if (status != TRK_OK || from->schedule[0] == '\0')
+        return status;
+    line_write(finding->schedule, sizeof finding->schedule, window, from->schedule, hash);
+    return look_back(finding, window, from->schedule);
+}
+
+/* ---- trying ---------------------------------------------------------------------------------- */
+
+static void add_orders(struct search_state *state, const char *digits)
+{
+    order_count count = 0;
+    for (; *digits != '\0'; digits++)
+        count = count * 10 + (unsigned)(*digits - '0');
+    state->orders += count;
+    if (state->orders < count)
+        state->orders = ~(order_count)0;
+}
+
+/* Whether the recorded order, too, ends otherwise than it should; unfaithful: than it did. */
+static enum trk_status run_recorded(const struct search_state *state, const struct window *window,
+                                    bool *bad, bool *unfaithful)
+{
+    struct script_request request = request_of(state->options, SCRIPT_RECORDED);
+    struct judged judged;
+    char *script = window_script(window, &request);
+    if (script == NULL)
+        return TRK_E_MEMORY;
+    enum trk_status status = judge_run(script, 1, &judged);
+    free(script);
+    *bad = strcmp(judged.report.verdict, "ok") != 0;
+    /* What only the end of the window shows was not looked at in the trace. */
+    *unfaithful = *bad && strcmp(judged.report.thread, "finally") != 0 &&
+                  !broke_in(&state->report->recorded, window);
+    return status;
+}
+
+static enum trk_status try_orders(struct search_state *state, const struct window *window)
+{
+    struct trk_explore_report *report = state->report;
+    struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
+    bool bad = false, unfaithful = false;
+    enum trk_status status = run_recorded(state, window, &bad, &unfaithful);
+    if (status == TRK_E_UNSUPPORTED) {
+        report->left_out++;
+        return TRK_OK;
+    }
+    if (status != TRK_OK || unfaithful) {
+        report->unfaithful += unfaithful;
+        return status;
+    }
+    char *script = window_script(window, &request);
+    struct judged judged;
+    status = script == NULL ? TRK_E_MEMORY : judge_run(script, state->options->schedules, &judged);
+    free(script);
+    if (status != TRK_OK)
+        return status;
+    report->distinct++;
+    report->schedules += judged.report.schedules;
+    bool all = judged.report.interleavings[0] != '\0';
+    report->stopped += !all;
+    state->orders_known &= all;
+    add_orders(state, judged.report.interleavings);
+    if ((judged.seen & ~UINT32_C(1)) != 0)
+        status = found(state, window, &judged, bad);
+    return status == TRK_OK ? keep_script(state, window, &judged) : status;
+}
+
+enum trk_status search_window(struct search_state *state, const struct window *window)
+{
+    struct script_request request = request_of(state->options, SCRIPT_SHAPE);
+    bool known = false;
+    state->report->windows++;
+    if (window->unorderable) {
+        state->report->left_out++;
+        return TRK_OK;
+    }
+    char *shape = window_script(window, &request);
+    enum trk_status status =
+        shape == NULL ? TRK_E_MEMORY : met_before(&state->shapes, shape, &known);
+    free(shape);
+    if (status != TRK_OK || known)
+        return status;
+    return try_orders(state, window);
+}
+
+/* ---- one order ------------------------------------------------------------------------------- */
+
+enum trk_status search_replay(struct search_state *state, const struct window *window,
+                              const struct line *line, struct trk_error *error)
+{
+    struct trk_scenario_report out;
+    struct trk_scenario_fault fault;
+    char hash[9];
+    char *script = own_script(window, SCRIPT_EXPLORE);
+    if (script == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "no memory");
+    enum trk_status status = judge_hash(script, hash);
+    if (status == TRK_OK && memcmp(line->schedule + 14, hash, 8) != 0)
+        status = trk_error_set(error, TRK_E_ARGUMENT,
+                               "it was made for another trace, or another state of this one");
+    else if (status == TRK_OK)
+        status = judge_replay(script, line->schedule, &out, &fault);
+    free(script);
+    if (status == TRK_E_ARGUMENT && error->text[0] == '\0')
+        return trk_error_set(error, TRK_E_CONFLICT, "%s", fault.text);
+    if (status != TRK_OK)
+        return status;
+    state->report->schedules = 1;
+    if (strcmp(out.verdict, "ok") == 0)
+        return TRK_OK;
+    struct trk_explore_finding *finding = &state->report->findings[0];
+    state->report->finding_count = 1;
+    describe(finding, window, &out);
+    line_write(finding->schedule, sizeof finding->schedule, window, line->schedule, hash);
+    return look_back(finding, window, line->schedule);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+void line_write(char *out, size_t size, const struct window *window, const char *schedule,
+                const char *hash)
+{
+    const struct projection *projection = window->projection;
+    /* trk1:CORE:SCENARIO:STEPS, with the hash of the window's own script. */
+    int used = snprintf(out, size, "trkw1:%" PRIx64 "+%" PRIu32 ":%" PRIu64 "+%" PRIu32 ":%.9s%s%s",
+                        projection->first_addr / SCENARIO_PAGE_BYTES, projection->page_count,
+                        projection->items[window->first].event, window->steps, schedule + 5, hash,
+                        schedule + 22);
+    if (used < 0 || (size_t)used >= size)
+        out[0] = '\0';
+}
+
+bool line_read(struct line *line, const char *text)
+{
+    uint64_t page;
+    int used = 0;
+    *line = (struct line){0};
+    if (sscanf(text, "trkw1:%" SCNx64 "+%" SCNu32 ":%" SCNu64 "+%" SCNu32 ":%n", &page,
+               &line->pages, &line->from, &line->steps, &used) != 4 ||
+        used == 0)
+        return false;
+    line->page_addr = page * SCENARIO_PAGE_BYTES;
+    int size = snprintf(line->schedule, sizeof line->schedule, "trk1:%s", text + used);
+    return size > 23 && (size_t)size < sizeof line->schedule && page < UINT64_C(1) << 40 &&
+           line->pages >= 1 && line->pages <= TRK_EXPLORE_PAGES_MOST && line->steps >= 1 &&
+           line->steps <= WINDOW_ITEMS_MOST;
+}

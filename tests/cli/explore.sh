@@ -1,0 +1,133 @@
+# Goal: trk explore finds in a trace whose recorded order is right the order that breaks, says the
+# same again from its line, keeps it as a scenario file, and gives no alarm for what is right.
+# Method: programs whose threads ran one after the other by chance (race_tool), right and wrong; the
+# demo with several seeds.
+. "$(dirname "$0")/lib.sh"
+
+for race in good copy-first open-write branch; do
+    "$trk" record -o "$race.trk" -- "$tools/race_tool" "$race" 2>err || fail "record $race: $(cat err)"
+    run 0 sim "$race.trk"
+done
+
+# The right program: every order of every window, none breaks.
+run 0 explore good.trk
+grep -q "^orders: ok" out || fail "good: not ok"
+run 0 explore --json good.trk
+same schema "$(get schema)" trk-explore/1
+same complete "$(get complete)" true
+same recorded "$(get recorded)" ok
+same finding_count "$(get finding_count)" 0
+same unfaithful "$(get unfaithful)" 0
+same left_out "$(get left_out)" 0
+at_least schedules "$(get schedules)" 100
+at_least orders "$(get orders)" 100000
+for seed in 1 2 3 4 5; do
+    run 3 explore --engine random --seed "$seed" --schedules 300 good.trk
+    run 3 explore --engine pct --preemptions 3 --seed "$seed" --schedules 300 good.trk
+done
+quiet
+
+# expect RACE VERDICT EVENT-TYPE: it is found, and found again.
+expect() {
+    run 1 explore --json "$1.trk"
+    cp out first
+    same "$1: recorded" "$(get recorded first)" ok
+    same "$1: verdict" "$(get findings.0.verdict first)" "$2"
+    same "$1: recorded order" "$(get findings.0.recorded first)" false
+    line=$(get findings.0.schedule first)
+    at_least "$1: length of the line" 120 "${#line}"
+    run 0 dump "$1.trk" "$(get findings.0.event_at first)"
+    grep -q " $3 " out || fail "$1: the event is no $3"
+    run 1 explore --json --schedule "$line" "$1.trk"
+    same "$1: verdict again" "$(get findings.0.verdict)" "$2"
+    same "$1: event again" "$(get findings.0.event_at)" "$(get findings.0.event_at first)"
+    same "$1: line again" "$(get findings.0.schedule)" "$line"
+    run 1 explore --json "$1.trk"
+    cmp -s out first || fail "$1: another report the second time"
+    run 1 explore --export "$1.json" "$1.trk"
+    run 0 sim "$1.json"
+    grep -q "verdict: $2" out || fail "$1: the exported window does not end so"
+    for engine in random pct; do
+        run 1 explore --engine "$engine" --schedules 4000 --export "$1-$engine.json" "$1.trk"
+        grep -q "^verdict: $2" out || fail "$1: $engine does not find it"
+        line=$(sed -n 's/.*--schedule //p' out)
+        run 1 explore --schedule "$line" "$1.trk"
+    done
+    run 0 sim "$1-pct.json"
+}
+expect copy-first stale-gpu-read gpu_read
+same "copy-first: speculative" "$(get findings.0.speculative first)" false
+expect open-write lost-gpu-write op_begin
+expect branch stale-gpu-read gpu_read
+same "branch: speculative" "$(get findings.0.speculative first)" true
+run 0 dump branch.trk "$(get findings.0.speculative_at first)"
+grep -q " fault " out || grep -q " witness_check " out || fail "branch: speculative from no read on"
+
+# A line belongs to its trace.
+run 2 explore --schedule "$line" good.trk
+said "another"
+run 2 explore --schedule trk1:nonsense good.trk
+# A line of another build of the core is tried; where it leads elsewhere it says so.
+line=$(get findings.0.schedule first)
+steps=${line##*:}
+window=${line%:*:*:*}
+rest=${line#"$window":}
+script=${rest#*:}
+run 1 explore --json --schedule "$window:00000000:$script" branch.trk
+same "another core: verdict" "$(get findings.0.verdict)" stale-gpu-read
+run 1 explore --json open-write.trk
+other=$(get findings.0.schedule)
+run 1 explore --schedule "$window:00000000:${script%:*}:${other##*:}" branch.trk
+said "diverged at step [0-9]*: expected guest-two at operation 1, got .*; it was made with another core"
+run 1 explore --schedule "$window:${rest%%:*}:${script%:*}:${other##*:}" branch.trk
+grep -q "another core" err && fail "a core is called another that is the same"
+run 2 explore --schedule "$window:${rest%%:*}:00000000:$steps" branch.trk
+said "another"
+
+# Files: whole ones, and never over another.
+cp copy-first.json before
+run 2 explore --export copy-first.json copy-first.trk
+said "File exists"
+cmp -s before copy-first.json || fail "an output was overwritten"
+run 1 explore -f --export copy-first.json copy-first.trk
+cmp -s before copy-first.json || fail "the second export differs"
+run 2 explore --export no/such/case.json copy-first.trk
+[ -e no ] && fail "a folder appeared"
+ls ./*.part 2>/dev/null && fail "a part of a file is left"
+
+# What cannot be meant; what is not there; what is not whole.
+run 2 explore --from 20 --to 10 good.trk
+run 2 explore --window 0 good.trk
+run 2 explore --page 5 good.trk
+run 2 explore absent.trk
+run 0 explore --page 0x200010000 --pages 2 good.trk
+run 0 explore --page 0x200400000 good.trk
+head -c "$(($(wc -c <good.trk) - 8))" good.trk >cut.trk
+run 3 explore --json cut.trk
+same "cut: complete" "$(get complete)" false
+head -c "$(($(wc -c <copy-first.trk) - 8))" copy-first.trk >cut.trk
+run 1 explore cut.trk
+
+# The demo: right with all orders; what is broken is shown by a window, too.
+"$trk" demo --frames 1 >out 2>err
+if [ $? -ne 4 ]; then
+    for seed in 3 5 8; do
+        run 0 record -f -o demo.trk -- "$trk" demo --frames 12 --seed "$seed"
+        "$trk" explore --json --schedules 20000 demo.trk >out
+        same "demo, seed $seed: findings" "$(get finding_count)" 0
+        same "demo, seed $seed: unfaithful" "$(get unfaithful)" 0
+        same "demo, seed $seed: left out" "$(get left_out)" 0
+        at_least "demo, seed $seed: windows" "$(get distinct)" 10
+        for engine in random pct; do
+            "$trk" explore --json --engine "$engine" --seed "$seed" --schedules 20 demo.trk >out
+            same "demo, seed $seed, $engine: findings" "$(get finding_count)" 0
+        done
+    done
+    for bug in copy-before-arm flush-leaves-page call-in-callback; do
+        run 0 record -f -o bug.trk -- "$trk" demo --frames 16 --bug "$bug"
+        run 1 explore --json bug.trk
+        same "$bug: verdict" "$(get findings.0.verdict)" "$(get recorded)"
+        same "$bug: in the recorded order" "$(get findings.0.recorded)" true
+    done
+fi
+finish

@@ -1,0 +1,63 @@
+# Goal: a disk that fills, a folder that cannot be written, forks and threads that end without a word
+# neither change what the recorded program says and how it ends, nor lose an event uncounted.
+# Method: real file systems of 64 KiB in a mount namespace of the test's own; a program that forks.
+. "$(dirname "$0")/lib.sh"
+
+# A child that forks away is silent; 200 threads share the rings that their predecessors left.
+run 9 record --json -o x.trk -- "$tools/trace_tool" fork 100
+same "output of the command" "$(head -1 out)" forked
+sed 1d out >json
+same "events" "$("$tools/json_get" json events)" 20100
+same "dropped" "$("$tools/json_get" json dropped)" 0
+same "complete" "$("$tools/json_get" json complete)" true
+run 0 info --json x.trk
+same "events of info" "$(get events)" 20100
+
+# The rest needs file systems of its own.
+if ! unshare -rm true 2>/dev/null; then
+    [ "$failures" -eq 0 ] || finish
+    echo "skipped: no mount namespace for a full and a read-only file system"
+    exit 77
+fi
+
+mkdir disk
+cat >full.sh <<'SCRIPT'
+mount -t tmpfs -o size=64k none disk || exit 77
+"$1" record --json --block 20000 -o disk/x.trk -- sh -c "echo said; \"$2/trace_tool\" marks 1000000; exit 7" >out 2>err
+echo $? >code
+cp disk/x.trk full.trk
+"$1" info --json disk/x.trk >info 2>/dev/null
+echo $? >info_code
+"$1" recover disk/x.trk -o whole.trk >/dev/null 2>recover_err
+echo $? >recover_code
+SCRIPT
+unshare -rm sh full.sh "$trk" "$tools"
+if [ $? -ne 77 ]; then
+    same "exit code" "$(cat code)" 7
+    same "output" "$(head -1 out)" said
+    said "No space left"
+    said "NOT COMPLETE"
+    sed 1d out >json
+    events=$("$tools/json_get" json events)
+    dropped=$("$tools/json_get" json dropped)
+    at_least "events in the file" "$events" 8192
+    at_least "dropped" "$dropped" 1
+    same "all events" $((events + dropped)) 1000000
+    same "info" "$(cat info_code)" 3
+    same "events of info" "$("$tools/json_get" info events)" "$events"
+    run 3 info --json whole.trk
+    same "events of the repaired file" "$(get events)" "$events"
+fi
+
+cat >closed.sh <<'SCRIPT'
+mount -t tmpfs -o size=64k none disk && mount -o remount,ro disk || exit 77
+"$1" record -o disk/x.trk -- touch ran >out 2>err
+echo $? >code
+SCRIPT
+unshare -rm sh closed.sh "$trk"
+if [ $? -ne 77 ]; then
+    same "exit code on a read-only disk" "$(cat code)" 4
+    said "Read-only file system"
+    [ ! -e ran ] || fail "the command ran though nothing could be written"
+fi
+finish

@@ -1,0 +1,106 @@
+# Goal: traces as text and back, packed and unpacked, and redacted say the same as before; what
+# cannot be made leaves nothing.
+# Method: small traces and a recorded one with a bug in it, through the program.
+. "$(dirname "$0")/lib.sh"
+
+"$tools/trace_tool" make t.trk || fail "trace_tool make"
+"$tools/trace_tool" unended u.trk || fail "trace_tool unended"
+
+# Text and back.
+for file in t.trk u.trk; do
+    "$trk" dump --text "$file" >text.txt 2>err
+    run 0 assemble -f text.txt -o again.trk
+    cmp "$file" again.trk || fail "$file is other bytes after text and assemble"
+done
+run 0 dump --text t.trk
+cp out text.txt
+"$trk" assemble - -o - <text.txt >again.trk 2>err || fail "assemble of a pipe"
+cmp t.trk again.trk || fail "assemble of a pipe gives other bytes"
+run 2 dump --text t.trk 3-4
+sed 's/argument=0x25/argument=0x26/' text.txt >edited.txt
+run 0 assemble --json edited.txt -o edited.trk
+json
+same records "$(get records)" 40
+run 0 dump --raw edited.trk
+grep -q "argument=0x26" out || fail "an edit is not in the trace"
+number=0
+while IFS= read -r bad; do
+    number=$((number + 1))
+    { sed -n '1,/^events/p' text.txt; echo "$bad"; } >bad.txt
+    run 2 assemble bad.txt -o "bad$number.trk"
+    said "line"
+    [ ! -e "bad$number.trk" ] || fail "a trace is left of a bad text"
+done <<LINES
+5 nothing
+5 mark argument=0x
+5 mark argument=1 argument=2
+5 mark page=65536
+5 mark colour=1
+99999999999999999999 mark
+mark 5
+events stream=1 shift=32 flags=1
+events stream=4294967295 shift=1 flags=1
+note stream=1
+note stream=1 "unclosed
+note stream=1 "\\x4"
+header "{}"
+chunk kind=2 flags=0 stream=0 ""
+end status=x
+file level=3 plain=0 sync=00
+LINES
+run 3 assemble /dev/null -o none.trk
+run 2 assemble nowhere.txt -o none.trk
+
+# Ranges by time and by list.
+run 0 dump t.trk time:0us-1us
+same "events in a microsecond" "$(wc -l <out)" 32
+run 0 dump t.trk time:1us-
+same "events from then on" "$(wc -l <out)" 8
+run 0 dump t.trk time:1s-
+said "the last event is at"
+printf '3\n10-20/5 # some\n\n39-\n' >list
+run 0 dump t.trk @list
+same "events of a list" "$(wc -l <out)" 5
+: >emptylist
+for range in time:5 time:5x-6x time:2s-1s time:1.5ns-2ns @nowhere @emptylist; do
+    run 2 dump t.trk "$range"
+done
+
+# Packed and unpacked.
+run 0 pack --json t.trk -o p.trk
+json
+same records "$(get records)" 40
+run 2 pack t.trk -o p.trk
+run 0 unpack p.trk -o unpacked.trk
+"$tools/trace_tool" same t.trk p.trk || fail "pack changes events"
+"$tools/trace_tool" same t.trk unpacked.trk || fail "unpack changes events"
+run 3 pack u.trk -o pu.trk
+run 3 info --json pu.trk
+same ended "$(get ended)" true
+same complete "$(get complete)" false
+cp t.trk d.trk
+printf 'XX' | dd of=d.trk bs=1 seek=600 conv=notrunc 2>/dev/null
+run 3 pack d.trk -o pd.trk
+said "trk recover"
+[ ! -e pd.trk ] || fail "a trace is left of a pack that was refused"
+
+# The same verdict at other addresses.
+if "$trk" demo --frames 1 >out 2>err; then
+    "$trk" record -o bug.trk -- "$trk" demo --frames 30 --bug copy-before-arm >out 2>err ||
+        fail "record of a bug"
+    "$trk" sim --json bug.trk >out 2>err
+    code=$?
+    verdict=$(get verdict)
+    event=$(get event_visible)
+    for how in "" --redact; do
+        # shellcheck disable=SC2086
+        run 0 pack -f $how bug.trk -o packed.trk
+        run "$code" sim --json packed.trk
+        same "verdict of pack $how" "$(get verdict)" "$verdict"
+        same "event of pack $how" "$(get event_visible)" "$event"
+    done
+    run 0 info --json packed.trk
+    grep -q '"command"\|"environment"\|"processor"' out && fail "a redacted trace names the machine"
+    [ "$(wc -c <packed.trk)" -lt "$(wc -c <bug.trk)" ] || fail "a packed trace is not smaller"
+fi
+finish
