@@ -112,24 +112,40 @@ struct live_entry *live_entry_at(struct live *live, uint64_t guest_addr, uint64_
     return NULL;
 }
 
-unsigned live_rights(const struct live *live, uint64_t guest_addr)
+/* A line of the kernel's table of mappings, in guest addresses. */
+struct mapping {
+    uint64_t first, end;
+    unsigned rights;
+};
+
+static bool next_mapping(const struct live *live, FILE *maps, struct mapping *out)
 {
-    uint64_t host_addr = guest_addr + (uint64_t)live->backend.host_bias_bytes;
-    char line[512];
-    unsigned rights = TRK_RIGHTS_NONE;
-    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512], letters[5];
+    uint64_t bias = (uint64_t)live->backend.host_bias_bytes;
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
-        uint64_t first, end;
-        char letters[5];
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &first, &end, letters) != 3 ||
-            host_addr < first || host_addr >= end)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &out->first, &out->end, letters) != 3)
             continue;
-        rights = (letters[0] == 'r' ? TRK_RIGHT_READ : 0u) |
-                 (letters[1] == 'w' ? TRK_RIGHT_WRITE : 0u) |
-                 (letters[2] == 'x' ? TRK_RIGHT_EXEC : 0u);
+        out->first -= bias;
+        out->end -= bias;
+        out->rights = (letters[0] == 'r' ? TRK_RIGHT_READ : 0u) |
+                      (letters[1] == 'w' ? TRK_RIGHT_WRITE : 0u) |
+                      (letters[2] == 'x' ? TRK_RIGHT_EXEC : 0u);
+        return true;
     }
     if (maps != NULL)
         fclose(maps);
+    return false;
+}
+
+unsigned live_rights(const struct live *live, uint64_t guest_addr)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    struct mapping mapping;
+    unsigned rights = TRK_RIGHTS_NONE;
+    while (next_mapping(live, maps, &mapping)) {
+        if (guest_addr >= mapping.first && guest_addr < mapping.end)
+            rights = mapping.rights;
+    }
     return rights;
 }
 
@@ -142,17 +158,30 @@ static unsigned allowed(const struct trk_page_view *view)
     return view->read_watch || view->gpu_dirty ? TRK_RIGHTS_NONE : rights;
 }
 
-uint64_t live_loose_page(struct live *live)
+/* The first page of an entry's part of a mapping that may not let through so much; 0: none. */
+static uint64_t loose_in(struct live *live, const struct scenario_entry *text,
+                         const struct mapping *mapping)
 {
-    for (uint32_t i = 0; i < live->entry_count; i++) {
-        const struct scenario_entry *text = live->entries[i].text;
-        for (uint64_t at = text->guest_addr; at < text->guest_addr + text->size_bytes; at += PAGE) {
-            struct trk_page_view view = trk_pages_view(live->tracker, at);
-            if (live_rights(live, at) & ~allowed(&view))
-                return at;
-        }
+    uint64_t end = text->guest_addr + text->size_bytes;
+    uint64_t at = text->guest_addr > mapping->first ? text->guest_addr : mapping->first;
+    for (; at < end && at < mapping->end; at += PAGE) {
+        struct trk_page_view view = trk_pages_view(live->tracker, at);
+        if (mapping->rights & ~allowed(&view))
+            return at;
     }
     return 0;
+}
+
+uint64_t live_loose_page(struct live *live)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    struct mapping mapping;
+    uint64_t loose = 0;
+    while (next_mapping(live, maps, &mapping)) {
+        for (uint32_t i = 0; loose == 0 && i < live->entry_count; i++)
+            loose = loose_in(live, live->entries[i].text, &mapping);
+    }
+    return loose;
 }
 
 /* What the page's state explains: CLEAN one write watch, GPU one of each. */
