@@ -338,6 +338,29 @@ Test(fault_instructions, execute)
     }
 }
 
+/* A page that the guest may only write can be read: by the processor always, so under watches too.
+ */
+Test(fault_instructions, write_only)
+{
+    unsigned char bytes[LIVE_BYTES];
+    memset(bytes, 7, sizeof bytes);
+    FOR_BACKENDS(choice)
+    {
+        if (!live_memory_open(choice, TRK_RIGHT_WRITE))
+            continue;
+        for (int pair = 0; pair < 9; pair++) {
+            enum live_state states[] = {(enum live_state)(pair / 3), (enum live_state)(pair % 3)};
+            live_memory_set(states, bytes);
+            cr_expect_eq(load_over_the_edge(live_memory.guest + LIVE_PAGE),
+                         UINT64_C(0x0707070707070707));
+            store_over_the_edge(live_memory.guest + LIVE_PAGE);
+            cr_expect_eq(live_memory_state(0), LIVE_CPU);
+        }
+        live_memory_home();
+        live_memory_close();
+    }
+}
+
 /* The kernel gets no signal: it says EFAULT and changes nothing, unless it is prepared for. */
 static void read_it(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
