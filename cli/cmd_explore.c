@@ -1,8 +1,6 @@
 /* trk explore: other legal orders of a recorded trace. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,8 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "out_file.h"
+#include "range.h"
 #include "terminal.h"
 
 static const struct trk_option explore_options[] = {
@@ -36,12 +36,12 @@ static const struct trk_option explore_options[] = {
      .value = "EVENT",
      .fallback = "0",
      .most = UINT64_MAX - 1,
-     .about = "No window begins before this event."},
+     .about = "No window begins before this event; as the beginning of RANGE."},
     {.name = "to",
      .kind = TRK_OPTION_NUMBER,
      .value = "EVENT",
      .most = UINT64_MAX - 1,
-     .about = "No window begins, or goes on, behind this event."},
+     .about = "No window begins, or goes on, behind this event; as the end of RANGE."},
     {.name = "window",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -164,6 +164,10 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
         return false;
     }
     const char *path = trk_options_text(options, "export");
+    if (path != NULL && strcmp(path, "-") == 0) {
+        trk_terminal_say("explore", "--export: standard output has the report; name a file");
+        return false;
+    }
     if (path != NULL && !trk_options_flag(options, "force") && access(path, F_OK) == 0) {
         trk_terminal_say("explore", "%s: File exists", path);
         return false;
@@ -171,51 +175,71 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
     return true;
 }
 
-/* ---- the exported window --------------------------------------------------------------------- */
-
-static int cannot_write(const char *path, const char *part)
+/* Read RANGE: events, or the events of frames. An exit code. */
+static int read_range(struct trk_input *input, const struct trk_options *options,
+                      struct trk_explore_options *explore)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    int reason = errno != 0 ? errno : EIO;
-    if (part != NULL) {
-        unlink(part);
+    struct trk_range range;
+    struct trk_trace_event event;
+    bool any = false;
+    enum trk_status status = trk_range_parse(options->operands[1], &range, &error);
+    if (status == TRK_OK && (range.kind == TRK_RANGE_REGION || range.step > 1)) {
+        status = trk_error_set(&error, TRK_E_ARGUMENT,
+                               "expected events or frames without steps; --page names pages");
     }
-    (void)trk_error_set(&error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, "%.80s: %s", path,
-                        strerror(reason));
-    error.os_errno = reason;
-    return trk_terminal_error("explore", NULL, &error);
-}
-
-/* Write beside it, and put it in its place when it is whole. */
-static int write_script(const char *path, const char *script, bool force)
-{
-    char part[PATH_MAX];
-    int length = snprintf(part, sizeof part, "%s.part", path);
-    if (length < 0 || (size_t)length >= sizeof part) {
-        trk_terminal_say("explore", "the path of --export is too long");
+    while (status == TRK_OK) {
+        status = trk_trace_next(input->trace, &event, &error);
+        if (status != TRK_OK || trk_range_ends_at(&range, &event)) {
+            break;
+        }
+        if (trk_range_has(&range, &event)) {
+            explore->from = any ? explore->from : event.number;
+            explore->to = event.number;
+            any = true;
+        }
+    }
+    if (status == TRK_OK || status == TRK_E_END) {
+        status = trk_trace_rewind(input->trace, &error);
+    }
+    if (status != TRK_OK) {
+        error.status = status;
+        return trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
+    }
+    if (!any) {
+        trk_terminal_say("explore", "%s: nothing in range", input->path);
         return TRK_EXIT_USAGE;
     }
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return cannot_write(part, NULL);
-    }
-    FILE *out = fdopen(fd, "w");
-    if (out == NULL) {
-        close(fd);
-        return cannot_write(path, part);
-    }
-    errno = 0;
-    bool bad = fputs(script, out) < 0 || fputc('\n', out) < 0;
-    if (fclose(out) != 0 || bad) {
-        return cannot_write(path, part);
-    }
-    if (force ? rename(part, path) != 0 : link(part, path) != 0) {
-        return cannot_write(path, part);
-    }
-    if (!force) {
-        unlink(part);
-    }
     return TRK_EXIT_OK;
+}
+
+/* ---- the exported window --------------------------------------------------------------------- */
+
+static int write_script(const struct trk_options *options, const char *script)
+{
+    struct trk_out_file out;
+    const char *path = trk_options_text(options, "export");
+    int code = trk_out_file_open_at(&out, path, trk_options_flag(options, "force"), options);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    size_t size = strlen(script), written = 0;
+    while (written < size) {
+        ssize_t got = write(out.fd, script + written, size - written);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+            int reason = got < 0 ? errno : EIO;
+            (void)trk_error_set(&error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
+            error.os_errno = reason;
+            trk_out_file_close(&out);
+            return trk_terminal_error("explore", NULL, &error);
+        }
+        written += (size_t)got;
+    }
+    return trk_out_file_keep(&out, options);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -249,7 +273,7 @@ static int finish(const struct trk_options *options, const struct trk_input *inp
         trk_terminal_say("explore", "no window to export: %s is not written", path);
         return code;
     }
-    int written = write_script(path, report->script, trk_options_flag(options, "force"));
+    int written = write_script(options, report->script);
     return written == TRK_EXIT_OK ? code : written;
 }
 
@@ -265,7 +289,11 @@ static int run_explore(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);
+    if (code == TRK_EXIT_OK && options->operand_count > 1) {
+        code = read_range(&input, options, &explore);
+    }
     if (code != TRK_EXIT_OK) {
+        trk_input_close(&input);
         return code;
     }
     enum trk_status status = schedule != NULL
@@ -290,7 +318,7 @@ static int run_explore(const struct trk_options *options)
 const struct trk_command trk_cmd_explore = {
     .name = "explore",
     .about = "try other legal orders of a recorded trace",
-    .operands = "[F]",
+    .operands = "[F [RANGE]]",
     .text =
         "A trace is one order of what its threads did; the tracker's locks would have allowed "
         "others. What happened to a few pages is cut into windows of some operations of several "
@@ -306,10 +334,11 @@ const struct trk_command trk_cmd_explore = {
         "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
         "nothing was found but not everything was tried.",
     .examples = "trk explore trace.trk\n"
-                "trk explore --page 0x200010000 --from 1000 --to 2000 trace.trk\n"
+                "trk explore --page 0x200010000 trace.trk 1000-2000\n"
+                "trk explore trace.trk frame:5-9\n"
                 "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
                 "trk explore --export case.json trace.trk && trk sim case.json",
     .options = explore_options,
-    .operands_most = 1,
+    .operands_most = 2,
     .run = run_explore,
 };

@@ -38,15 +38,25 @@ static const struct trk_option fuzz_options[] = {
      .kind = TRK_OPTION_CHOICE,
      .value = "HOW",
      .about = "How threads take turns; explore makes small programs.",
-     .choices = "random|pct|explore|in-order",
+     .choices = "random|pct|walk|explore|in-order",
      .fallback = "random"},
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .about = "Schedules of each program, or at most so many to explore.",
-     .fallback = "10",
+     .fallback = "5",
      .least = 1,
      .most = 1000000},
+    {.name = "engine",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "NAME",
+     .about = "What explores: over states, by classes, or both, which must agree.",
+     .choices = "hashed|dpor|both",
+     .fallback = "hashed"},
+    {.name = "careless",
+     .about =
+         "Let threads spoil each other's pages, so that any verdict may come: for --engine both, "
+         "and it alone decides."},
     {.name = "threads",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -123,6 +133,13 @@ static bool parse_features(const char *list, uint32_t *out)
     return true;
 }
 
+static enum trk_scenario_engine engine_named(const char *word)
+{
+    return strcmp(word, "both") == 0   ? TRK_SCENARIO_BOTH
+           : strcmp(word, "dpor") == 0 ? TRK_SCENARIO_DPOR
+                                       : TRK_SCENARIO_HASHED;
+}
+
 static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
 {
     static const struct {
@@ -130,13 +147,16 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
         enum trk_generate_schedule schedule;
     } ways[] = {{"random", TRK_GENERATE_RANDOM},
                 {"pct", TRK_GENERATE_PCT},
+                {"walk", TRK_GENERATE_RANDOM}, /* no schedule of a file's */
                 {"explore", TRK_GENERATE_EXPLORE},
                 {"in-order", TRK_GENERATE_IN_ORDER}};
     *fuzz = (struct trk_fuzz){
         .program = {.size = sizeof fuzz->program,
                     .seed = trk_options_number(options, "seed"),
                     .threads = (uint32_t)trk_options_number(options, "threads"),
+                    .careless = trk_options_flag(options, "careless"),
                     .runs = (uint32_t)trk_options_number(options, "schedules")},
+        .engine = engine_named(trk_options_text(options, "engine")),
         .first_seed = trk_options_number(options, "seed"),
         .runs = trk_options_number(options, "runs"),
         .steps = trk_options_number(options, "steps"),
@@ -147,10 +167,19 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
         fuzz->runs = fuzz->steps > 0 ? UINT64_MAX : 100;
     }
     const char *way = trk_options_text(options, "schedule");
+    fuzz->walk = strcmp(way, "walk") == 0;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(way, ways[i].word) == 0) {
             fuzz->program.schedule = ways[i].schedule;
         }
+    }
+    if (fuzz->program.careless && fuzz->engine != TRK_SCENARIO_BOTH) {
+        trk_terminal_say("fuzz", "--careless goes with --engine both");
+        return false;
+    }
+    if (fuzz->engine != TRK_SCENARIO_HASHED && fuzz->program.schedule != TRK_GENERATE_EXPLORE) {
+        trk_terminal_say("fuzz", "--engine goes with --schedule explore");
+        return false;
     }
     return parse_features(trk_options_text(options, "features"), &fuzz->program.features);
 }
@@ -160,8 +189,11 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
 /* The command that shows a failure again. */
 static void again(const struct trk_options *options, uint64_t seed, char *out, size_t size)
 {
-    static const char *const names[] = {"schedule", "schedules", "threads", "features"};
+    static const char *const names[] = {"schedule", "schedules", "engine", "threads", "features"};
     snprintf(out, size, "trk fuzz --seed %" PRIu64 " --runs 1", seed);
+    if (trk_options_flag(options, "careless")) {
+        snprintf(out + strlen(out), size - strlen(out), " --careless");
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = trk_options_text(options, names[i]);
         size_t used = strlen(out);
@@ -212,6 +244,9 @@ static void print_text(const struct trk_options *options, const struct trk_fuzz 
     printf("%" PRIu64 " schedules, %" PRIu64 " steps, %" PRIu64 " operations, %" PRIu64
            " faults, %" PRIu64 " protection calls\n",
            fuzz->schedules, fuzz->steps_done, fuzz->operations, fuzz->faults, fuzz->host_calls);
+    if (fuzz->program.schedule == TRK_GENERATE_EXPLORE) {
+        printf("%" PRIu64 " programs with all of their schedules\n", fuzz->whole);
+    }
     printf("digest %016" PRIx64 "\n", fuzz->digest);
 }
 
@@ -222,10 +257,11 @@ static void print_json(const struct trk_options *options, const struct trk_fuzz 
     const struct {
         const char *key;
         uint64_t number;
-    } counts[] = {{"seed", fuzz->first_seed},  {"programs", fuzz->done},
-                  {"failed", fuzz->failed},    {"schedules", fuzz->schedules},
-                  {"steps", fuzz->steps_done}, {"operations", fuzz->operations},
-                  {"faults", fuzz->faults},    {"host_calls", fuzz->host_calls}};
+    } counts[] = {{"seed", fuzz->first_seed},       {"programs", fuzz->done},
+                  {"failed", fuzz->failed},         {"whole", fuzz->whole},
+                  {"schedules", fuzz->schedules},   {"steps", fuzz->steps_done},
+                  {"operations", fuzz->operations}, {"faults", fuzz->faults},
+                  {"host_calls", fuzz->host_calls}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, counts[i].number);
     }

@@ -15,7 +15,9 @@
 
 #define SCHEMA "trk-record/1"
 /* Other recordings may take the name that was free a moment ago; more than this is no accident. */
-#define NAME_TRIES 64
+#define NAME_TRIES   64
+#define FLIGHT_LEAST (UINT64_C(64) << 10)
+#define FLIGHT_MOST  (UINT64_C(64) << 30)
 
 static const struct trk_option record_options[] = {
     {.name = "output",
@@ -41,6 +43,49 @@ static const struct trk_option record_options[] = {
      .about = "Let an event wait up to MS milliseconds for room in its ring. It may hold locks "
               "meanwhile. Events of signal handlers never wait. Default 0: what finds no room is "
               "dropped and counted."},
+    {.name = "fsync",
+     .about = "Let each write reach the disk before the next: what is written four times a second "
+              "then outlives the machine, too."},
+    {.name = "flight",
+     .kind = TRK_OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .most = FLIGHT_MOST,
+     .about = "Write nothing as it comes: keep the newest events in BYTES of memory, compressed, "
+              "and write them when a trigger fires. From 64K."},
+    {.name = "trigger",
+     .kind = TRK_OPTION_TEXT,
+     .value = "LIST",
+     .fallback = "signal,api,control,fail,fatal",
+     .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
+              "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
+              "fatal (a signal ended the command), exit, frame:A-B, mark:N. Default: the first "
+              "five."},
+    {.name = "before",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "MS",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about =
+         "A dump goes back MS milliseconds before its trigger. Default 0: as far as there is."},
+    {.name = "after",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "MS",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about = "A dump is made MS milliseconds after its trigger."},
+    {.name = "cooldown",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "MS",
+     .fallback = "1000",
+     .most = UINT32_MAX,
+     .about = "Triggers do nothing for MS milliseconds after a dump. Default 1000."},
+    {.name = "dumps",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "8",
+     .most = UINT32_MAX,
+     .about = "Make at most N dumps; 0: as many as are asked for. Default 8."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -72,14 +117,20 @@ static void say_result(const struct trk_record_result *result, const char *path)
                  " (%" PRIu64 " of them because the file could not be written)",
                  result->thrown_away);
     }
+    char flight[64] = "";
+    if (result->dumps > 0) {
+        snprintf(flight, sizeof flight, "%" PRIu32 " dump%s, ", result->dumps,
+                 result->dumps == 1 ? "" : "s");
+    }
     if (result->events > 0) {
         snprintf(each, sizeof each, " (%.2f bytes/event)",
                  (double)result->bytes / (double)result->events);
     }
-    trk_terminal_say(
-        "record",
-        "%" PRIu64 " events, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64 " bytes%s -> %s",
-        result->events, result->dropped, thrown, result->threads, result->bytes, each, path);
+    trk_terminal_say("record",
+                     "%s%" PRIu64 " events, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64
+                     " bytes%s -> %s",
+                     flight, result->events, result->dropped, thrown, result->threads,
+                     result->bytes, each, path);
 }
 
 static void print_json(const struct trk_record_result *result, const char *path,
@@ -98,6 +149,8 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "dropped", result->dropped);
     trk_json_out_number(object, "thrown_away", result->thrown_away);
     trk_json_out_number(object, "waits", result->waits);
+    trk_json_out_number(object, "discarded", result->discarded);
+    trk_json_out_number(object, "dumps", result->dumps);
     trk_json_out_number(object, "refused_joins", result->refused_joins);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
@@ -111,11 +164,18 @@ static void say_waiting(void)
                                "and that records or may yet (interrupt to stop waiting)");
 }
 
+static void say_line(const char *text)
+{
+    trk_terminal_say("record", "%s", text);
+}
+
 /* Record under the given name, or under the next free one. path is where it went. */
 static enum trk_status record(const struct trk_options *options, char path[PATH_MAX],
                               struct trk_record_result *result, struct trk_error *error)
 {
     const char *output = trk_options_text(options, "output");
+    cJSON *settings = trk_options_json(options);
+    char *settings_json = cJSON_PrintUnformatted(settings);
     struct trk_record_options record = {
         .size = sizeof record,
         .path = output ? output : path,
@@ -124,19 +184,33 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
+        .flight_bytes = trk_options_number(options, "flight"),
+        .triggers = trk_options_text(options, "trigger"),
+        .before_ms = (uint32_t)trk_options_number(options, "before"),
+        .after_ms = (uint32_t)trk_options_number(options, "after"),
+        .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
+        .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
+        .control = true,
+        .sync = trk_options_flag(options, "fsync"),
+        .settings_json = settings_json,
+        .say = say_line,
     };
+    cJSON_Delete(settings);
+    enum trk_status status = TRK_E_EXISTS;
     if (output) {
         snprintf(path, PATH_MAX, "%s", output);
-        return trk_record_command(&record, result, error);
+        status = trk_record_command(&record, result, error);
+        cJSON_free(settings_json);
+        return status;
     }
     record.overwrite = false;
-    enum trk_status status = TRK_E_EXISTS;
     for (unsigned i = 0; i < NAME_TRIES && status == TRK_E_EXISTS; i++) {
         status = trk_trace_dir_next(path, PATH_MAX, error);
         if (status == TRK_OK) {
             status = trk_record_command(&record, result, error);
         }
     }
+    cJSON_free(settings_json);
     return status;
 }
 
@@ -150,17 +224,26 @@ static int fail_before_start(const struct trk_error *error)
     return code == TRK_EXIT_DAMAGED || code == TRK_EXIT_OK ? TRK_EXIT_INTERNAL : code;
 }
 
-static int run_record(const struct trk_options *options)
+/* Combinations that no single option can refuse: 2 with a message, or 0. */
+static int check_options(const struct trk_options *options, bool to_stdout)
 {
-    char path[PATH_MAX] = "";
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_record_result result = {.child_status = -1};
-    const char *output = trk_options_text(options, "output");
-    bool to_stdout = output && strcmp(output, "-") == 0;
+    static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
     uint64_t ring = trk_options_number(options, "ring");
+    uint64_t flight = trk_options_number(options, "flight");
     if ((ring & (ring - 1)) != 0) {
         trk_terminal_say("record", "--ring: %" PRIu64 " is not a power of two", ring);
         return TRK_EXIT_USAGE;
+    }
+    if (flight > 0 && (flight < FLIGHT_LEAST || to_stdout)) {
+        trk_terminal_say("record", to_stdout ? "--flight makes files: name one behind -o"
+                                             : "--flight: less than 64K holds nothing");
+        return TRK_EXIT_USAGE;
+    }
+    for (size_t i = 0; flight == 0 && i < sizeof of_flight / sizeof of_flight[0]; i++) {
+        if (trk_options_given(options, of_flight[i])) {
+            trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
+            return TRK_EXIT_USAGE;
+        }
     }
     if (to_stdout && isatty(STDOUT_FILENO)) {
         trk_terminal_say("record", "a trace is not for a terminal: name a file behind -o");
@@ -169,6 +252,20 @@ static int run_record(const struct trk_options *options)
     if (to_stdout && trk_options_flag(options, "json")) {
         trk_terminal_say("record", "--json and -o - both want standard output");
         return TRK_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int run_record(const struct trk_options *options)
+{
+    char path[PATH_MAX] = "";
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_record_result result = {.child_status = -1};
+    const char *output = trk_options_text(options, "output");
+    bool to_stdout = output && strcmp(output, "-") == 0;
+    int refused = check_options(options, to_stdout);
+    if (refused != 0) {
+        return refused;
     }
     enum trk_status status = record(options, path, &result, &error);
     error.status = status;
@@ -200,13 +297,17 @@ const struct trk_command trk_cmd_record = {
         "SIGINT, SIGTERM, SIGHUP and SIGQUIT that are sent to trk record go to CMD; from the "
         "terminal CMD gets its own. Once CMD has ended, any of them ends the waiting for others: "
         "the trace then has no end mark.\n\n"
+        "With --flight nothing is written until something happens: see --trigger. What never "
+        "fired is told at the end, with what came closest. trk ctl talks to a recording that "
+        "runs.\n\n"
         "The exit code is CMD's own, also when the trace could not be written whole: the messages "
         "and --json say that.",
     .exits = "CMD's own exit code, or 128 and the number of the signal that ended it. Errors "
              "before CMD has started give 2 (no such command; F exists and -f is not given; "
              "another recording writes F), 4 (no permission, no room) or 70 (a fault of trk).",
     .examples = "trk record -o trace.trk -- trk demo --frames 60\n"
-                "trk record -- ./emulator game.bin && trk sim",
+                "trk record -- ./emulator game.bin && trk sim\n"
+                "trk record --flight 64M --trigger fail,fatal,frame:500-520 -- ./emulator game.bin",
     .options = record_options,
     .operands_least = 1,
     .runs_command = true,

@@ -7,6 +7,8 @@
 /* clang-format off: one a line, so that two may be added at a time */
 static const struct trk_command *const commands[] = {
     &trk_cmd_record,
+    &trk_cmd_ctl,
+    &trk_cmd_stat,
     &trk_cmd_sim,
     &trk_cmd_explore,
     &trk_cmd_fuzz,

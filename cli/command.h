@@ -70,6 +70,8 @@ const struct trk_command *trk_command_find(const char *name);
 const char *trk_command_nearest_name(const char *word);
 
 extern const struct trk_command trk_cmd_record;
+extern const struct trk_command trk_cmd_ctl;
+extern const struct trk_command trk_cmd_stat;
 extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;
 extern const struct trk_command trk_cmd_fuzz;

@@ -106,8 +106,11 @@ static void count(struct trk_fuzz *fuzz, const struct trk_scenario_report *repor
 /* An explored program whose schedules are more than may be run has held as far as it was run. */
 static bool held(const struct trk_fuzz *fuzz, const struct trk_scenario_report *report)
 {
-    return report->held ||
-           (fuzz->program.schedule == TRK_GENERATE_EXPLORE && strcmp(report->verdict, "ok") == 0);
+    if (fuzz->program.careless) {
+        return !report->differ;
+    }
+    return report->held || (fuzz->program.schedule == TRK_GENERATE_EXPLORE && !report->differ &&
+                            strcmp(report->verdict, "ok") == 0);
 }
 
 static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size_t size_bytes,
@@ -129,6 +132,9 @@ static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size
         .size = sizeof limits,
         .steps = SCHEDULE_STEPS,
         .schedules = fuzz->program.schedule == TRK_GENERATE_EXPLORE ? fuzz->program.runs : 0,
+        .engine = fuzz->engine,
+        .walks = fuzz->walk ? fuzz->program.runs : 0,
+        .seed = fuzz->program.seed,
     };
     status = trk_scenario_run_within(scenario, &limits, &report);
     trk_scenario_destroy(scenario);
@@ -137,6 +143,7 @@ static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size
                              fuzz->program.seed, trk_status_name(status));
     }
     fuzz->done++;
+    fuzz->whole += report.interleavings[0] != '\0' && report.schedules < fuzz->program.runs;
     digest_bytes(&fuzz->digest, text, size_bytes);
     count(fuzz, &report);
     return held(fuzz, &report) ? TRK_OK : keep_failure(fuzz, &report, text, size_bytes, error);

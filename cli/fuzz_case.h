@@ -18,6 +18,8 @@ struct trk_fuzz_failure {
 struct trk_fuzz {
     /* What is asked. */
     struct trk_generate_options program; /* its seed goes up */
+    bool walk;                           /* schedules of a uniform walk */
+    enum trk_scenario_engine engine;     /* of what is explored */
     uint64_t first_seed, runs;
     uint64_t steps;     /* stop after so many; 0: no bound */
     const char *folder; /* for programs that fail; NULL: none */
@@ -26,6 +28,7 @@ struct trk_fuzz {
     size_t failures_most;
     /* What came out. */
     size_t failure_count; /* of failed, those that found room */
+    uint64_t whole;       /* programs of which every schedule was run */
     uint64_t done, failed, schedules, steps_done, operations, faults, host_calls;
     uint64_t digest; /* of all programs and what they ended in */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "config.h"
 #include "manual.h"
 #include "options.h"
 #include "terminal.h"
@@ -22,11 +23,57 @@ static int unknown_command(const char *name)
     return TRK_EXIT_USAGE;
 }
 
+static bool has_option(const struct trk_option *table, const char *name)
+{
+    for (; table && table->name; table++) {
+        if (strcmp(table->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a setting can be meant: of its command, or of any when it names none. */
+static bool is_known(const struct trk_config_entry *entry)
+{
+    bool known = strcmp(entry->name, "help") != 0 && has_option(trk_options_common(), entry->name);
+    for (const struct trk_command *const *at = trk_command_list(); *at && !known; at++) {
+        known = (!entry->command || strcmp(entry->command, (*at)->name) == 0) &&
+                has_option((*at)->options, entry->name);
+    }
+    return known && (!entry->command || trk_command_find(entry->command));
+}
+
+/* Read the settings file; a line that cannot be meant ends the run. */
+static enum trk_status read_config(struct trk_error *error)
+{
+    static struct trk_config config;
+    enum trk_status status = trk_config_read(&config, error);
+    for (size_t i = 0; i < config.count && status == TRK_OK; i++) {
+        const struct trk_config_entry *entry = &config.entries[i];
+        if (!is_known(entry)) {
+            status = trk_error_set(error, TRK_E_ARGUMENT, "%.60s:%u: no option %.24s of %.20s",
+                                   config.path, entry->line, entry->name,
+                                   entry->command ? entry->command : "any command");
+        }
+    }
+    trk_options_use(&config);
+    return status;
+}
+
+/* Commands that tell about the program work whatever the settings are. */
+static bool needs_config(const struct trk_command *command)
+{
+    return command != &trk_cmd_help && command != &trk_cmd_version &&
+           command != &trk_cmd_completion;
+}
+
 static int run_command(const struct trk_command *command, char *const *arguments)
 {
     static struct trk_options options;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    if (trk_options_parse(&options, command, arguments, &error) != TRK_OK) {
+    if ((needs_config(command) && read_config(&error) != TRK_OK) ||
+        trk_options_parse(&options, command, arguments, &error) != TRK_OK) {
         int code = trk_terminal_error(command->name, NULL, &error);
         trk_terminal_say(command->name, "see trk %s --help", command->name);
         return code;

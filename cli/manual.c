@@ -21,7 +21,10 @@ static const struct {
 static const struct {
     const char *name, *about;
 } variables[] = {
-    {"TRK_OPTION", "Stands for --option where that is not given: TRK_JSON=1, TRK_OUTPUT=F."},
+    {"TRK_OPTION", "Stands for --option where that is not given: TRK_JSON=1, TRK_OUTPUT=F; for one "
+                   "command only with its name: TRK_RECORD_OUTPUT=F."},
+    {"TRK_CONFIG", "The file with settings, else $XDG_CONFIG_HOME/trk/config or "
+                   "~/.config/trk/config: lines of option = value, behind [command] for that one."},
     {"TRK_TRACE_DIR", "Where traces without a name are written and the latest is looked for. "
                       "Default $XDG_DATA_HOME/trk or ~/.local/share/trk."},
     {"NO_COLOR", "When set, no colour unless --color=always."},
@@ -169,7 +172,7 @@ static void roff_options(FILE *out, const struct trk_option *at)
                  at->value ? at->value : "");
         roff_entry(out, term, at->about);
         if (strcmp(at->name, "help") != 0) {
-            trk_options_twin(at->name, twin, sizeof twin);
+            trk_options_twin(NULL, at->name, twin, sizeof twin);
             fprintf(out, "In the environment: %s.\n", twin);
         }
     }

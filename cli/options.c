@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "nearest.h"
 #include "number.h"
 
@@ -26,9 +28,10 @@ const struct trk_option *trk_options_common(void)
     return common;
 }
 
-void trk_options_twin(const char *name, char *out, size_t size)
+void trk_options_twin(const char *command, const char *name, char *out, size_t size)
 {
-    int length = snprintf(out, size, "TRK_%s", name);
+    int length =
+        snprintf(out, size, "TRK_%s%s%s", command ? command : "", command ? "_" : "", name);
     for (char *at = out; *at && length > 0; at++) {
         *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
     }
@@ -105,7 +108,7 @@ static void add_table(struct trk_options *out, const struct trk_option *table)
     for (; table && table->name; table++) {
         assert(out->count < TRK_OPTIONS_MOST);
         struct trk_option_value *value = &out->values[out->count++];
-        *value = (struct trk_option_value){.option = table};
+        *value = (struct trk_option_value){.option = table, .from = "default"};
         if (table->fallback) {
             enum trk_status status = set_value(value, table->fallback, table->name, NULL);
             assert(status == TRK_OK);
@@ -114,24 +117,78 @@ static void add_table(struct trk_options *out, const struct trk_option *table)
     }
 }
 
-/* A twin is looked at only where the command line is silent, so a bad one can be overruled. */
+static const struct trk_config *settings;
+
+void trk_options_use(const struct trk_config *config)
+{
+    settings = config;
+}
+
+/* The environment's word on an option, and the name of the variable; NULL when it has none. */
+static const char *environment_value(const char *command, const char *name, char *twin, size_t size)
+{
+    const char *const commands[] = {command, NULL};
+    for (size_t i = 0; i < 2; i++) {
+        trk_options_twin(commands[i], name, twin, size);
+        const char *text = getenv(twin);
+        if (text && *text) {
+            return text;
+        }
+    }
+    return NULL;
+}
+
+/* Others are looked at only where the command line is silent, so a bad value can be overruled. */
 static enum trk_status read_twins(struct trk_options *out, struct trk_error *error)
 {
     for (size_t i = 0; i < out->count; i++) {
         struct trk_option_value *value = &out->values[i];
-        char twin[40];
-        trk_options_twin(value->option->name, twin, sizeof twin);
-        const char *text = getenv(twin);
-        if (value->given || is_help(value->option) || !text || !*text) {
+        const char *name = value->option->name;
+        char source[80];
+        if (value->given || is_help(value->option)) {
             continue;
         }
-        enum trk_status status = set_value(value, text, twin, error);
+        const char *text = environment_value(out->command->name, name, source, sizeof source);
+        const char *from = "environment";
+        const struct trk_config_entry *entry =
+            text || !settings ? NULL : trk_config_find(settings, out->command->name, name);
+        if (entry) {
+            text = entry->value;
+            from = "file";
+            snprintf(source, sizeof source, "%.40s:%u: %.20s", settings->path, entry->line, name);
+        }
+        if (!text) {
+            continue;
+        }
+        enum trk_status status = set_value(value, text, source, error);
         if (status != TRK_OK) {
             return status;
         }
         value->given = true;
+        value->from = from;
     }
     return TRK_OK;
+}
+
+cJSON *trk_options_json(const struct trk_options *options)
+{
+    cJSON *object = cJSON_CreateObject();
+    for (size_t i = 0; i < options->count; i++) {
+        const struct trk_option_value *value = &options->values[i];
+        if (is_help(value->option)) {
+            continue;
+        }
+        cJSON *entry = cJSON_AddObjectToObject(object, value->option->name);
+        if (value->option->kind == TRK_OPTION_FLAG) {
+            cJSON_AddBoolToObject(entry, "value", value->number != 0);
+        } else if (value->text) {
+            cJSON_AddStringToObject(entry, "value", value->text);
+        } else {
+            cJSON_AddNullToObject(entry, "value");
+        }
+        cJSON_AddStringToObject(entry, "from", value->from);
+    }
+    return object;
 }
 
 static enum trk_status unknown_option(const struct trk_options *options, const char *name,
@@ -161,6 +218,7 @@ static enum trk_status take(struct trk_option_value *value, const char *joined,
     char source[40];
     snprintf(source, sizeof source, "--%s", value->option->name);
     value->given = true;
+    value->from = "command line";
     if (value->option->kind == TRK_OPTION_FLAG) {
         value->number = 1;
         return joined ? trk_error_set(error, TRK_E_ARGUMENT, "%s takes no value (%.40s)", source,
@@ -208,6 +266,7 @@ static enum trk_status take_letters(struct trk_options *out, char *const **argum
             return take(value, letter[1] ? letter + 1 : NULL, arguments, error);
         }
         value->given = true;
+        value->from = "command line";
         value->number = 1;
         out->help = out->help || is_help(value->option);
     }

@@ -3,13 +3,15 @@
  *
  * `--name=value` and `--name value`, `-n value` and `-nvalue`; `--` ends the options, and in a
  * command that runs another the first operand does. A value comes from the command line, else from
- * the option's twin in the environment (TRK_NAME; empty counts as absent), else from the table. A
- * value that does not parse ends the run; nothing is guessed, cut or taken instead.
+ * the option's twins in the environment (TRK_COMMAND_NAME, then TRK_NAME; empty counts as absent),
+ * else from the settings file (config.h), else from the table. A value that does not parse ends the
+ * run; nothing is guessed, cut or taken instead.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include "command.h"
+#include "config.h"
 
 /* No command has more options than this, the common ones included. */
 #define TRK_OPTIONS_MOST          16
@@ -19,7 +21,8 @@ struct trk_option_value {
     const struct trk_option *option;
     const char *text; /* as given, or the fallback; NULL when there is none */
     uint64_t number;  /* numbers and sizes; 1 for a flag that is set */
-    bool given;       /* by command line or environment */
+    bool given;       /* by command line, environment or settings file */
+    const char *from; /* "command line", "environment", "file" or "default" */
 };
 
 struct trk_options {
@@ -54,7 +57,15 @@ bool trk_options_given(const struct trk_options *options, const char *name);
 const char *trk_options_text(const struct trk_options *options, const char *name);
 uint64_t trk_options_number(const struct trk_options *options, const char *name);
 
-/* The environment twin's name, cut to size: "trace-dir" becomes TRK_TRACE_DIR. */
-void trk_options_twin(const char *name, char *out, size_t size);
+/* Where values come from that neither command line nor environment give; NULL: from nowhere. */
+void trk_options_use(const struct trk_config *config);
+
+/* All that a command goes by, as a JSON object of `value` and `from` by the options' names; the
+ * caller's to cJSON_Delete. NULL without memory. */
+struct cJSON *trk_options_json(const struct trk_options *options);
+
+/* The environment twin's name, cut to size: "trace-dir" becomes TRK_TRACE_DIR,
+ * and of a command TRK_RECORD_TRACE_DIR. command NULL: that of every command. */
+void trk_options_twin(const char *command, const char *name, char *out, size_t size);
 
 #endif

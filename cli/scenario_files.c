@@ -119,6 +119,18 @@ static int by_path(const void *a, const void *b)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* An order that passes, for a report that is shown. */
+static enum trk_status look_beside(struct trk_scenario_file *file,
+                                   const struct trk_scenario *scenario)
+{
+    const struct trk_scenario_report *report = &file->report;
+    struct trk_scenario_fault fault;
+    if (report->schedule[0] == '\0' || strcmp(report->verdict, "ok") == 0) {
+        return TRK_OK;
+    }
+    return trk_scenario_nearest(scenario, report->schedule, &file->passing, &fault);
+}
+
 static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
                                struct trk_error *error)
 {
@@ -142,6 +154,9 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
                      ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
                      : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
+        if (status == TRK_OK && (asked->beside || file->end == TRK_SCENARIO_FAILED)) {
+            status = look_beside(file, scenario);
+        }
     }
     trk_scenario_destroy(scenario);
     if (status == TRK_E_ARGUMENT) {
@@ -174,7 +189,9 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
-    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, asked, error);
+    struct trk_scenario_asked all = *asked;
+    all.beside = !out->folder;
+    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &all, error);
     for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;
     }

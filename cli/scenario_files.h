@@ -29,7 +29,8 @@ struct trk_scenario_file {
     char name[64];
     char needs[128]; /* refused */
     struct trk_scenario_fault fault;
-    struct trk_scenario_report report; /* held, failed */
+    struct trk_scenario_report report;   /* held, failed */
+    struct trk_scenario_passing passing; /* beside the report's schedule, if that breaks a rule */
 };
 
 struct trk_scenario_files {
@@ -47,6 +48,7 @@ struct trk_scenario_asked {
     const char *schedule; /* NULL, or the one schedule to run, of a report; then path is a file */
     unsigned jobs;        /* processes, up to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
     struct trk_scenario_options options;
+    bool beside; /* set by the run: look for passing orders though a file holds */
 };
 
 /**

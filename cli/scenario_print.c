@@ -1,9 +1,11 @@
 /* Scenario runs for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "json_out.h"
 #include "scenario_files.h"
+#include "scenario_story_print.h"
 #include "terminal.h"
 
 #define SCHEMA_FILE   "trk-sim-scenario/1"
@@ -34,7 +36,8 @@ static void print_place(const struct trk_scenario_report *report)
 static void print_schedules(const struct trk_scenario_report *report)
 {
     if (report->schedule[0] != '\0' && report->text[0] != '\0') {
-        printf("  again: --schedule %s\n", report->schedule);
+        printf("  again, with %" PRIu64 " preemption%s: --schedule %s\n", report->preemptions,
+               report->preemptions == 1 ? "" : "s", report->schedule);
     }
     if (report->interleavings[0] != '\0') {
         printf("  schedules: %" PRIu64 " run, for all of %s\n", report->schedules,
@@ -47,8 +50,29 @@ static void print_schedules(const struct trk_scenario_report *report)
     }
 }
 
-static void print_verdict(const struct trk_scenario_report *report)
+static void print_step(const struct trk_scenario_step *step)
 {
+    putchar('\'');
+    trk_terminal_text(stdout, step->operation_text);
+    fputs("' of ", stdout);
+    trk_terminal_text(stdout, step->thread);
+}
+
+static void print_passing(const struct trk_scenario_passing *passing)
+{
+    if (!passing->there) {
+        return;
+    }
+    fputs("  passes: with ", stdout);
+    print_step(&passing->first);
+    fputs(" before ", stdout);
+    print_step(&passing->then);
+    printf(": --schedule %s\n", passing->schedule);
+}
+
+static void print_verdict(const struct trk_scenario_file *file)
+{
+    const struct trk_scenario_report *report = &file->report;
     printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
     print_place(report);
     if (report->text[0] != '\0') {
@@ -57,6 +81,7 @@ static void print_verdict(const struct trk_scenario_report *report)
         putchar('\n');
     }
     print_schedules(report);
+    print_passing(&file->passing);
 }
 
 static void print_fault(const struct trk_scenario_fault *fault)
@@ -73,7 +98,7 @@ static void print_fault(const struct trk_scenario_fault *fault)
     putchar('\n');
 }
 
-static void print_file(const struct trk_scenario_file *file)
+static void print_file(const struct trk_scenario_file *file, bool folder)
 {
     trk_terminal_word(file->end == TRK_SCENARIO_HELD     ? TRK_TONE_GOOD
                       : file->end == TRK_SCENARIO_FAILED ? TRK_TONE_BAD
@@ -91,7 +116,8 @@ static void print_file(const struct trk_scenario_file *file)
         break;
     default:
         putchar('\n');
-        print_verdict(&file->report);
+        print_verdict(file);
+        trk_scenario_story_print(file, folder);
         break;
     }
 }
@@ -101,7 +127,7 @@ void trk_scenario_files_print(const struct trk_scenario_files *files, const char
     (void)path;
     for (size_t i = 0; i < files->count; i++) {
         if (!files->folder || files->files[i].end != TRK_SCENARIO_HELD) {
-            print_file(&files->files[i]);
+            print_file(&files->files[i], files->folder);
         }
     }
     if (!files->folder) {
@@ -145,21 +171,46 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     }
     trk_json_out_text(object, "schedule",
                       ran && report->schedule[0] != '\0' ? report->schedule : NULL);
+    trk_json_out_number(object, "preemptions",
+                        ran && report->schedule[0] != '\0' ? report->preemptions : TRK_NOT_KNOWN);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
     trk_json_out_number(object, "states",
                         ran && report->states != 0 ? report->states : TRK_NOT_KNOWN);
     trk_json_out_number(object, "classes",
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "covered_percent", ran ? report->covered_percent : TRK_NOT_KNOWN);
 }
 
-static void add_file(cJSON *object, const struct trk_scenario_file *file)
+static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)
+{
+    cJSON *its = cJSON_AddObjectToObject(object, key);
+    trk_json_out_text(its, "thread", step->thread);
+    trk_json_out_number(its, "operation", step->operation);
+    trk_json_out_text(its, "operation_text", step->operation_text);
+}
+
+static void add_passing(cJSON *object, const struct trk_scenario_passing *passing)
+{
+    if (!passing->there) {
+        cJSON_AddNullToObject(object, "passing");
+        return;
+    }
+    cJSON *its = cJSON_AddObjectToObject(object, "passing");
+    add_step(its, "first", &passing->first);
+    add_step(its, "then", &passing->then);
+    trk_json_out_text(its, "schedule", passing->schedule);
+}
+
+static void add_file(cJSON *object, const struct trk_scenario_file *file, bool folder)
 {
     trk_json_out_text(object, "path", file->path);
     trk_json_out_text(object, "name", file->end != TRK_SCENARIO_BROKEN ? file->name : NULL);
     trk_json_out_text(object, "outcome", trk_scenario_end_name(file->end));
     trk_json_out_text(object, "needs", file->end == TRK_SCENARIO_REFUSED ? file->needs : NULL);
     add_verdict(object, file);
+    trk_scenario_story_json(object, file, folder);
+    add_passing(object, &file->passing);
     if (file->end != TRK_SCENARIO_BROKEN) {
         cJSON_AddNullToObject(object, "error");
         return;
@@ -175,7 +226,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
 {
     cJSON *object = trk_json_out_object(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE);
     if (!files->folder) {
-        add_file(object, &files->files[0]);
+        add_file(object, &files->files[0], false);
         trk_json_out_print(object);
         return;
     }
@@ -187,7 +238,7 @@ void trk_scenario_files_print_json(const struct trk_scenario_files *files, const
     cJSON *list = cJSON_AddArrayToObject(object, "files");
     for (size_t i = 0; i < files->count; i++) {
         cJSON *file = cJSON_CreateObject();
-        add_file(file, &files->files[i]);
+        add_file(file, &files->files[i], true);
         cJSON_AddItemToArray(list, file);
     }
     trk_json_out_print(object);

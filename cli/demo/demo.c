@@ -20,7 +20,7 @@ const struct trk_demo_bug trk_demo_bugs[] = {
      "an upload callback asks the tracker a question", "fatal:reentry"},
     {TRK_DEMO_BUG_PARTIAL_INVALIDATE, "partial-invalidate",
      "an invalidate of a range with one page that is not registered does nothing at all",
-     "stale-gpu-read"},
+     "lost-cpu-write"},
     {TRK_DEMO_BUG_LOST_REARM, "lost-rearm",
      "the guest's mprotect opens a page that the tracker has armed", "stale-gpu-read"},
     {TRK_DEMO_BUG_ALIAS_WRITE, "alias-write",

@@ -149,15 +149,20 @@ static void guest_meeting(struct demo_guest *guest, const struct demo_plan *plan
     demo_line_signal(&demo->sync.seats[guest->number].mid_done, plan->frame + 1);
 }
 
-/* A store to the second half of a page of the HLE area, after its upload. */
+/*
+ * A store to the second half of a page of the HLE area, after its upload. Pages of the area's
+ * second half: no guest loads from those, so that they are the GPU's until the emulator invalidates
+ * them.
+ */
 static void guest_visit(struct demo_guest *guest, const struct demo_plan *plan)
 {
     struct demo *demo = guest->demo;
     struct demo_memory *memory = &demo->memory;
     const struct demo_area *area = &memory->areas[DEMO_AREA_HLE];
     demo_line_await(&demo->sync.visit, plan->frame + 1);
-    uint32_t place = demo_dice_roll(&guest->dice, area->pages) * DEMO_PAGE_SLOTS +
-                     DEMO_PAGE_SLOTS / 2 + demo_dice_roll(&guest->dice, DEMO_PAGE_SLOTS / 2);
+    uint32_t page = area->pages / 2 + demo_dice_roll(&guest->dice, area->pages / 2);
+    uint32_t place = page * DEMO_PAGE_SLOTS + DEMO_PAGE_SLOTS / 2 +
+                     demo_dice_roll(&guest->dice, DEMO_PAGE_SLOTS / 2);
     uint32_t slot = area->page * DEMO_PAGE_SLOTS + place;
     demo->visit_slot = slot;
     if (demo_plan_acts(demo, plan, TRK_DEMO_BUG_ALIAS_WRITE)) {

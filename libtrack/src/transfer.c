@@ -87,6 +87,14 @@ static enum trk_status upload_unwritten(struct transfer *transfer)
     return status;
 }
 
+/* The next region to be marked: those held. */
+static struct region *next_marked(const struct operation *operation, uint32_t index)
+{
+    if (MUTANT(119))
+        return index < operation->range.end_region ? region_slot(operation->tracker, index) : NULL;
+    return trk_regions_next(operation, index);
+}
+
 static enum trk_status upload_written(struct transfer *transfer)
 {
     struct operation *operation = &transfer->operation;
@@ -102,13 +110,13 @@ static enum trk_status upload_written(struct transfer *transfer)
             env_stand_back();
             trk_regions_lock(operation, true);
         }
-        if (MUTANT(9))
+        if (MUTANT(9) || MUTANT(119))
             trk_regions_unlock(operation);
         /* Under all locks, for the pages are to become GPU in the same hold. [M-19] */
         run_completion(transfer);
-        for (struct region *region = trk_regions_next(operation, operation->range.first_region);
+        for (struct region *region = next_marked(operation, operation->range.first_region);
              status == TRK_OK && region != NULL;
-             region = trk_regions_next(operation, region_index(operation->tracker, region) + 1)) {
+             region = next_marked(operation, region_index(operation->tracker, region) + 1)) {
             struct window window =
                 range_window(&operation->range, region_index(operation->tracker, region));
             status = trk_states_to_gpu(operation, &window);

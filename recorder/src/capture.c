@@ -263,6 +263,12 @@ void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
     emit(&event);
 }
 
+void trk_capture_trigger(void)
+{
+    if (gate_is_open())
+        atomic_fetch_add_explicit(&capture.control->triggers, 1, memory_order_release);
+}
+
 uint64_t trk_capture_dropped(void)
 {
     if (!gate_is_open())

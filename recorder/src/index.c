@@ -96,6 +96,7 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
     }
     stream->last_chunk = at;
     stream->note.events += chunk->events;
+    index->state.last_events_offset = offset;
     return TRK_OK;
 }
 

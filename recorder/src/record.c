@@ -6,127 +6,28 @@
  * never calls the kernel to wake us, so turns are timed: the next one follows at once when a ring
  * was an eighth full, and turns grow twice as long, up to 20 ms, while all stay below; so a steady
  * stream never gets past a quarter. When the file takes no more, the rings are drained and counted
- * all the same.
- *
- * The file has its final name from the first byte on: if this process is killed, what is there can
- * be read. It is taken away only when the command never ran, or nothing could be written.
+ * all the same. A flight recording keeps in memory what others write (record_flight.c), and one
+ * that only counts keeps nothing.
  */
-#define _GNU_SOURCE /* O_CLOEXEC and friends */
 #include "recorder/record.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "record_child.h"
-#include "record_drain.h"
-#include "record_header.h"
-#include "record_program.h"
-#include "record_session.h"
-#include "record_signals.h"
-#include "recorder/writer.h"
+#include "record_flight.h"
+#include "record_internal.h"
 
 #define TURN_MOST_MS 20
 #define TURN_BUSY_MS 1
 #define FLUSH_NS     UINT64_C(250000000)
 /* The header waits for the program to join and name its tracker; so long after the first event. */
-#define TRACKER_WAIT_NS  UINT64_C(100000000)
-#define ANCHORS_APART_NS UINT64_C(5000000)
+#define TRACKER_WAIT_NS UINT64_C(100000000)
 /* Others outlive the command for so long before it is worth a word. */
 #define WAITING_NS UINT64_C(1000000000)
-
-struct recording {
-    const struct trk_record_options *options;
-    struct trk_record_result *result;
-    struct trk_error *error;
-    struct trk_record_session session;
-    struct trk_record_signals signals;
-    struct trk_record_child child;
-    struct trk_record_program program;
-    struct trk_record_drain drain;
-    struct trk_writer *writer;
-    int fd;
-    bool created; /* the file is new: ours to take away */
-    bool is_stdout;
-    bool interrupted; /* a signal ended the waiting for those who outlive the command */
-    bool told_waiting;
-    uint64_t child_ended_ns; /* 0: it has not */
-    struct trk_record_anchor start;
-};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static enum trk_status file_error(const struct recording *recording, enum trk_status status,
-                                  int os_errno)
-{
-    (void)trk_error_set(recording->error, status, "%.80s: %s", recording->options->path,
-                        strerror(os_errno));
-    if (recording->error)
-        recording->error->os_errno = os_errno;
-    return status;
-}
-
-/*
- * Two recordings must not write one file. The lock ends with this process, however it ends. A file
- * system without locks is taken as it is.
- */
-static enum trk_status lock_output(struct recording *recording)
-{
-    struct stat file;
-    if (fstat(recording->fd, &file) != 0 || !S_ISREG(file.st_mode))
-        return TRK_OK;
-    bool taken = flock(recording->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    /* Without a name: the one who had the lock has just taken the file away. */
-    if (!taken && fstat(recording->fd, &file) == 0 && file.st_nlink > 0)
-        return TRK_OK;
-    recording->created = false; /* it is theirs */
-    return trk_error_set(recording->error, TRK_E_ARGUMENT, "%.80s: another recording writes it",
-                         recording->options->path);
-}
-
-/* Open the output without hurting what it may hold: the command may yet fail to start. */
-static enum trk_status open_output(struct recording *recording)
-{
-    const char *path = recording->options->path;
-    recording->is_stdout = strcmp(path, "-") == 0;
-    if (recording->is_stdout) {
-        recording->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-        return recording->fd >= 0 ? TRK_OK : file_error(recording, TRK_E_SYSTEM, errno);
-    }
-    recording->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    recording->created = recording->fd >= 0;
-    if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite)
-        recording->fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (recording->fd < 0)
-        return file_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno);
-    return lock_output(recording);
-}
-
-static void close_output(struct recording *recording, bool keep)
-{
-    if (recording->fd < 0)
-        return;
-    if (recording->created && !keep)
-        (void)unlink(recording->options->path);
-    close(recording->fd); /* last: with it goes the lock */
-}
-
-static bool has_joined(const struct recording *recording)
-{
-    return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
-}
 
 static bool has_tracker(const struct recording *recording)
 {
@@ -164,14 +65,14 @@ static bool rings_are_scarce(const struct recording *recording)
 static bool wait_for_others(struct recording *recording, int timeout_ms)
 {
     if (recording->child_ended_ns == 0) {
-        recording->child_ended_ns = now_ns();
+        recording->child_ended_ns = trk_record_now_ns();
         trk_record_signals_forget(); /* so far they were the command's */
     }
     if (recording->interrupted || trk_record_program_ended(&recording->program))
         return true;
     recording->interrupted = trk_record_signals_came();
     if (!recording->told_waiting && recording->options->waiting &&
-        now_ns() - recording->child_ended_ns >= WAITING_NS) {
+        trk_record_now_ns() - recording->child_ended_ns >= WAITING_NS) {
         recording->told_waiting = true;
         recording->options->waiting();
     }
@@ -200,47 +101,13 @@ static void await_program(struct recording *recording)
         uint64_t held = fullest_ring(recording);
         if (held == 0)
             continue;
-        uint64_t now = now_ns();
+        uint64_t now = trk_record_now_ns();
         if (first_event_ns == 0)
             first_event_ns = now;
         if (has_tracker(recording) || rings_are_scarce(recording) ||
             held > recording->session.ring_records / 8 || now - first_event_ns >= TRACKER_WAIT_NS)
             break;
     }
-}
-
-/* Two anchors give a frequency only if they are some time apart. The program runs meanwhile. */
-static struct trk_record_anchor second_anchor(const struct trk_record_anchor *first)
-{
-    struct trk_record_anchor second = trk_record_header_anchor();
-    uint64_t apart_ns = second.monotonic_raw_ns - first->monotonic_raw_ns;
-    if (apart_ns >= ANCHORS_APART_NS)
-        return second;
-    struct timespec pause = {.tv_nsec = (long)(ANCHORS_APART_NS - apart_ns)};
-    (void)nanosleep(&pause, NULL);
-    return trk_record_header_anchor();
-}
-
-static enum trk_status create_writer(struct recording *recording)
-{
-    struct trk_record_header header = {
-        .session = &recording->session,
-        .argv = recording->options->argv,
-        .child_pid = recording->child.pid,
-        .attached = has_joined(recording),
-        .anchors = {recording->start, second_anchor(&recording->start)},
-    };
-    char *json = trk_record_header_json(&header);
-    if (!json)
-        return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the header");
-    struct trk_writer_options options = trk_writer_options_default();
-    if (getrandom(options.sync_marker, sizeof(options.sync_marker), GRND_NONBLOCK) <
-        0) /* early boot */
-        memcpy(options.sync_marker, &recording->start, sizeof(options.sync_marker));
-    enum trk_status status =
-        trk_writer_create(&recording->writer, recording->fd, &options, json, recording->error);
-    free(json);
-    return status;
 }
 
 /* The threads of a program that is not the command itself may be asked for, too. */
@@ -254,16 +121,72 @@ static void follow_program(struct recording *recording)
     drain->program_fd = followed ? recording->program.pidfd : -1;
 }
 
+/* Write out what is open, to the disk if that is wanted. */
+static void flush(struct recording *recording)
+{
+    struct trk_record_drain *drain = &recording->drain;
+    if (trk_record_drain_flush(drain, recording->error) == TRK_OK && recording->options->sync &&
+        recording->fd >= 0 && fdatasync(recording->fd) != 0 && errno != EINVAL) /* a pipe */
+        drain->status = trk_record_output_error(recording, TRK_E_SYSTEM, errno);
+}
+
+static void make_mark(struct recording *recording, const char *number)
+{
+    struct trk_event mark = {.type = TRK_EVENT_MARK};
+    char end;
+    if (sscanf(number, "%20" SCNu64 "%c", &mark.argument, &end) != 1 || number[0] == '-') {
+        trk_record_control_answer(&recording->control, "error mark needs a number");
+        return;
+    }
+    trk_record_drain_own(&recording->drain, &mark, recording->error);
+    trk_record_control_answer(&recording->control,
+                              recording->drain.disabled ? "error disabled" : "ok");
+}
+
+static void make_snapshot(struct recording *recording)
+{
+    char answer[TRK_CONTROL_LINE];
+    if (recording->flight) {
+        trk_record_flight_snapshot(recording); /* answers when the dump is there */
+        return;
+    }
+    flush(recording);
+    if (recording->drain.status != TRK_OK)
+        snprintf(answer, sizeof answer, "error the file cannot be written");
+    else
+        snprintf(answer, sizeof answer, "ok %" PRIu64 " events", recording->drain.events);
+    trk_record_control_answer(&recording->control, answer);
+}
+
+/* Commands act on what the rings held when this turn began. */
+static void obey_control(struct recording *recording)
+{
+    const char *command;
+    while ((command = trk_record_control_next(&recording->control)) != NULL) {
+        bool enable = strcmp(command, "enable") == 0;
+        if (enable || strcmp(command, "disable") == 0) {
+            recording->drain.disabled = !enable;
+            trk_record_control_answer(&recording->control, "ok");
+        } else if (strcmp(command, "snapshot") == 0) {
+            make_snapshot(recording);
+        } else if (strncmp(command, "mark ", 5) == 0) {
+            make_mark(recording, command + 5);
+        } else {
+            trk_record_control_answer(&recording->control, "error no such command");
+        }
+    }
+}
+
 /* Drain until nobody writes any more, then what is left. */
 static enum trk_status drain_until_end(struct recording *recording)
 {
     struct trk_record_drain *drain = &recording->drain;
-    uint64_t flushed_ns = now_ns();
+    uint64_t flushed_ns = trk_record_now_ns();
     uint64_t fullest = 0;
     int turn_ms = TURN_BUSY_MS;
     while (!pass_time(recording, turn_ms)) {
         enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
-        uint64_t now = now_ns();
+        uint64_t now = trk_record_now_ns();
         turn_ms = turn_ms > 0 ? 2 * turn_ms : TURN_BUSY_MS;
         turn_ms = turn_ms < TURN_MOST_MS ? turn_ms : TURN_MOST_MS;
         if (fullest > recording->session.ring_records / 8)
@@ -271,63 +194,77 @@ static enum trk_status drain_until_end(struct recording *recording)
         else if (drain->scarce)
             turn_ms = TURN_BUSY_MS;
         follow_program(recording);
-        if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
-            drain->status = trk_writer_flush(recording->writer, recording->error);
+        obey_control(recording);
+        if (recording->flight)
+            trk_record_flight_turn(recording);
+        else if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
+            flush(recording);
             flushed_ns = now;
         }
     }
     return trk_record_drain_finish(drain, recording->error);
 }
 
-/* END, if all went well; the writer is gone afterwards. */
-static void end_file(struct recording *recording, enum trk_status *status)
+/* What the drain has counted, by type. */
+static void fill_counts(const struct trk_record_drain *drain, struct trk_record_result *result)
 {
-    if (!recording->writer)
-        return;
-    if (*status == TRK_OK)
-        *status = trk_writer_flush(recording->writer, recording->error);
-    recording->result->bytes = trk_writer_bytes(recording->writer);
-    recording->result->events = trk_writer_events(recording->writer);
-    if (*status == TRK_OK && recording->interrupted)
-        *status = trk_error_set(recording->error, TRK_E_INCOMPLETE,
-                                "a process that outlived the command could still record: the "
-                                "trace has no end");
-    if (*status == TRK_OK)
-        *status =
-            trk_writer_end(recording->writer, recording->result->child_status, recording->error);
-    else
-        trk_writer_destroy(recording->writer);
-    recording->writer = NULL;
-    off_t end = lseek(recording->fd, 0, SEEK_CUR); /* a pipe has no place: then END is not in */
-    if (end >= 0)
-        recording->result->bytes = (uint64_t)end;
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        uint32_t type = trk_session_loss_type(kind);
+        result->events_of[type] = drain->events_of[kind];
+        result->dropped_of[type] = drain->dropped_of[kind];
+    }
+    result->threads = drain->streams;
+    result->discarded = drain->discarded;
+}
+
+/* The counts of a recording that wrote nothing as it went: nothing of it is thrown away. */
+static void end_without_file(struct recording *recording, enum trk_status *status)
+{
+    struct trk_record_result *result = recording->result;
+    if (recording->flight && *status == TRK_OK) {
+        trk_record_flight_end(recording);
+        *status = recording->drain.status;
+    }
+    if (!recording->flight)
+        result->events = recording->drain.events;
+    result->dropped = recording->drain.dropped;
 }
 
 /* The command runs: record it to its end. It is awaited whatever becomes of the file. */
 static enum trk_status record_child(struct recording *recording)
 {
     struct trk_record_result *result = recording->result;
+    uint64_t started_ns = trk_record_now_ns();
     await_program(recording);
-    enum trk_status status = create_writer(recording);
+    enum trk_status status = TRK_OK;
+    if (recording->fd >= 0)
+        status = trk_record_output_header(recording);
     if (trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
                               status == TRK_OK ? recording->error : NULL) == TRK_OK) {
         recording->drain.status = status;
+        if (recording->flight)
+            trk_record_flight_turn(recording);
         status = drain_until_end(recording);
-        trk_record_drain_deinit(&recording->drain);
     } else {
         status = status == TRK_OK ? TRK_E_MEMORY : status;
         while (!pass_time(recording, TURN_MOST_MS)) {
         }
     }
     result->child_status = recording->child.wait_status;
-    result->attached = has_joined(recording);
-    result->threads = recording->drain.streams;
+    result->duration_ns = trk_record_now_ns() - started_ns;
+    result->attached = trk_record_has_joined(recording);
     result->waits = atomic_load_explicit(&recording->session.control->waits, memory_order_relaxed);
     result->refused_joins =
         atomic_load_explicit(&recording->session.control->refused_joins, memory_order_relaxed);
-    end_file(recording, &status);
-    result->thrown_away = recording->drain.events - result->events;
-    result->dropped = recording->drain.dropped + result->thrown_away;
+    fill_counts(&recording->drain, result);
+    if (recording->fd < 0) {
+        end_without_file(recording, &status);
+    } else {
+        trk_record_output_end(recording, &status);
+        result->thrown_away = recording->drain.events - result->events;
+        result->dropped = recording->drain.dropped + result->thrown_away;
+    }
+    trk_record_drain_deinit(&recording->drain);
     result->complete = status == TRK_OK && result->dropped == 0;
     return status;
 }
@@ -342,20 +279,30 @@ static enum trk_status start_child(struct recording *recording)
         .signals = &recording->signals,
     };
     if (start.session_fd < 0)
-        return file_error(recording, TRK_E_SYSTEM, errno);
+        return trk_record_output_error(recording, TRK_E_SYSTEM, errno);
     enum trk_status status = trk_record_child_init(&recording->child, &start, recording->error);
     close(start.session_fd);
     if (status != TRK_OK)
         return status;
-    /* The old content goes only now that there will be a new one. */
-    if (!recording->created && !recording->is_stdout)
-        (void)!ftruncate(recording->fd, 0);
+    if (recording->fd >= 0)
+        trk_record_output_begin(recording);
     return TRK_OK;
+}
+
+static enum trk_status open_target(struct recording *recording)
+{
+    if (recording->options->count_only)
+        return TRK_OK;
+    if (recording->options->flight_bytes > 0)
+        return trk_record_flight_init(recording);
+    return trk_record_output_open(recording);
 }
 
 static enum trk_status record_with_session(struct recording *recording)
 {
-    enum trk_status status = open_output(recording);
+    enum trk_status status = open_target(recording);
+    if (status == TRK_OK && recording->options->control)
+        trk_record_control_init(&recording->control);
     if (status == TRK_OK)
         status = start_child(recording);
     bool started = status == TRK_OK;
@@ -365,27 +312,41 @@ static enum trk_status record_with_session(struct recording *recording)
         trk_record_program_deinit(&recording->program);
         trk_record_child_deinit(&recording->child);
     }
-    close_output(recording, started && (status == TRK_OK || status == TRK_E_INCOMPLETE ||
-                                        recording->result->events > 0));
+    trk_record_control_deinit(&recording->control);
+    trk_record_flight_deinit(recording);
+    trk_record_output_close(recording, started && (status == TRK_OK || status == TRK_E_INCOMPLETE ||
+                                                   recording->result->events > 0));
     return status;
+}
+
+/* Whether the options can be meant. */
+static enum trk_status check_options(const struct trk_record_options *options,
+                                     struct trk_error *error)
+{
+    if (!options || options->size != sizeof(*options) || !options->argv || !options->argv[0] ||
+        (!options->path && !options->count_only))
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
+    if (options->block_ms > TRK_RECORD_BLOCK_MOST)
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
+                             TRK_RECORD_BLOCK_MOST);
+    return TRK_OK;
 }
 
 enum trk_status trk_record_command(const struct trk_record_options *options,
                                    struct trk_record_result *result, struct trk_error *error)
 {
     struct trk_record_result ignored = {0};
-    struct recording recording = {
-        .options = options, .result = result ? result : &ignored, .error = error, .fd = -1};
+    struct recording recording = {.options = options,
+                                  .result = result ? result : &ignored,
+                                  .error = error,
+                                  .fd = -1,
+                                  .control = {.commands = -1, .answers = -1}};
     *recording.result = (struct trk_record_result){.child_status = -1};
-    if (!options || options->size != sizeof(*options) || !options->path || !options->argv ||
-        !options->argv[0])
-        return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
-    if (options->block_ms > TRK_RECORD_BLOCK_MOST)
-        return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
-                             TRK_RECORD_BLOCK_MOST);
+    enum trk_status status = check_options(options, error);
+    if (status != TRK_OK)
+        return status;
     trk_record_signals_init(&recording.signals);
-    enum trk_status status =
-        trk_record_session_init(&recording.session, options->ring_records, error);
+    status = trk_record_session_init(&recording.session, options->ring_records, error);
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
         status = record_with_session(&recording);

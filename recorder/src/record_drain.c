@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock_ticks.h"
 #include "record_text.h"
 
 #define BATCH_RECORDS 4096u
@@ -34,6 +35,8 @@ enum trk_status trk_record_drain_init(struct trk_record_drain *out,
 
 void trk_record_drain_deinit(struct trk_record_drain *drain)
 {
+    for (uint32_t i = 0; i < TRK_SESSION_RINGS; ++i)
+        free(drain->rings[i].discards);
     free(drain->batch);
 }
 
@@ -67,6 +70,35 @@ static bool writes(const struct trk_record_drain *drain)
     return drain->status == TRK_OK;
 }
 
+static void sink_stream(struct trk_record_drain *drain, const struct trk_trace_stream *stream,
+                        struct trk_error *error)
+{
+    if (writes(drain) && drain->writer)
+        drain->status = trk_writer_stream(drain->writer, stream, error);
+    else if (writes(drain) && drain->flight)
+        drain->status = trk_flight_stream(drain->flight, stream, error);
+}
+
+static void sink_append(struct trk_record_drain *drain, uint32_t stream_id,
+                        const struct trk_record *records, size_t count, struct trk_error *error)
+{
+    if (count == 0 || !writes(drain))
+        return;
+    if (drain->writer)
+        drain->status = trk_writer_append(drain->writer, stream_id, records, count, 0, error);
+    else if (drain->flight)
+        drain->status = trk_flight_append(drain->flight, stream_id, records, count, error);
+}
+
+enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct trk_error *error)
+{
+    if (writes(drain) && drain->writer)
+        drain->status = trk_writer_flush(drain->writer, error);
+    else if (writes(drain) && drain->flight)
+        drain->status = trk_flight_flush(drain->flight, error);
+    return drain->status;
+}
+
 /* Tell the trace of a new use, or of a name that came later. */
 static void announce(struct trk_record_drain *drain, uint32_t index, bool is_new,
                      struct trk_error *error)
@@ -80,17 +112,7 @@ static void announce(struct trk_record_drain *drain, uint32_t index, bool is_new
         return;
     if (named)
         ring->name_version = version;
-    if (writes(drain))
-        drain->status = trk_writer_stream(drain->writer, &stream, error);
-}
-
-/* Append the first `count` records of the batch, losses among them. */
-static void append(struct trk_record_drain *drain, const struct trk_record_drain_ring *ring,
-                   size_t count, struct trk_error *error)
-{
-    if (count > 0 && writes(drain))
-        drain->status =
-            trk_writer_append(drain->writer, ring->stream_id, drain->batch, count, 0, error);
+    sink_stream(drain, &stream, error);
 }
 
 /*
@@ -128,6 +150,70 @@ static void make_nonsense(struct trk_record_drain *drain, struct trk_record_drai
     drain->dropped_of[0] += 1;
 }
 
+/* Count an event that comes while recording is disabled; without memory for that it is kept. */
+static bool discard(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                    const struct trk_record *record)
+{
+    if (!ring->discards)
+        ring->discards = calloc(1, sizeof(*ring->discards));
+    if (!ring->discards)
+        return false;
+    uint32_t kind = trk_session_loss_kind(record->event.type);
+    if (ring->discards->count[kind] == 0)
+        ring->discards->first[kind] = record->tsc;
+    ring->discards->last[kind] = record->tsc;
+    ring->discards->count[kind] += 1;
+    ring->discards->any = true;
+    drain->discarded += 1;
+    drain->dropped += 1;
+    drain->dropped_of[kind] += 1;
+    return true;
+}
+
+/* Put what was thrown away where it was, as losses. */
+static void tell_discards(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                          struct trk_error *error)
+{
+    struct trk_record losses[TRK_SESSION_LOSS_KINDS];
+    struct trk_record_discards *discards = ring->discards;
+    size_t count = 0;
+    if (!discards || !discards->any)
+        return;
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        if (discards->count[kind] == 0)
+            continue;
+        struct trk_record *loss = &losses[count++];
+        *loss = (struct trk_record){discards->first[kind],
+                                    {.argument = discards->count[kind],
+                                     .type = TRK_EVENT_DROP,
+                                     .context = (uint16_t)trk_session_loss_type(kind)}};
+        trk_event_set_size(&loss->event, discards->last[kind] - discards->first[kind]);
+    }
+    *discards = (struct trk_record_discards){0};
+    sink_append(drain, ring->stream_id, losses, count, error);
+}
+
+/* Whether a record of the batch, made what the trace has of it, is kept. */
+static bool keep(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                 struct trk_record *record)
+{
+    uint8_t type = record->event.type;
+    if (TRK_UNLIKELY(type == TRK_EVENT_DROP))
+        return make_loss(drain, ring, record);
+    if (TRK_UNLIKELY(type == TRK_EVENT_NONE)) {
+        make_nonsense(drain, ring, record);
+        return true;
+    }
+    if (TRK_UNLIKELY(drain->disabled) && discard(drain, ring, record))
+        return false;
+    drain->events += 1;
+    drain->events_of[trk_session_loss_kind(type)] += 1;
+    ring->last_tsc = record->tsc;
+    if (TRK_UNLIKELY(drain->trigger != NULL))
+        trk_record_trigger_event(drain->trigger, record);
+    return true;
+}
+
 /*
  * Hand on what the batch holds. The counts in DROP records are those since ever, so one that comes
  * late or twice adds nothing and is left out.
@@ -136,25 +222,35 @@ static void hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring
                     size_t count, struct trk_error *error)
 {
     size_t kept = 0;
+    if (!drain->disabled)
+        tell_discards(drain, ring, error);
     for (size_t i = 0; i < count; ++i) {
-        struct trk_record *record = &drain->batch[i];
-        uint8_t type = record->event.type;
-        if (TRK_UNLIKELY(type == TRK_EVENT_DROP)) {
-            if (!make_loss(drain, ring, record))
-                continue;
-        } else if (TRK_UNLIKELY(type == TRK_EVENT_NONE)) {
-            make_nonsense(drain, ring, record);
-        } else {
-            drain->events += 1;
-            drain->events_of[trk_session_loss_kind(type)] += 1;
-        }
-        if (record->event.type != TRK_EVENT_DROP)
-            ring->last_tsc = record->tsc;
+        if (!keep(drain, ring, &drain->batch[i]))
+            continue;
         if (kept != i)
-            drain->batch[kept] = *record;
+            drain->batch[kept] = drain->batch[i];
         ++kept;
     }
-    append(drain, ring, kept, error);
+    sink_append(drain, ring->stream_id, drain->batch, kept, error);
+}
+
+void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
+                          struct trk_error *error)
+{
+    struct trk_record record = {trk_clock_ticks(), *event};
+    if (drain->disabled)
+        return;
+    if (drain->own_stream == 0) {
+        struct trk_trace_stream stream = {
+            .stream_id = drain->streams++, .thread_id = (uint32_t)getpid(), .name = "(recorder)"};
+        drain->own_stream = stream.stream_id + 1;
+        sink_stream(drain, &stream, error);
+    }
+    drain->events += 1;
+    drain->events_of[trk_session_loss_kind(event->type)] += 1;
+    if (drain->trigger)
+        trk_record_trigger_event(drain->trigger, &record);
+    sink_append(drain, drain->own_stream - 1, &record, 1, error);
 }
 
 /* Copy the next records out of the ring, and give the room back. */
@@ -185,7 +281,7 @@ static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     if (*held > drain->session->ring_records) {
         ring->broken = true; /* written over by the program: its records are anybody's bytes */
         make_nonsense(drain, ring, drain->batch);
-        append(drain, ring, 1, error);
+        sink_append(drain, ring->stream_id, drain->batch, 1, error);
         *held = 0;
     }
     while (!ring->broken && ring->tail != head) {
@@ -199,6 +295,7 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
                    const struct trk_session_losses *losses, struct trk_error *error)
 {
     size_t kept = 0;
+    tell_discards(drain, ring, error);
     if (ring->broken)
         return;
     for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
@@ -213,7 +310,7 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
         trk_event_set_size(&record->event, last > first ? last - first : 0);
         kept += make_loss(drain, ring, record);
     }
-    append(drain, ring, kept, error);
+    sink_append(drain, ring->stream_id, drain->batch, kept, error);
 }
 
 /* A new use has begun when a ring is live that was not. */
@@ -309,8 +406,7 @@ static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *er
         return;
     struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
     struct trk_record_drain_ring ring = {.stream_id = stream.stream_id};
-    if (writes(drain))
-        drain->status = trk_writer_stream(drain->writer, &stream, error);
+    sink_stream(drain, &stream, error);
     settle(drain, &ring, losses, error);
 }
 

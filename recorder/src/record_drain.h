@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "flight.h"
 #include "record_session.h"
-#include "recorder/writer.h"
+#include "record_trigger.h"
 
 struct trk_record_drain_ring {
     bool in_use; /* a use that has not been given back yet */
@@ -16,20 +17,35 @@ struct trk_record_drain_ring {
     uint64_t tail;
     uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
     uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
+    struct trk_record_discards *discards;  /* thrown away and not told yet; NULL: none ever */
+};
+
+/* Events that were thrown away because recording was disabled. */
+struct trk_record_discards {
+    bool any;
+    uint64_t count[TRK_SESSION_LOSS_KINDS];
+    uint64_t first[TRK_SESSION_LOSS_KINDS];
+    uint64_t last[TRK_SESSION_LOSS_KINDS];
 };
 
 struct trk_record_drain {
     const struct trk_record_session *session;
-    struct trk_writer *writer;
+    struct trk_writer
+        *writer; /* what takes the records: this, or else the flight ring, or nobody */
+    struct trk_flight *flight;
+    struct trk_record_trigger *trigger; /* NULL: nobody wants to see the events */
+    bool disabled;                      /* what comes is thrown away, and counted */
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
     pid_t program;          /* whose dead threads' rings may be taken back; 0: none's */
     int program_fd;         /* a pidfd that tells whether the id is still its own; -1: it is */
     bool scarce;            /* rings are: the next pass should come soon */
     uint32_t streams;       /* used so far: the next stream's id */
+    uint32_t own_stream;    /* + 1; 0: there is none yet */
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */
-    uint64_t dropped;       /* lost before they were taken */
+    uint64_t dropped;       /* lost before they were taken, or thrown away while disabled */
+    uint64_t discarded;     /* the latter */
     uint64_t dropped_of[TRK_SESSION_LOSS_KINDS]; /* likewise, by type */
     uint64_t events_of[TRK_SESSION_LOSS_KINDS];  /* taken, by type */
 };
@@ -50,6 +66,14 @@ void trk_record_drain_deinit(struct trk_record_drain *drain);
  */
 TRK_MUST_USE enum trk_status trk_record_drain_pass(struct trk_record_drain *drain,
                                                    uint64_t *fullest, struct trk_error *error);
+
+/* Append an event of the recorder's own, in a stream of its own. Does nothing while disabled. */
+void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
+                          struct trk_error *error);
+
+/* Write out what is open. The writer's status. */
+TRK_MUST_USE enum trk_status trk_record_drain_flush(struct trk_record_drain *drain,
+                                                    struct trk_error *error);
 
 /* After the program's end: take the rest, and write down every loss that is not in the trace yet.
  */

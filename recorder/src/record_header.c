@@ -122,6 +122,20 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
         cJSON_AddItemToArray(hidden, cJSON_CreateString(what[i]));
 }
 
+static void add_dump(cJSON *root, const struct trk_record_header *header)
+{
+    if (!header->dump)
+        return;
+    cJSON *flight = cJSON_AddObjectToObject(root, "flight");
+    cJSON_AddNumberToObject(flight, "dump", header->dump->number);
+    cJSON_AddStringToObject(flight, "trigger", header->dump->trigger);
+    add_u64(flight, "trigger_ticks", header->dump->ticks);
+    add_u64(flight, "ring_bytes", header->options->flight_bytes);
+    add_u64(flight, "forgotten_events", header->dump->forgotten);
+    cJSON_AddNumberToObject(flight, "before_ms", header->options->before_ms);
+    cJSON_AddNumberToObject(flight, "after_ms", header->options->after_ms);
+}
+
 static void add_policy(cJSON *tracker, uint64_t word)
 {
     struct trk_policy policy;
@@ -250,10 +264,13 @@ char *trk_record_header_json(const struct trk_record_header *header)
         return NULL;
     cJSON_AddStringToObject(root, "schema", HEADER_SCHEMA);
     cJSON_AddNumberToObject(root, "schema_version", HEADER_SCHEMA_VERSION);
-    add_command(root, header->argv);
+    add_command(root, header->options->argv);
     cJSON_AddNumberToObject(root, "pid", header->child_pid);
     add_environment(root);
     add_capture(root, header);
+    add_dump(root, header);
+    if (header->options->settings_json)
+        cJSON_AddItemToObject(root, "options", cJSON_Parse(header->options->settings_json));
     add_trackers(root, header->session->control);
     add_model(root);
     add_clock(root, header->anchors);

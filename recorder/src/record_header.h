@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "record_session.h"
+#include "recorder/record.h"
 
 /* One moment on three clocks. */
 struct trk_record_anchor {
@@ -15,9 +16,18 @@ struct trk_record_anchor {
     uint64_t realtime_ns;
 };
 
+/* Why a dump of the flight ring was made. */
+struct trk_record_header_dump {
+    const char *trigger;
+    uint32_t number;    /* from 1 */
+    uint64_t ticks;     /* when the trigger fired */
+    uint64_t forgotten; /* events that the ring no longer had */
+};
+
 struct trk_record_header {
     const struct trk_record_session *session;
-    char *const *argv;
+    const struct trk_record_options *options;
+    const struct trk_record_header_dump *dump; /* NULL: the trace is no dump */
     pid_t child_pid;
     bool attached;
     struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */

@@ -113,7 +113,7 @@ struct trk_session_control {
     _Atomic uint64_t waits;         /* events that waited for room (block_ms) */
     _Atomic uint64_t pid_namespace; /* inode of the joined process's; written before pid */
     _Atomic uint32_t refused_joins; /* programs that came after the first */
-    uint32_t unused_too;
+    _Atomic uint32_t triggers;      /* calls of trk_capture_trigger */
     struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
 };
 

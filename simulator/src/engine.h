@@ -69,11 +69,13 @@ struct engine_result {
     uint64_t cut;       /* dpor: schedules left, since all behind them had been seen */
     uint64_t steps;
     bool stopped_early;
+    uint32_t covered_percent;     /* stopped early: about how much was seen, see the engines */
     schedule_count interleavings; /* hashed: all there are; 0: not known */
 };
 
 /*
- * A search over states: each is searched once, whatever way leads to it.
+ * A search over states: each is searched once, whatever way leads to it. covered_percent: of the
+ * states that random schedules come by, how many the search has met (capture and recapture).
  *
  * @return TRK_OK; TRK_E_MEMORY; what the program's end gave.
  */
@@ -81,12 +83,22 @@ enum trk_status engine_hashed(const struct engine_program *program,
                               const struct engine_limits *limits, struct engine_result *result);
 
 /*
- * One schedule of each class: source sets and sleep sets. Knows no states.
+ * One schedule of each class: source sets and sleep sets. Knows no states. covered_percent: the
+ * part of the tree of choices that lies behind the search, if what branches alike is alike (Knuth).
  *
  * @return As engine_hashed.
  */
 enum trk_status engine_dpor(const struct engine_program *program,
                             const struct engine_limits *limits, struct engine_result *result);
+
+/*
+ * Random schedules, from the program's state on, which must have a choice: each time one of those
+ * that can run, all alike in chance.
+ *
+ * @return As engine_hashed.
+ */
+enum trk_status engine_random(const struct engine_program *program, uint64_t runs, uint64_t seed,
+                              struct engine_result *result);
 
 static inline schedule_count engine_sum(schedule_count a, schedule_count b)
 {

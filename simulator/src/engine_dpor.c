@@ -356,6 +356,23 @@ static bool back(struct search *search)
     return false;
 }
 
+/* The part of the tree of choices that is behind the search. */
+static uint32_t covered_percent(const struct search *search)
+{
+    uint64_t covered = 0, part = UINT64_C(1) << 40;
+    for (size_t i = 0; i < search->count && part > 0; i++) {
+        const struct event *event = &search->events[i];
+        uint64_t tried = (uint64_t)__builtin_popcountll(event->done & ~event->sleep);
+        uint64_t all =
+            (uint64_t)__builtin_popcountll((event->backtrack | event->done) & ~event->sleep);
+        if (all == 0)
+            continue;
+        covered += part / all * (tried > 0 ? tried - 1 : 0);
+        part /= all;
+    }
+    return (uint32_t)(covered * 100 >> 40);
+}
+
 enum trk_status engine_dpor(const struct engine_program *program,
                             const struct engine_limits *limits, struct engine_result *result)
 {
@@ -370,6 +387,8 @@ enum trk_status engine_dpor(const struct engine_program *program,
         bool enough = result->schedules >= limits->most;
         more = back(&search);
         result->stopped_early = enough && more;
+        if (result->stopped_early)
+            result->covered_percent = covered_percent(&search);
         more = more && !enough;
         if (search.no_memory)
             status = TRK_E_MEMORY;

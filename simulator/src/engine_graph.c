@@ -92,8 +92,8 @@ struct heap_entry {
 
 struct walk {
     struct engine_graph *graph;
-    uint32_t threads;
-    size_t *first; /* of each node's edges; node_count + 1 */
+    uint32_t lasts; /* threads, and none before the first step */
+    size_t *first;  /* of each node's edges; node_count + 1 */
     struct place *places;
     struct heap_entry *heap;
     size_t heap_count, heap_capacity;
@@ -149,7 +149,7 @@ static int by_from(const void *a, const void *b)
 static bool walk_init(struct walk *walk)
 {
     struct engine_graph *graph = walk->graph;
-    size_t places = graph->node_count * walk->threads;
+    size_t places = graph->node_count * walk->lasts;
     walk->first = calloc(graph->node_count + 2, sizeof *walk->first);
     walk->places = malloc((places + 1) * sizeof *walk->places);
     if (walk->first == NULL || walk->places == NULL)
@@ -188,7 +188,8 @@ static void walk_edge(struct walk *walk, struct best *best, uint32_t number, uin
         best_note(best, edge->came, (struct best){cost, before, number});
         return;
     }
-    uint32_t at = edge->to * walk->threads + edge->last;
+    uint32_t last = edge->steps > 0 ? edge->last : walk->lasts - 1;
+    uint32_t at = edge->to * walk->lasts + last;
     if (cost >= walk->places[at].cost)
         return;
     walk->places[at] = (struct place){cost, number, before};
@@ -205,8 +206,8 @@ static void walk_run(struct walk *walk, struct best *best)
         struct heap_entry entry = heap_pop(walk);
         if (entry.cost != walk->places[entry.place].cost)
             continue;
-        uint32_t node = entry.place / walk->threads, last = entry.place % walk->threads;
-        bool could = graph->nodes[node].enabled >> last & 1;
+        uint32_t node = entry.place / walk->lasts, last = entry.place % walk->lasts;
+        bool could = last + 1 < walk->lasts && (graph->nodes[node].enabled >> last & 1);
         for (size_t i = walk->first[node]; i < walk->first[node + 1]; i++) {
             bool preempts = could && graph->edges[i].thread != last;
             walk_edge(walk, best, (uint32_t)i, entry.place,
@@ -240,13 +241,13 @@ static bool way_of(const struct walk *walk, const struct best *best, struct engi
 bool engine_graph_ways(struct engine_graph *graph, uint32_t threads,
                        struct engine_way ways[ENGINE_GRAPH_CAME])
 {
-    struct walk walk = {.graph = graph, .threads = threads};
+    struct walk walk = {.graph = graph, .lasts = threads + 1};
     struct best best[ENGINE_GRAPH_CAME];
     memset(ways, 0, ENGINE_GRAPH_CAME * sizeof *ways);
     for (uint32_t i = 0; i < ENGINE_GRAPH_CAME; i++)
         best[i] = (struct best){UINT64_MAX, NO_PLACE, UINT32_MAX};
-    bool done =
-        !graph->no_memory && (uint64_t)graph->node_count * threads < NO_PLACE && walk_init(&walk);
+    bool done = !graph->no_memory && (uint64_t)graph->node_count * (threads + 1) < NO_PLACE &&
+                walk_init(&walk);
     if (done)
         walk_run(&walk, best);
     done = done && !walk.no_memory;

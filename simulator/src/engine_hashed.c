@@ -257,6 +257,52 @@ static enum trk_status search_run(struct search *search)
     return TRK_OK;
 }
 
+/* ---- how much was seen ----------------------------------------------------------------------- */
+
+#define WALKS      200u
+#define WALK_STEPS 100000u
+
+/* splitmix64: which schedules are looked at is no matter, but it is always the same ones. */
+static uint32_t random_below(uint64_t *state, uint32_t bound)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)((unsigned __int128)(z ^ z >> 31) * bound >> 64);
+}
+
+/* Random schedules from the first choice on: of the states with a choice, how many were met. */
+static bool recapture(struct search *search)
+{
+    const struct engine_program *program = search->program;
+    uint8_t threads[ENGINE_THREADS];
+    uint64_t random = 1, seen = 0, met = 0;
+    void *slot = calloc(1, program->state_bytes);
+    bool done = slot != NULL;
+    for (uint32_t walk = 0; done && walk < WALKS; walk++) {
+        program->restore(program->context, search->nodes[0].slot);
+        for (uint32_t i = 0; done && i < WALK_STEPS; i++) {
+            enum engine_phase phase = program->phase(program->context);
+            uint32_t count =
+                phase == ENGINE_GOING ? program->enabled(program->context, threads) : 0;
+            if (count == 0)
+                break;
+            if (count > 1) {
+                done = program->save(program->context, slot);
+                uint64_t hash = program->hash(program->context, slot);
+                seen++;
+                met += met_place(&search->met, hash + (hash == 0))->hash != 0;
+            }
+            program->step(program->context, threads[random_below(&random, count)], false, NULL);
+        }
+    }
+    if (slot != NULL)
+        program->drop(program->context, slot);
+    free(slot);
+    search->result->covered_percent = seen > 0 ? (uint32_t)(met * 100 / seen) : 100;
+    return done;
+}
+
 enum trk_status engine_hashed(const struct engine_program *program,
                               const struct engine_limits *limits, struct engine_result *result)
 {
@@ -265,6 +311,8 @@ enum trk_status engine_hashed(const struct engine_program *program,
     search.edge.from = ENGINE_GRAPH_START;
     enum trk_status status = search_run(&search);
     result->states = search.met.count;
+    if (status == TRK_OK && result->stopped_early && !limits->plain && !recapture(&search))
+        status = TRK_E_MEMORY;
     for (size_t i = 0; i < search.capacity; i++) {
         if (search.nodes[i].slot != NULL)
             program->drop(program->context, search.nodes[i].slot);

@@ -120,7 +120,7 @@ static enum trk_status read_trace(struct reading *reading, struct trk_trace *tra
             projection_take(&reading->projections[i], &event);
             quiet &= reading->projections[i].open == 0;
         }
-        if (run->stopped || quiet)
+        if (run->stopped || run->core_lost || quiet)
             break;
     }
     enum trk_status status = TRK_OK;
@@ -141,7 +141,8 @@ static enum trk_status reading_open(struct reading **out, struct trk_trace *trac
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
     enum trk_status status = trk_trace_rewind(trace, error);
     if (status == TRK_OK) {
-        status = run_init(&reading->run, trace, &reading->report);
+        struct trk_sim_options options = trk_sim_options_default();
+        status = run_init(&reading->run, trace, &options, &reading->report);
         for (uint32_t i = 0; i < foci->count && status == TRK_OK; i++) {
             status = projection_init(&reading->projections[i], &reading->run, foci->guest_addr[i],
                                      foci->pages);
@@ -199,7 +200,9 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
     memset(report, 0, sizeof *report);
     if (!options_valid(options))
         return trk_error_set(error, TRK_E_ARGUMENT, "options out of bounds");
-    enum trk_status status = trk_sim_trace(trace, &report->recorded, error);
+    enum trk_status status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = trk_sim_trace(trace, &report->recorded, error);
     struct foci foci;
     if (status == TRK_OK)
         status = find_foci(trace, options, &report->recorded, &foci, error);
@@ -260,7 +263,9 @@ enum trk_status trk_explore_replay(struct trk_trace *trace, const char *schedule
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "expected trkw1:PAGE+PAGES:EVENT+STEPS:CORE:SCENARIO:STEPS, as a "
                              "report gives it");
-    enum trk_status status = trk_sim_trace(trace, &report->recorded, error);
+    enum trk_status status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = trk_sim_trace(trace, &report->recorded, error);
     struct foci foci = {.count = 1, .pages = line.pages, .guest_addr = {line.page_addr}};
     struct reading *reading = NULL;
     if (status == TRK_OK)

@@ -70,7 +70,7 @@ static enum trk_status add_edge(struct ordering *ordering, uint32_t from, uint32
         window->edges = larger;
         ordering->capacity = capacity;
     }
-    window->unorderable |= conditional_around(window->projection, from) != SCENARIO_NONE;
+    window->unsayable |= conditional_around(window->projection, from) != SCENARIO_NONE;
     window->edges[window->edge_count++] = (struct edge){from, to};
     return TRK_OK;
 }

@@ -114,7 +114,7 @@ static size_t clock_now(struct projection *projection, uint32_t stream)
         projection->clock_capacity = capacity;
     }
     uint64_t *clock = projection->clocks + projection->clock_count;
-    order_clock(projection->run->order, stream, clock);
+    order_clock(projection->run->judge.order, stream, clock);
     clock[stream] = 0; /* its own order needs no edge */
     if (lane->clock != SIZE_MAX &&
         memcmp(projection->clocks + lane->clock, clock, streams * sizeof *clock) == 0)
@@ -161,6 +161,7 @@ struct item *projection_add(struct projection *projection, uint32_t stream, uint
         .kind = (uint8_t)kind,
         .verb = verb,
         .outer = frame != NULL ? frame->item : SCENARIO_NONE,
+        .shared = projection->shared,
         .in_range = frame != NULL && frame->in_range,
         .start = begins ? projection->quiet_start : SCENARIO_NONE,
         .clock = clock_now(projection, stream),

@@ -54,7 +54,8 @@ struct item {
     bool no_flush;       /* the flush of its fault brought nothing home */
     bool no_copy_braces; /* an invalidate without a flush: braces stay empty */
     bool removed;
-    bool late; /* a store that a copy has seen already */
+    bool shared; /* the pages are shown in other tracked places, too */
+    bool late;   /* a store that a copy has seen already */
     bool written, clear, read_watch, down;
 };
 
@@ -103,6 +104,7 @@ struct lane {
     uint32_t depth;
     struct pending pending;
     uint64_t mask[TRK_REGION_WORDS];
+    uint64_t operand;
     size_t clock; /* of its newest item; SIZE_MAX: none */
     bool held;    /* a region lock of the focus, by hand */
 };
@@ -142,7 +144,8 @@ struct projection {
     bool frames_known;
     struct asking asking[EXPLORE_ASKING_MOST];
     uint32_t asking_count;
-    bool full; /* items were left out behind some event */
+    bool shared; /* pages of the focus have other tracked views */
+    bool full;   /* items were left out behind some event */
     bool no_memory;
     bool policy_known;
     struct trk_policy policy;

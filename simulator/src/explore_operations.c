@@ -131,10 +131,22 @@ static void op_item(struct projection *projection, const struct trk_trace_event 
         frame->op == TRK_OP_INVALIDATE && (event->event.flags & TRK_OP_FLAG_FLUSH) == 0;
 }
 
+/* Views that join those of the focus; what they see and do is left out. */
+static void views_join(struct projection *projection, const struct trk_trace_event *event)
+{
+    uint64_t other_addr = projection->lanes[event->stream].operand;
+    uint64_t other_bytes = trk_event_size(&event->event);
+    uint64_t guest_addr = event->event.argument, size_bytes = other_bytes;
+    projection->shared |= projection_clip(projection, &guest_addr, &size_bytes) ||
+                          projection_clip(projection, &other_addr, &other_bytes);
+}
+
 static void op_begin(struct projection *projection, const struct trk_trace_event *event)
 {
     struct frame *frame = push(projection, event->stream, event->event.context, event->number);
     uint64_t guest_addr, size_bytes;
+    if (event->event.context == TRK_OP_JOIN_VIEWS)
+        views_join(projection, event);
     if (frame == NULL || !op_range(projection, &event->event, &guest_addr, &size_bytes))
         return;
     if (projection->tracker == SCENARIO_NONE && event->event.context != TRK_OP_RESOURCE_LAYER)
@@ -312,6 +324,9 @@ void projection_operation(struct projection *projection, const struct trk_trace_
         return;
     case TRK_EVENT_MASK:
         lane->mask[event->event.page % TRK_REGION_WORDS] = event->event.argument;
+        return;
+    case TRK_EVENT_OPERAND:
+        lane->operand = event->event.argument;
         return;
     case TRK_EVENT_OP_END:
         op_end(projection, event);

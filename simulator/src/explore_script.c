@@ -367,6 +367,20 @@ static void add_head(const struct script *script, cJSON *root)
     cJSON_AddStringToObject(root, "about", text);
 }
 
+/* A file's last line ends, too. */
+static char *with_newline(char *text)
+{
+    size_t size = text == NULL ? 0 : strlen(text);
+    char *longer = text == NULL ? NULL : realloc(text, size + 2);
+    if (longer == NULL) {
+        free(text);
+        return NULL;
+    }
+    longer[size] = '\n';
+    longer[size + 1] = '\0';
+    return longer;
+}
+
 char *window_script(const struct window *window, const struct script_request *request)
 {
     struct script script = {.window = window,
@@ -382,7 +396,7 @@ char *window_script(const struct window *window, const struct script_request *re
     add_schedule(&script, root);
     add_finally(&script, root);
     add_expect(&script, root);
-    char *text = script.text.no_memory ? NULL : cJSON_Print(root);
+    char *text = script.text.no_memory ? NULL : with_newline(cJSON_Print(root));
     cJSON_Delete(root);
     growing_deinit(&script.text);
     return text;

@@ -277,7 +277,7 @@ enum trk_status search_window(struct search_state *state, const struct window *w
     struct script_request request = request_of(state->options, SCRIPT_SHAPE);
     bool known = false;
     state->report->windows++;
-    if (window->unorderable) {
+    if (window->unsayable) {
         state->report->left_out++;
         return TRK_OK;
     }

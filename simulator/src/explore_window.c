@@ -164,6 +164,7 @@ static uint32_t measure(const struct cutter *cutter, struct window *window, uint
         if (quiet && *next == 0 && window->steps > 0 && window->steps * 2 >= cutter->steps_most)
             *next = i;
         window->steps += is_step(projection, i);
+        window->unsayable |= item->shared;
         if (window_says(projection, i))
             add_stream(window, item->stream);
     }

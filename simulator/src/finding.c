@@ -1,18 +1,43 @@
 /*
  * A finding: which step of a stale read is to blame.
  *
- * For the GPU it is the last event after the store that let its bytes be forgotten: the upload that
- * cleared the page without a copy, or the copy that brought other bytes; without such an event, the
- * copy that was never repeated. For the CPU it is the download that brought other bytes, or the
- * read itself when there was none.
+ * For the GPU it is the store itself where it raised no fault and nobody told of it; else the last
+ * event after the store that let its bytes be forgotten: the upload that cleared the page without a
+ * copy, or the copy that brought other bytes; without such an event, the copy that was never
+ * repeated. For the CPU it is the download that brought other bytes, or the read itself when there
+ * was none.
  */
 #include "finding.h"
 
-static void blame(struct finding *finding, uint64_t event, uint32_t stream, const char *detail)
+void finding_at(struct finding *finding, uint64_t event, uint32_t stream, enum cause cause)
 {
     finding->event_at = event;
     finding->stream_at = stream;
-    finding->detail = detail;
+    finding->cause = cause;
+}
+
+enum cause finding_untold(const struct shadow_store *store)
+{
+    /* Where the page was open to the CPU, its dirty bit stood and tells of every store. */
+    if ((store->flags & SHADOW_STORE_SAID) && store->state == SAID_CPU)
+        return CAUSE_NONE;
+    if (store->flags & (SHADOW_STORE_GPU | SHADOW_STORE_FAULTED))
+        return CAUSE_NONE;
+    if (store->agent != TRK_AGENT_CPU)
+        return CAUSE_AGENT_NOT_TOLD;
+    if (store->flags & SHADOW_STORE_UNTRACKED)
+        return CAUSE_VIEW_NOT_TOLD;
+    /* A fault is missing only where the page was closed before the thread could store. */
+    if ((store->flags & SHADOW_STORE_SAID) && (store->flags & SHADOW_STORE_SAID_BEFORE))
+        return CAUSE_NOT_ARMED;
+    return CAUSE_NONE;
+}
+
+/* Blame a store that nobody was told of, or the change of rights that opened its page. */
+static void blame_untold(struct finding *finding, enum cause cause)
+{
+    const struct shadow_store *store = &finding->store;
+    finding_at(finding, store->event, store->stream, cause);
 }
 
 /* Say which step of a stale read by the GPU broke the rule. */
@@ -21,6 +46,7 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
 {
     const struct shadow_store *store = &finding->store;
     bool by_gpu = (store->flags & SHADOW_STORE_GPU) != 0;
+    enum cause untold = finding_untold(store);
     finding->has_copy = history->up_count > 0;
     if (finding->has_copy)
         finding->copy = history->up[0];
@@ -29,17 +55,19 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
         finding->clean = page->cleans[0];
 
     if (finding->has_copy && finding->copy.begin > store->event)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              by_gpu ? "copied over newer bytes" : "copied, not seen");
+        finding_at(finding, finding->copy.end, finding->copy.stream,
+                   by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN);
     else if (finding->has_clean)
-        blame(finding, finding->clean.event, finding->clean.stream,
-              finding->has_copy ? "copied before re-arm" : "taken, never copied");
+        finding_at(finding, finding->clean.event, finding->clean.stream,
+                   finding->has_copy ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);
+    else if (untold != CAUSE_NONE)
+        blame_untold(finding, untold);
     else if (finding->has_copy && !by_gpu)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              store->flags & SHADOW_STORE_UNTRACKED ? "stored through an untracked view"
-                                                    : "copied, never re-read");
+        finding_at(finding, finding->copy.end, finding->copy.stream,
+                   store->flags & SHADOW_STORE_UNTRACKED ? CAUSE_VIEW_NOT_TOLD
+                                                         : CAUSE_NOT_COPIED_AGAIN);
     else
-        blame(finding, finding->check.event, finding->check.stream, "never copied");
+        finding_at(finding, finding->check.event, finding->check.stream, CAUSE_NEVER_COPIED);
 }
 
 static void blame_cpu(struct finding *finding, const struct shadow_history *history)
@@ -47,22 +75,27 @@ static void blame_cpu(struct finding *finding, const struct shadow_history *hist
     const struct shadow_store *store = &finding->store;
     bool by_gpu = (store->flags & SHADOW_STORE_GPU) != 0;
     for (uint32_t i = 0; i < history->down_count && !finding->has_copy; i++) {
-        if (!history->down[i].fetched) {
+        if (!(history->down[i].flags & SHADOW_COPY_FETCHED)) {
             finding->has_copy = true;
             finding->copy = history->down[i];
         }
     }
     if (finding->has_copy && finding->copy.end > store->event)
-        blame(finding, finding->copy.end, finding->copy.stream,
-              by_gpu ? "downloaded older bytes" : "downloaded over newer bytes");
+        finding_at(finding, finding->copy.end, finding->copy.stream,
+                   !by_gpu                                   ? CAUSE_DOWNLOAD_OVER_NEWER
+                   : finding->copy.flags & SHADOW_COPY_EARLY ? CAUSE_EARLY_READ_BACK
+                                                             : CAUSE_OLDER_DOWNLOAD);
     else
-        blame(finding, finding->check.event, finding->check.stream,
-              by_gpu ? "never downloaded" : "overwritten by nobody known");
+        finding_at(finding, finding->check.event, finding->check.stream,
+                   by_gpu ? CAUSE_NEVER_DOWNLOADED : CAUSE_OVERWRITTEN_BY_NOBODY);
 }
 
 void finding_blame(struct finding *finding, const struct shadow_page *page,
                    const struct shadow_history *history)
 {
+    finding->found = true;
+    finding->kind =
+        finding->agent == TRK_AGENT_GPU ? TRK_VERDICT_STALE_GPU_READ : TRK_VERDICT_STALE_CPU_READ;
     if (finding->agent == TRK_AGENT_GPU)
         blame_gpu(finding, page, history);
     else

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* splitmix64, as schedules have it: a state is enough, and every seed will do. */
 uint32_t draft_below(struct draft *draft, uint32_t bound)
@@ -56,10 +57,30 @@ void draft_begin(struct draft *draft)
 {
     draft_say(draft, "%s\n    \"", draft->operations > 0 ? "," : "");
     draft->operations++;
+    draft->op_begin = draft->used;
+}
+
+/* Cut what stands behind each => of the operation. */
+static void cut_results(struct draft *draft)
+{
+    size_t kept = draft->op_begin;
+    bool result = false;
+    for (size_t at = kept; at < draft->used; at++) {
+        const char *text = draft->text + at;
+        if (strncmp(text, " =>", 3) == 0)
+            result = true;
+        else if (strncmp(text, " }", 2) == 0 || strncmp(text, " ;", 2) == 0)
+            result = false;
+        if (!result)
+            draft->text[kept++] = *text;
+    }
+    draft->used = kept;
 }
 
 void draft_end(struct draft *draft)
 {
+    if (draft->careless && !draft->no_memory)
+        cut_results(draft);
     draft_say(draft, "\"");
 }
 

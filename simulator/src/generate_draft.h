@@ -28,6 +28,9 @@
 #define HOST_PAGE_BYTES UINT64_C(4096)
 #define LOT_BYTES       UINT64_C(16384)
 #define REGION_BYTES    (UINT64_C(4) << 20)
+#define LOW_END         (UINT64_C(1) << 40)
+#define ARENA           UINT64_C(0x080000000000)
+#define ARENA_END       (ARENA + (UINT64_C(512) << 30))
 
 #define ENTRIES_MOST 8u
 #define PAGES_MOST   32u /* of an entry */
@@ -93,6 +96,7 @@ struct draft_entry {
     uint64_t guest_addr;
     uint32_t page_count;
     bool mapped_later; /* it is for map and unmap */
+    bool plain;        /* the GPU does not know it */
     char alias;        /* the name of a second view; 0: none */
     uint64_t alias_addr;
     struct draft_page pages[PAGES_MOST];
@@ -123,6 +127,8 @@ struct draft {
     uint64_t random;
     uint32_t features; /* that this seed takes */
     bool small;        /* to be explored */
+    bool careless;     /* owners count for nothing, and results are left out */
+    size_t op_begin;   /* where the operation under way begins */
     struct draft_policy policy;
     struct draft_entry entries[ENTRIES_MOST];
     uint32_t entry_count;
@@ -163,6 +169,15 @@ void draft_op(struct draft *draft, const char *format, ...) TRK_PRINTF(2, 3);
 void draft_say_span(struct draft *draft, struct span span);
 void draft_say_addr(struct draft *draft, uint64_t guest_addr);
 
+static inline const char *rights_word(unsigned rights)
+{
+    if (rights == 0)
+        return "none";
+    if (rights & RIGHT_EXEC)
+        return "rx";
+    return rights & RIGHT_WRITE ? "rw" : "r";
+}
+
 /* ---- generate_memory.c ----------------------------------------------------------------------- */
 
 void memory_make(struct draft *draft);
@@ -171,6 +186,7 @@ void memory_say(struct draft *draft);
 /* A range that the thread may touch: whole pages or some bytes. False: there is none such. */
 struct wish {
     bool known;  /* only of the thread's own */
+    bool plain;  /* memory that the GPU does not know, too */
     bool bytes;  /* a few bytes, as an access has them */
     bool inside; /* in one region */
     bool whole;  /* pages only */
@@ -230,10 +246,11 @@ void step_any(struct draft *draft);
 
 typedef void step_fn(struct draft *draft);
 step_fn step_access, step_hle, step_upload, step_draw, step_download, step_drain, step_invalidate,
-    step_query, step_sparse, step_nested, step_sync, step_lock, step_refused, step_wide;
+    step_query, step_retake, step_sparse, step_nested, step_sync, step_lock, step_refused,
+    step_wide;
 step_fn step_mark, step_untrack, step_unmark, step_gpu, step_kernel, step_at_end, step_prot,
     step_watch, step_watch_mask, step_watch_full;
-step_fn step_protect, step_map, step_gen_track, step_gen, step_gen_hle;
+step_fn step_protect, step_map, step_gen_track, step_gen, step_gen_hle, step_gen_moves;
 step_fn step_protect_fail, step_drop_flush, step_lose_fault, step_drop_copy, step_delay;
 
 /* Everything flushed, read, uploaded and let go. */

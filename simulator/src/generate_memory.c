@@ -10,9 +10,6 @@
 #include <inttypes.h>
 
 #define BASE       UINT64_C(0x200000000) /* a region begins there, far from both ends of its band */
-#define LOW_END    (UINT64_C(1) << 40)
-#define ARENA      UINT64_C(0x080000000000)
-#define ARENA_END  (ARENA + (UINT64_C(512) << 30))
 #define WORD_PAGES 64u
 
 static uint64_t unit_bytes(const struct draft *draft)
@@ -75,6 +72,11 @@ void memory_make(struct draft *draft)
         entry->mapped_later = draft_one_in(draft, 2);
         own(draft, entry, i);
     }
+    if (draft_has(draft, FEATURE_GENERATIONS)) {
+        entry = add(draft, 'N', BASE + 12 * REGION_BYTES + unit, 1);
+        entry->plain = true;
+        own(draft, entry, NOBODY);
+    }
     if (edges && !draft->small)
         add_band_end(draft);
 }
@@ -88,7 +90,9 @@ void memory_say(struct draft *draft)
         draft_say(draft,
                   "%s\n    \"%c\": {\"at\": \"0x%" PRIx64 "\", \"size\": \"%" PRIu64 "P\"%s}",
                   i > 0 ? "," : "", entry->name, entry->guest_addr, entry->page_count * page,
-                  entry->mapped_later ? ", \"mapped\": false" : "");
+                  entry->mapped_later ? ", \"mapped\": false"
+                  : entry->plain      ? ", \"gpu\": false"
+                                      : "");
         if (entry->alias != 0)
             draft_say(draft, ",\n    \"%c\": {\"at\": \"0x%" PRIx64 "\", \"alias_of\": \"%c\"}",
                       entry->alias, entry->alias_addr, entry->name);
@@ -133,7 +137,8 @@ struct span memory_view(struct draft *draft, struct span span)
 
 static bool may_touch(const struct draft *draft, const struct draft_page *page, bool known)
 {
-    return draft->alone || page->owner == draft->thread || (!known && page->owner == NOBODY);
+    return draft->alone || draft->careless || page->owner == draft->thread ||
+           (!known && page->owner == NOBODY);
 }
 
 /* Pages [first, end) of one entry and of one owner, about a random one. */
@@ -167,7 +172,12 @@ static bool pick_run(struct draft *draft, struct wish wish, struct run *run)
             return false;
     }
     run->first = draft_below(draft, run->entry->page_count) / step * step;
-    if (!may_touch(draft, &run->entry->pages[run->first], wish.known))
+    /* Entries that lie over a border do so in their middle. */
+    if (draft_has(draft, FEATURE_EDGES) && run->entry->page_count > 2 * step &&
+        draft_one_in(draft, 4))
+        run->first = (run->entry->page_count / 2 - 1) / step * step;
+    if ((run->entry->plain && !wish.plain) ||
+        !may_touch(draft, &run->entry->pages[run->first], wish.known))
         return false;
     run->end = run->first + step;
     while (run->end < run->entry->page_count && joins(draft, run, run->end, wish) &&
@@ -189,6 +199,12 @@ static void pick_bytes(struct draft *draft, const struct run *run, struct span *
     if (run->end - run->first > 1 && draft_one_in(draft, 2)) {
         out->guest_addr = first + page - 4;
         out->size_bytes = size < 8 ? 8 : size;
+    }
+    /* The last bytes of a band: a wide fault there is cut. Elsewhere it would leave the entry. */
+    uint64_t end = first + page;
+    if ((end == LOW_END || end == ARENA_END) && draft_one_in(draft, 2)) {
+        out->guest_addr = end - 4;
+        out->size_bytes = 4;
     }
 }
 
@@ -224,7 +240,8 @@ bool memory_pick_wide(struct draft *draft, struct span *out)
 {
     uint32_t first = draft_below(draft, draft->entry_count);
     uint32_t last = first + 1 + draft_below(draft, draft->entry_count);
-    if (last >= draft->entry_count || draft->entries[last].guest_addr >= LOW_END - REGION_BYTES)
+    if (last >= draft->entry_count || draft->entries[last].plain || draft->entries[first].plain ||
+        draft->entries[last].guest_addr >= LOW_END - REGION_BYTES)
         return false;
     uint64_t page = draft->policy.page_bytes;
     const struct draft_entry *a = &draft->entries[first], *b = &draft->entries[last];

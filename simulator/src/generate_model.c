@@ -106,7 +106,7 @@ static uint32_t invalidate_parts(struct draft *draft, struct span span)
         struct span part = {at, (next < end ? next : end) - at, true};
         if (model_any(draft, part, true)) {
             flushes++;
-            model_leave_gpu(draft, part, true);
+            model_leave_gpu(draft, span, true); /* the flush is of the whole range */
         } else {
             model_to_cpu(draft, part);
         }
@@ -162,6 +162,8 @@ struct access_found model_access(struct draft *draft, struct span span, bool sto
         }
         uint64_t at = walk.guest_addr > span.guest_addr ? walk.guest_addr : span.guest_addr;
         struct span touched = {at, draft->policy.fault_width, true};
+        if (at < LOW_END ? at + touched.size_bytes > LOW_END : at + touched.size_bytes > ARENA_END)
+            touched.size_bytes = 1;
         struct draft_lot *lot = model_lot(draft, at);
         if (!(store && lot->armed) && in_hole(draft, touched)) {
             found.unhandled = true;
@@ -169,6 +171,8 @@ struct access_found model_access(struct draft *draft, struct span span, bool sto
         }
         if (store && lot->armed)
             *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+        if (walk.entry->plain)
+            continue;
         if (store)
             (void)model_invalidate(draft, touched);
         else

@@ -156,11 +156,7 @@ static void say_prot(struct draft *draft, uint64_t guest_addr)
     draft_begin(draft);
     draft_say(draft, "prot ");
     draft_say_addr(draft, guest_addr);
-    draft_say(draft, " => %s",
-              rights == 0            ? "none"
-              : rights & RIGHT_EXEC  ? "rx"
-              : rights & RIGHT_WRITE ? "rw"
-                                     : "r");
+    draft_say(draft, " => %s", rights_word(rights));
     draft_end(draft);
 }
 
@@ -230,39 +226,43 @@ void step_watch(struct draft *draft)
         op_on(draft, "unwatch", span, " => fatal watch");
 }
 
-/* The most watches that a page can have, and one more. */
-void step_watch_full(struct draft *draft)
-{
-    struct span span;
-    if (!memory_pick(draft, (struct wish){.known = true, .bytes = true, .inside = true}, &span))
-        return;
-    span.size_bytes = 1;
-    /* A page that is not the CPU's has the tracker's own. */
-    uint32_t most = model_any(draft, span, false) ? 127 : 126;
-    draft_begin(draft);
-    draft_say(draft, "repeat %u { watch ", most);
-    draft_say_span(draft, span);
-    draft_say(draft, " }");
-    draft_end(draft);
-    op_on(draft, "watch", span, " => fatal watch");
-    draft_begin(draft);
-    draft_say(draft, "repeat %u { unwatch ", most);
-    draft_say_span(draft, span);
-    draft_say(draft, " => ok }");
-    draft_end(draft);
-    say_prot(draft, span.guest_addr);
-}
-
-static void say_mask(struct draft *draft, const char *word, struct span span, bool read)
+static void say_mask(struct draft *draft, const char *word, struct span span, bool read,
+                     const char *result)
 {
     uint64_t base = span.guest_addr / REGION_BYTES * REGION_BYTES;
     uint64_t page = draft->policy.page_bytes, end = span.guest_addr + span.size_bytes;
     uint64_t first = ((span.guest_addr & ~(page - 1)) - base) / HOST_PAGE_BYTES;
     uint64_t last = (((end + page - 1) & ~(page - 1)) - base) / HOST_PAGE_BYTES - 1;
     draft_begin(draft);
-    draft_say(draft, "%s 0x%" PRIx64 " {%" PRIu64 "-%" PRIu64 "} %c => ok", word, base, first, last,
-              read ? 'r' : 'w');
+    draft_say(draft, "%s 0x%" PRIx64 " {%" PRIu64 "-%" PRIu64 "} %c%s", word, base, first, last,
+              read ? 'r' : 'w', result);
     draft_end(draft);
+}
+
+/* The most watches that a page can have, and one more. */
+void step_watch_full(struct draft *draft)
+{
+    struct span span;
+    if (!memory_pick(draft, (struct wish){.known = true, .whole = true, .inside = true}, &span))
+        return;
+    /* A page that is not the CPU's has the tracker's own. */
+    struct page_walk walk = model_walk(draft, span);
+    uint32_t most = 127;
+    while (model_next(&walk))
+        most = walk.page->cpu ? most : 126;
+    draft_begin(draft);
+    draft_say(draft, "repeat %u { watch ", most);
+    draft_say_span(draft, span);
+    draft_say(draft, " }");
+    draft_end(draft);
+    op_on(draft, "watch", span, " => fatal watch");
+    say_mask(draft, "watch_mask", span, false, " => fatal watch");
+    draft_begin(draft);
+    draft_say(draft, "repeat %u { unwatch ", most);
+    draft_say_span(draft, span);
+    draft_say(draft, " => ok }");
+    draft_end(draft);
+    say_prot(draft, span.guest_addr);
 }
 
 void step_watch_mask(struct draft *draft)
@@ -272,13 +272,13 @@ void step_watch_mask(struct draft *draft)
         return;
     bool read = !model_any(draft, span, true) && draft_one_in(draft, 2);
     struct page_walk walk = model_walk(draft, span);
-    say_mask(draft, "watch_mask", span, read);
+    say_mask(draft, "watch_mask", span, read, " => ok");
     count_watches(draft, span, !read);
     while (model_next(&walk))
         walk.page->read_watch = read;
     say_prot(draft, span.guest_addr);
     say_prot(draft, span.guest_addr + span.size_bytes - 1);
-    say_mask(draft, "unwatch_mask", span, read);
+    say_mask(draft, "unwatch_mask", span, read, " => ok");
     count_watches(draft, span, -!read);
     walk = model_walk(draft, span);
     while (model_next(&walk))

@@ -60,7 +60,7 @@ static const struct {
     {step_nested, FEATURE_NESTED, 4, false},
     {step_at_end, FEATURE_NESTED, 3, false},
     {step_sync, FEATURE_SYNC, 8, true},
-    {step_lock, FEATURE_LOCKS, 4, true},
+    {step_lock, FEATURE_LOCKS, 6, true},
     {step_mark, FEATURE_MARKS, 6, false},
     {step_untrack, FEATURE_MARKS, 4, false},
     {step_unmark, FEATURE_MARKS, 4, false},
@@ -69,9 +69,10 @@ static const struct {
     {step_gen_track, FEATURE_GENERATIONS, 10, false},
     {step_gen, FEATURE_GENERATIONS, 6, false},
     {step_gen_hle, FEATURE_GENERATIONS, 2, false},
-    {step_watch, FEATURE_WATCH, 6, true},
-    {step_watch_mask, FEATURE_WATCH, 4, true},
-    {step_watch_full, FEATURE_WATCH, 1, true},
+    {step_retake, FEATURE_NESTED, 4, false},
+    {step_watch, FEATURE_WATCH, 6, false},
+    {step_watch_mask, FEATURE_WATCH, 4, false},
+    {step_gen_moves, FEATURE_GENERATIONS, 8, true},
     {step_refused, FEATURE_EDGES, 2, false},
     {step_wide, FEATURE_WIDE, 6, false},
     {step_protect_fail, FEATURE_FAULTS, 6, true},
@@ -85,6 +86,10 @@ static const struct {
 static bool may_take(const struct draft *draft, size_t step)
 {
     bool has = steps[step].feature == ALWAYS || draft_has(draft, steps[step].feature);
+    /* What is refused whenever it is asked would end each schedule there. */
+    if (draft->careless && (steps[step].step == step_refused || steps[step].step == step_nested ||
+                            steps[step].step == step_lock))
+        return false;
     return has && !(steps[step].later && draft->thread == NOBODY);
 }
 
@@ -135,6 +140,10 @@ static void map_again(struct draft *draft, struct draft_entry *entry)
 /* From whatever state to both copies current, and to the CPU's again. */
 static void converge(struct draft *draft, struct draft_entry *entry)
 {
+    if (entry->plain) {
+        op_on(draft, "load", memory_whole(draft, entry), " => faults 0");
+        return;
+    }
     struct span whole = memory_whole(draft, entry);
     struct span byte = {whole.guest_addr + 8, 8, true};
     map_again(draft, entry);
@@ -157,8 +166,30 @@ static void converge(struct draft *draft, struct draft_entry *entry)
     op_on(draft, "is_cpu", whole, " => 1");
 }
 
+/* All entries but those at the bands' ends at once, with whatever regions lie between. */
+static void converge_wide(struct draft *draft)
+{
+    struct draft_entry *first = &draft->entries[0], *last = first;
+    for (uint32_t i = 0; i < draft->entry_count; i++)
+        if (draft->entries[i].guest_addr < LOW_END / 2)
+            last = &draft->entries[i];
+    struct span all = {first->guest_addr, memory_entry_end(draft, last) - first->guest_addr, true};
+    op_on(draft, "drain", all, "");
+    op_on(draft, "invalidate", all, " => flush 0");
+    for (struct draft_entry *entry = first; entry <= last; entry++) {
+        draft_begin(draft);
+        draft_say(draft, "upload ");
+        draft_say_span(draft, memory_whole(draft, entry));
+        model_to_cpu(draft, memory_whole(draft, entry));
+        model_say_ranges(draft, memory_whole(draft, entry), false);
+        draft_end(draft);
+    }
+}
+
 void steps_converge(struct draft *draft)
 {
+    if (draft_has(draft, FEATURE_WIDE))
+        converge_wide(draft);
     for (uint32_t i = 0; i < draft->entry_count; i++)
         converge(draft, &draft->entries[i]);
 }
@@ -232,13 +263,25 @@ static void say_list(struct draft *draft, uint32_t count)
     draft_say(draft, "\n  ]");
 }
 
+/* What takes many operations goes where no schedule stops at each. */
+static void say_init(struct draft *draft, uint32_t count)
+{
+    draft->operations = 0;
+    draft_say(draft, "[");
+    for (uint32_t i = 0; i < count; i++)
+        step_any(draft);
+    if (draft_has(draft, FEATURE_WATCH) && draft_one_in(draft, 2))
+        step_watch_full(draft);
+    draft_say(draft, "\n  ]");
+}
+
 static void say_threads(struct draft *draft, uint32_t count)
 {
     static const char *const kinds[] = {"guest", "host", "gpu", "guest"};
     draft_say(draft, "  \"init\": ");
     draft->alone = true;
     draft->thread = NOBODY;
-    say_list(draft, draft_below(draft, draft->small ? 3 : 6));
+    say_init(draft, draft_below(draft, draft->small ? 3 : 6));
     draft_say(draft, ",\n  \"threads\": {");
     draft->alone = draft->threads == 1;
     draft->shared_gpu = 0;
@@ -305,6 +348,7 @@ enum trk_status trk_generate_scenario(char **out, size_t *size_bytes,
     if (draft == NULL)
         return TRK_E_MEMORY;
     draft->random = options->seed;
+    draft->careless = options->careless;
     draft->small = options->schedule == TRK_GENERATE_EXPLORE;
     say_all(draft, options);
     enum trk_status status = draft->no_memory ? TRK_E_MEMORY : TRK_OK;

@@ -24,7 +24,7 @@ void step_access(struct draft *draft)
 {
     struct span span;
     bool store = !draft_one_in(draft, 3);
-    if (!memory_pick(draft, (struct wish){.bytes = !draft_one_in(draft, 6)}, &span))
+    if (!memory_pick(draft, (struct wish){.bytes = !draft_one_in(draft, 6), .plain = true}, &span))
         return;
     struct access_found found = model_access(draft, span, store);
     if (found.endless)
@@ -44,7 +44,7 @@ void step_access(struct draft *draft)
 void step_hle(struct draft *draft)
 {
     struct span span;
-    if (!memory_pick(draft, (struct wish){.bytes = !draft_one_in(draft, 4)}, &span))
+    if (!memory_pick(draft, (struct wish){.bytes = !draft_one_in(draft, 4), .plain = true}, &span))
         return;
     draft_begin(draft);
     draft_say(draft, "hle_write ");
@@ -123,20 +123,39 @@ void step_draw(struct draft *draft)
     model_upload(draft, span, true);
 }
 
+/* A page of the GPU's whose region is locked in the last callback: of one at a time, the last. */
+static uint64_t locked_page(struct draft *draft, struct span span)
+{
+    struct page_walk walk = model_walk(draft, span);
+    uint64_t found = 0;
+    while (model_next(&walk))
+        if (walk.page->gpu && (found == 0 || !draft->policy.all_regions))
+            found = walk.guest_addr;
+    return found;
+}
+
 void step_download(struct draft *draft)
 {
     struct span span;
     bool clear = draft_one_in(draft, 2);
-    bool nested = draft_has(draft, FEATURE_NESTED) && draft_one_in(draft, 2);
-    if (!memory_pick(draft, (struct wish){.inside = nested}, &span))
+    if (!memory_pick(draft, (struct wish){0}, &span))
         return;
+    if (span.known && draft_has(draft, FEATURE_GPU) && draft_one_in(draft, 3)) {
+        draft_begin(draft);
+        draft_say(draft, "upload ");
+        draft_say_span(draft, span);
+        draft_say(draft, " written");
+        draft_end(draft);
+        model_upload(draft, span, true);
+    }
+    uint64_t locked = span.known ? locked_page(draft, span) : 0;
     draft_begin(draft);
     draft_say(draft, "download ");
     draft_say_span(draft, span);
     draft_say(draft, clear ? " clear" : "");
-    if (nested && span.known && model_any(draft, span, true)) {
+    if (locked != 0 && draft_has(draft, FEATURE_NESTED) && draft_one_in(draft, 2)) {
         draft_say(draft, " { is_cpu ");
-        draft_say_addr(draft, span.guest_addr);
+        draft_say_addr(draft, locked);
         draft_say(draft, " 1 => fatal lock }");
     }
     say_ranges(draft, span, true);
@@ -180,6 +199,34 @@ void step_invalidate(struct draft *draft)
     draft_end(draft);
 }
 
+/* A flush after which the GPU has the pages again: never, by `strict`; eight times, by `verify`. */
+void step_retake(struct draft *draft)
+{
+    static const char *const results[] = {" => fatal livelock", " => fatal retained",
+                                          " => flush 1"};
+    struct span span;
+    if (!draft_has(draft, FEATURE_GPU) ||
+        !memory_pick(draft, (struct wish){.known = true, .inside = true}, &span))
+        return;
+    if (!model_any(draft, span, true)) {
+        draft_begin(draft);
+        draft_say(draft, "upload ");
+        draft_say_span(draft, span);
+        draft_say(draft, " written");
+        draft_end(draft);
+    }
+    draft_begin(draft);
+    draft_say(draft, "invalidate ");
+    draft_say_span(draft, span);
+    draft_say(draft, " { drain ");
+    draft_say_span(draft, span);
+    draft_say(draft, " ; upload ");
+    draft_say_span(draft, span);
+    draft_say(draft, " written }%s", results[draft->policy.invalidate]);
+    draft_end(draft);
+    model_upload(draft, span, true);
+}
+
 void step_query(struct draft *draft)
 {
     struct span span;
@@ -213,7 +260,8 @@ void step_sparse(struct draft *draft)
 /* What may not be asked inside an upload's callbacks. */
 void step_nested(struct draft *draft)
 {
-    static const char *const refused[] = {"is_cpu", "is_gpu", "invalidate", "upload", "drain"};
+    static const char *const refused[] = {"is_cpu", "is_gpu",   "invalidate",
+                                          "upload", "download", "drain"};
     struct span span, other;
     if (!memory_pick(draft, (struct wish){0}, &span) ||
         !memory_pick(draft, (struct wish){.bytes = true}, &other))
@@ -226,7 +274,7 @@ void step_nested(struct draft *draft)
     if (draft_one_in(draft, 3))
         draft_say(draft, "in_range { frame } ; ");
     for (uint32_t i = 0; i < 2; i++) {
-        draft_say(draft, "%s ", refused[draft_below(draft, 5)]);
+        draft_say(draft, "%s ", refused[draft_below(draft, 6)]);
         draft_say_span(draft, other);
         draft_say(draft, " => fatal reentry ; ");
     }
@@ -298,6 +346,16 @@ void step_lock(struct draft *draft)
         draft_say_addr(draft, span.guest_addr);
         draft_say(draft, " => fatal lock");
         draft_end(draft);
+        return;
+    }
+    const struct draft_entry *entry = &draft->entries[0]; /* over a border, if any is */
+    uint64_t next = (entry->guest_addr / REGION_BYTES + 1) * REGION_BYTES;
+    if (next < memory_entry_end(draft, entry) && !draft_one_in(draft, 3)) {
+        draft_op(draft, "lock 0x%" PRIx64 " => ok", next - 1);
+        draft_op(draft, "repeat 3 { frame }");
+        draft_op(draft, "lock 0x%" PRIx64 " => ok", next);
+        draft_op(draft, "unlock 0x%" PRIx64 " => ok", next - 1);
+        draft_op(draft, "unlock 0x%" PRIx64 " => ok", next);
         return;
     }
     const char *words_now[] = {"lock", words[draft_below(draft, 4)], "unlock"};

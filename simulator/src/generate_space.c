@@ -14,6 +14,16 @@ static void op_on(struct draft *draft, const char *word, struct span span, const
     draft_end(draft);
 }
 
+static void say_rights(struct draft *draft, uint64_t guest_addr)
+{
+    unsigned rights = model_host_rights(draft, guest_addr);
+    draft_begin(draft);
+    draft_say(draft, "prot ");
+    draft_say_addr(draft, guest_addr);
+    draft_say(draft, " => %s", rights_word(rights));
+    draft_end(draft);
+}
+
 /* Whether all pages of a range are mapped so, or not so. */
 static bool all_are(struct draft *draft, struct span span, enum space space, bool so)
 {
@@ -68,6 +78,11 @@ void step_protect(struct draft *draft)
     while (model_next(&walk))
         walk.page->rights = kinds[kind].rights;
     model_forget_lots(draft, span);
+    if (draft_one_in(draft, 2)) {
+        op_on(draft, "upload", span, "");
+        model_upload(draft, span, false);
+    }
+    say_rights(draft, span.guest_addr);
 }
 
 static struct draft_entry *own_mapping(struct draft *draft)
@@ -146,7 +161,7 @@ static bool readable(struct draft *draft, struct span span)
 
 static bool pick_lot(struct draft *draft, struct span *span)
 {
-    bool found = memory_pick(draft, (struct wish){.lots = true}, span);
+    bool found = memory_pick(draft, (struct wish){.lots = true, .plain = true}, span);
     span->size_bytes = LOT_BYTES;
     return found;
 }
@@ -202,4 +217,46 @@ void step_gen_hle(struct draft *draft)
     struct draft_lot *lot = model_lot(draft, span.guest_addr);
     if (draft->policy.generations && lot->known)
         *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+}
+
+/* One page of them through what moves it on, and what does not, asked about each time. */
+void step_gen_moves(struct draft *draft)
+{
+    struct span span;
+    if (!memory_pick(draft, (struct wish){.known = true, .lots = true, .plain = true}, &span))
+        return;
+    span.size_bytes = LOT_BYTES;
+    struct draft_lot *lot = model_lot(draft, span.guest_addr);
+    struct span bytes = {span.guest_addr + 64, 8, true};
+    if (draft->policy.generations && readable(draft, span)) {
+        arm(draft, span);
+        op_on(draft, "gen_track", span, "");
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (draft_one_in(draft, 2)) {
+            op_on(draft, "gen_hle", bytes, " => ok");
+            if (draft->policy.generations && lot->known)
+                *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+        } else if (draft_has(draft, FEATURE_HLE)) {
+            op_on(draft, "hle_write", bytes,
+                  model_hle(draft, bytes) ? " 18 => ok" : " 18 => denied");
+        } else {
+            op_on(draft, "download", span, "");
+        }
+        draft_begin(draft);
+        draft_say(draft, "gen ");
+        draft_say_span(draft, span);
+        say_sum(draft, lot);
+        draft_end(draft);
+    }
+    if (draft_has(draft, FEATURE_PROTECT) && readable(draft, span)) {
+        struct page_walk walk = model_walk(draft, span);
+        bool open = draft_one_in(draft, 2);
+        op_on(draft, "guest_protect", span, open ? " rw => ok" : " r => ok");
+        while (model_next(&walk))
+            walk.page->rights = open ? RIGHTS_RW : RIGHT_READ;
+        model_forget_lots(draft, span);
+        op_on(draft, "gen", span, " => 0");
+        say_rights(draft, span.guest_addr);
+    }
 }

@@ -120,29 +120,18 @@ static void look_unheld(struct stream *stream)
 
 static void faulted(struct stream *stream, const struct trk_trace_event *event)
 {
-    struct operation_run *operation = stream->operation;
     stream->run->report->faults++;
     stream->run->report->operations++;
-    stream->faulted = true;
-    stream->fault_page = event->event.argument / TRK_HOST_PAGE_BYTES;
     if (event->event.context == TRK_LOOK_UNKNOWN)
         return;
-    operation->was_gpu =
-        trk_pages_view(operation->machine->tracker, event->event.argument).gpu_dirty;
     touch(stream, event->event.domain)->seq = event->event.seq;
 }
 
 static void fault_ended(struct stream *stream, const struct trk_trace_event *event)
 {
     struct operation_run *operation = stream->operation;
-    if (event->event.argument != TRK_FAULT_UNHANDLED) {
-        uint64_t page_bytes = operation->machine->policy.page_size_bytes;
-        struct access fetch = {event->number, event->stream,
-                               operation->guest_addr & ~(page_bytes - 1), page_bytes};
-        if (operation->was_gpu && versions_fetch(stream->run->versions, &fetch) != TRK_OK)
-            stream_fail(stream, TRK_E_MEMORY);
+    if (event->event.argument != TRK_FAULT_UNHANDLED)
         return;
-    }
     if (stream->run->machine_count > 1) {
         stream->unhandled = true; /* the owner may ask its other trackers */
         stream->unhandled_addr = operation->guest_addr;
@@ -180,16 +169,13 @@ static void range_given(struct stream *stream, const struct trk_trace_event *eve
 {
     struct operation_run *operation = stream->operation;
     stream->run->report->ranges++;
-    struct access range = {event->number, event->stream,
-                           trk_region_address(trk_domain_region(event->event.domain)) +
-                               event->event.page * TRK_HOST_PAGE_BYTES,
-                           event->event.pages * TRK_HOST_PAGE_BYTES};
     operation->callback_event = event->number;
-    operation->callback_range = (struct span){range.guest_addr, range.size_bytes};
+    operation->callback_range = (struct span){
+        trk_region_address(trk_domain_region(event->event.domain)) +
+            event->event.page * TRK_HOST_PAGE_BYTES,
+        event->event.pages * TRK_HOST_PAGE_BYTES,
+    };
     operation->callback = 0;
-    if (operation->asked.op == TRK_OP_UPLOAD &&
-        versions_clean(stream->run->versions, &range) != TRK_OK)
-        stream_fail(stream, TRK_E_MEMORY);
 }
 
 /* A page manager's hold: it lasts over several events only when it makes several calls. */

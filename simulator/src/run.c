@@ -6,26 +6,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_sim_report *report)
+/* From so many events on the oracle keeps lines together, unless told otherwise. */
+#define LARGE_TRACE_EVENTS  (UINT64_C(16) << 20)
+#define LARGE_TRACE_GRANULE 64u
+
+static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_options *options)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++)
+        events += trk_trace_stream(trace, i)->events;
+    if (options->granule_bytes != 0)
+        return options->granule_bytes;
+    return events > LARGE_TRACE_EVENTS ? LARGE_TRACE_GRANULE : 1;
+}
+
+enum trk_status run_init(struct run *run, struct trk_trace *trace,
+                         const struct trk_sim_options *options, struct trk_sim_report *report)
 {
     memset(run, 0, sizeof *run);
     run->trace = trace;
     run->report = report;
+    run->oracle_only = options->mode == TRK_SIM_ORACLE_ONLY;
     size_t streams = trk_trace_stream_count(trace);
     if (streams > ORDER_STREAMS_MAX)
         return TRK_E_UNSUPPORTED;
     run->streams = calloc(streams + 1, sizeof *run->streams);
     if (run->streams == NULL)
         return TRK_E_MEMORY;
+    struct trk_trace_state state = trk_trace_state(trace);
+    /* Damage behind all events that there are costs what a cut there costs. */
+    bool behind = state.first_damage_offset > state.last_events_offset;
+    run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
+    run->damaged = state.damaged_chunks > 0 && !behind;
     run->stream_count = (uint32_t)streams;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
         run->streams[i].thread.id = i + 1;
     }
-    if (order_create(&run->order, run->stream_count) != TRK_OK)
-        return TRK_E_MEMORY;
-    return versions_create(&run->versions, run->order);
+    return judge_init(&run->judge, run->stream_count, granule_of(trace, options));
 }
 
 void run_deinit(struct run *run)
@@ -35,8 +54,7 @@ void run_deinit(struct run *run)
         coroutine_destroy(run->streams[i].coroutine);
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
         trk_tracker_destroy(run->machines[i].tracker);
-    versions_destroy(run->versions);
-    order_destroy(run->order);
+    judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     free(run->streams);
 }
@@ -68,16 +86,24 @@ bool stream_exhausted(const struct stream *stream)
     return in_file != NULL && stream->taken >= in_file->events;
 }
 
-bool run_doubtful(const struct run *run)
+/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
+static bool run_ends_early(const struct run *run)
 {
-    struct trk_trace_state state = trk_trace_state(run->trace);
-    if (run->lossy || state.damaged_chunks > 0)
+    if (run->damaged)
         return true;
-    for (uint32_t i = 0; i < run->stream_count && (!state.ended || state.cut); i++) {
+    for (uint32_t i = 0; i < run->stream_count && run->cut; i++) {
         if (stream_exhausted(&run->streams[i]))
             return true;
     }
     return false;
+}
+
+bool run_doubtful(const struct run *run)
+{
+    struct trk_trace_state state = trk_trace_state(run->trace);
+    bool inside = state.first_damage_offset <= state.last_events_offset;
+    return run->lossy || run->ended_early || run_ends_early(run) ||
+           (state.damaged_chunks > 0 && inside);
 }
 
 /*
@@ -108,29 +134,25 @@ static void find_missing(struct run *run, const struct trk_event *event)
         run->lossy = true;
 }
 
-void run_event(struct run *run, const struct trk_trace_event *event)
+void run_lose_core(struct run *run, uint64_t event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
-        return;
-    }
-    struct stream *stream = &run->streams[event->stream];
-    if (stream->coroutine == NULL) {
-        if (coroutine_create(&stream->coroutine, interpreter_body, stream) != TRK_OK) {
-            run->failure = TRK_E_MEMORY;
-            return;
-        }
-        run->report->threads++;
-    }
-    run->number = event->number;
-    run->report->events += event->event.type != TRK_EVENT_DROP;
-    stream->taken++;
-    if (event->event.type == TRK_EVENT_DROP)
-        run->lossy = true;
-    if (hold_missing(run, &event->event))
-        find_missing(run, &event->event);
-    if (stream->dead) { /* the file has more of it than it said */
-        run->lossy = true;
+    run->core_lost = true;
+    run->core_lost_at = event;
+    run->core_lost_stream = run->current != NULL ? run->current->index : 0;
+}
+
+/* Whether the core has to see an event, or it says of the program what the oracle alone reads. */
+static bool for_core(const struct trk_event *event)
+{
+    return event->type < TRK_EVENT_FIRST_ANNOTATION || event->type == TRK_EVENT_TRACKER;
+}
+
+/* Let the core do what was recorded. */
+static void run_core(struct run *run, struct stream *stream, const struct trk_trace_event *event)
+{
+    if (stream->coroutine == NULL &&
+        coroutine_create(&stream->coroutine, interpreter_body, stream) != TRK_OK) {
+        run->failure = TRK_E_MEMORY;
         return;
     }
     stream->due = *event;
@@ -142,6 +164,93 @@ void run_event(struct run *run, const struct trk_trace_event *event)
         run_tail(run, &run->streams[domain->holder - 1]);
         resume(stream);
     }
+}
+
+/* Let the oracle take the event; false: the run has ended. */
+static bool run_judge(struct run *run, const struct trk_trace_event *event)
+{
+    struct finding finding;
+    enum trk_status status = judge_take(&run->judge, event, &finding);
+    if (status != TRK_OK) {
+        run->failure = status;
+        return false;
+    }
+    if (finding.found && finding.cause == CAUSE_REENTRY)
+        verdict_refusal(run, event, &finding);
+    else if (finding.found)
+        verdict_finding(run, &finding);
+    run->stopped |= finding.found;
+    return !run->stopped;
+}
+
+/* What follows from events alone, where no core is followed. */
+static void run_alone(struct run *run, const struct trk_trace_event *event)
+{
+    struct trk_sim_report *report = run->report;
+    switch (event->event.type) {
+    case TRK_EVENT_FAIL: {
+        struct finding finding;
+        judge_refusal(&run->judge, event, &finding);
+        verdict_refusal(run, event, &finding);
+        run->stopped = true;
+        break;
+    }
+    case TRK_EVENT_FAULT:
+        report->faults++;
+        break;
+    case TRK_EVENT_RANGE:
+        report->ranges++;
+        break;
+    case TRK_EVENT_PROTECT:
+        report->protect_calls++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Books of what is missing. */
+static void note_losses(struct run *run, const struct trk_trace_event *event)
+{
+    bool lost = event->event.type == TRK_EVENT_DROP;
+    run->lossy |= lost;
+    if (!run->oracle_only && !run->core_lost && hold_missing(run, &event->event)) {
+        find_missing(run, &event->event);
+        lost |= run->lossy;
+    }
+    if (lost)
+        judge_doubt(&run->judge, event->number);
+    if (!run->ended_early && run_ends_early(run)) {
+        run->ended_early = true;
+        judge_doubt(&run->judge, UINT64_MAX);
+    }
+}
+
+void run_event(struct run *run, const struct trk_trace_event *event)
+{
+    if (event->stream >= run->stream_count) {
+        run->failure = TRK_E_DAMAGED;
+        return;
+    }
+    struct stream *stream = &run->streams[event->stream];
+    run->report->threads += stream->taken == 0;
+    run->number = event->number;
+    run->report->events += event->event.type != TRK_EVENT_DROP;
+    stream->taken++;
+    note_losses(run, event);
+    if (!run_judge(run, event))
+        return;
+    if (run->oracle_only || run->core_lost) {
+        run_alone(run, event);
+        return;
+    }
+    if (!for_core(&event->event))
+        return;
+    if (stream->dead) { /* the file has more of it than it said */
+        run->lossy = true;
+        return;
+    }
+    run_core(run, stream, event);
 }
 
 void run_probe(struct run *run)
@@ -157,7 +266,7 @@ void run_probe(struct run *run)
 
 void stream_stop(struct stream *stream)
 {
-    stream->run->stopped = true;
+    stream->run->stopped |= !stream->run->core_lost;
     for (;;)
         coroutine_yield(stream->coroutine);
 }

@@ -18,16 +18,14 @@
 
 #include "coroutine.h"
 #include "domains.h"
-#include "order.h"
+#include "judge.h"
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
 #include "track/thread.h"
 #include "track/tracker.h"
-#include "versions.h"
 
 #define RUN_TRACKERS    16u
-#define RUN_COPIES_OPEN 8u /* copies of one stream that overlap in time */
 #define RUN_NESTED_KEPT 3u
 
 /* A tracker of the trace and its host, which obeys the recorded outcome of each protection call. */
@@ -64,16 +62,9 @@ struct operation_run {
     uint32_t holds;       /* region locks taken and not yet released */
     uint32_t last_domain; /* of them */
     bool protect_failed;
-    bool over;    /* OP_END is through */
-    bool was_gpu; /* fault: the GPU owned the page */
+    bool over; /* OP_END is through */
     uint32_t nested_count;
     struct past nested[RUN_NESTED_KEPT]; /* newest first */
-};
-
-struct open_copy {
-    uint64_t begin;
-    uint64_t guest_addr, size_bytes;
-    unsigned direction;
 };
 
 struct stream {
@@ -96,11 +87,6 @@ struct stream {
     uint64_t mask[TRK_REGION_WORDS]; /* of the watch_mask that is to follow */
     uint64_t operand;                /* of the join_views that is to follow */
     bool has_operand;
-    uint32_t copy_count;
-    struct open_copy copies[RUN_COPIES_OPEN];
-    /* The newest fault, until the stream's next witness: whether a store was seen. */
-    bool faulted;
-    uint64_t fault_page;
     /* An unhandled fault that another tracker may still serve. */
     bool unhandled;
     uint64_t unhandled_addr, unhandled_event;
@@ -112,28 +98,38 @@ struct run {
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
     bool stopped;
-    bool lossy;     /* events are missing: what differs from now on proves nothing */
-    bool probing;   /* after the last event: who would wait for whom */
-    bool tail;      /* the stream that runs is going past its last event */
-    bool tail_hold; /* what it did there was part of a hold */
-    bool closing;   /* the trackers are being destroyed */
+    bool cut;         /* the file has no END, or lost some before it */
+    bool damaged;     /* somewhere in the file */
+    bool ended_early; /* one stream has ended, in a file that is cut */
+    bool lossy;       /* events are missing: what differs from now on proves nothing */
+    bool probing;     /* after the last event: who would wait for whom */
+    bool tail;        /* the stream that runs is going past its last event */
+    bool tail_hold;   /* what it did there was part of a hold */
+    bool closing;     /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     uint32_t machine_count;
     struct machine machines[RUN_TRACKERS];
     struct stream *current;
     struct domains domains;
-    struct order *order;
-    struct versions *versions;
+    struct judge judge; /* the oracle; it needs nothing of the above */
+    bool oracle_only;   /* no core was asked for */
+    bool core_lost;     /* events are missing: the core cannot be followed any more */
+    uint32_t core_lost_stream;
+    uint64_t core_lost_at; /* the first event that it was not followed to */
 };
 
 /* ---- run.c ----------------------------------------------------------------------------------- */
 
 /* Make ready for a trace; run_deinit in any case. */
-enum trk_status run_init(struct run *run, struct trk_trace *trace, struct trk_sim_report *report);
+enum trk_status run_init(struct run *run, struct trk_trace *trace,
+                         const struct trk_sim_options *options, struct trk_sim_report *report);
 void run_deinit(struct run *run);
 
-/* Resume the event's stream with it. After it run->stopped or run->failure may be set. */
+/*
+ * Let the oracle take the event, and the event's stream of the core, as far as that is followed.
+ * After it run->stopped or run->failure may be set.
+ */
 void run_event(struct run *run, const struct trk_trace_event *event);
 
 /*
@@ -141,6 +137,10 @@ void run_event(struct run *run, const struct trk_trace_event *event);
  * lost or damaged, or the file just stops and a stream has ended before the others.
  */
 bool run_doubtful(const struct run *run);
+
+/* The core went another way than the log, and events are missing before this one: the stream's
+ * coroutine is left where it stands, and the oracle goes on alone. */
+void run_lose_core(struct run *run, uint64_t event);
 
 /* Whether a stream has no further events in the log. */
 bool stream_exhausted(const struct stream *stream);
@@ -178,12 +178,17 @@ void outcome_accept(struct stream *stream, const struct trk_trace_event *event);
 /* The core did what must have come next; only the books are kept. */
 void outcome_tail(struct stream *stream, const struct trk_event *event);
 
-/* story.c: the verdict. Each fills the report once; the caller stops. */
+/* story.c, story_bytes.c, story_refusal.c: the verdict. Each fills the report once; the caller
+ * stops. */
 void verdict_divergence(struct stream *stream, const struct trk_trace_event *due,
                         const struct trk_event *done);
 void verdict_wait(struct stream *stream, uint32_t domain);
 void verdict_fatal(struct stream *stream, const struct trk_trace_event *event);
-void verdict_stale(struct run *run, const struct finding *finding);
+/* What the oracle found of bytes. */
+void verdict_finding(struct run *run, const struct finding *finding);
+/* What the oracle says of the tracker's refusal, or of one that is missing, at this event. */
+void verdict_refusal(struct run *run, const struct trk_trace_event *event,
+                     const struct finding *finding);
 void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t guest_addr,
                     uint64_t size_bytes);
 void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, uint64_t event,

@@ -5,6 +5,7 @@
  */
 #include "footprint.h"
 #include "scenario_run.h"
+#include "scenario_tape.h"
 #include "track/hle.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -12,7 +13,6 @@
 static void found_value(struct doing *doing, uint8_t value)
 {
     struct found *found = &doing->found;
-    run_saw(doing->thread, value);
     found->mixed |= found->has_value && found->value != value;
     found->has_value = true;
     found->value = value;
@@ -24,6 +24,8 @@ static void stop_stale(struct doing *doing, enum side side, uint64_t guest_addr,
     const struct oracle *oracle = &doing_run(doing)->oracle;
     const struct scenario_op *newer = oracle_write_op(oracle, finding.newer);
     const struct scenario_op *seen = oracle_write_op(oracle, finding.seen);
+    tape_finding(doing_run(doing), finding.newer, finding.seen);
+    tape_note(doing_run(doing), doing->thread, TAPE_READ, guest_addr, 1);
     run_stop(doing, side == SIDE_GPU ? "stale-gpu-read" : "stale-cpu-read", guest_addr,
              "byte 0x%llx: sees '%s', but '%s' is newer and ordered before it",
              (unsigned long long)guest_addr, seen != NULL ? seen->text : "the fill of the mapping",
@@ -55,6 +57,8 @@ void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes,
     struct scenario_run *run = doing_run(doing);
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
     uint32_t write = 0;
+    tape_note(run, doing->thread, side == SIDE_GPU ? TAPE_GPU_WRITE : TAPE_STORE, guest_addr,
+              size_bytes);
     while (world_next_mapped(&walk)) {
         if (write == 0)
             write =
@@ -141,6 +145,7 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
 {
     struct scenario_run *run = doing_run(doing);
     unsigned right = store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ;
+    tape_note(run, doing->thread, TAPE_FAULT, guest_addr, 1);
     const struct world_page *page = world_page_at(&run->world, guest_addr);
     if (page == NULL || page->state != PAGE_MAPPED)
         return TRK_FAULT_UNHANDLED;
@@ -148,12 +153,13 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     if (page->host_rights & page->guest_rights & right)
         return TRK_FAULT_RETRY;
     struct fault_views views = look_at_views(run, guest_addr);
-    run_saw(doing->thread, (uint64_t)views.gpu << 1 | views.armed);
     if (!(store && views.armed) && fault_in_hole(run, guest_addr))
         return TRK_FAULT_UNHANDLED;
     uint32_t done[TRK_SCENARIO_THREADS + 2] = {0};
     if (views.gpu)
         gpu_done(run, guest_addr, done);
+    for (uint32_t i = 0; views.gpu && i < run->thread_count; i++)
+        run_saw(doing->thread, done[i]);
     enum trk_fault_outcome outcome =
         trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
     forget_fault(&doing->thread->core);
@@ -202,7 +208,6 @@ static bool access_tries(struct doing *doing, bool store)
         changes->since_fault = changes->own_since_fault = false;
         run_point(doing->thread, POINT_FAULT, guest_addr);
         enum trk_fault_outcome outcome = serve(doing, guest_addr, store);
-        run_saw(doing->thread, (uint64_t)outcome);
         if (doing->found.failure != TRK_OK)
             return false;
         if (outcome == TRK_FAULT_UNHANDLED) {
@@ -271,7 +276,6 @@ void verb_hle_write(struct doing *doing)
     for (uint64_t at = op->guest_addr; owned && at < walk.end; at = walk.at)
         owned = world_next(&walk) && walk.guest_addr == at;
     bool written = owned && guest_allows(run, op->guest_addr, op->size_bytes);
-    run_saw(doing->thread, (uint64_t)owned << 1 | written);
     if (owned && run_tracked(run, op->guest_addr, op->size_bytes)) {
         struct trk_hle_write write = {
             .size = sizeof write,
@@ -301,7 +305,6 @@ void verb_sparse_read(struct doing *doing)
     for (uint64_t at = op->guest_addr; at < walk.end; at = walk.at) {
         if (!world_next(&walk) || walk.guest_addr != at || walk.entry->text->is_private) {
             doing->found.outcome = OUTCOME_REJECTED;
-            run_saw(doing->thread, OUTCOME_REJECTED);
             return;
         }
     }
@@ -317,7 +320,6 @@ static uint64_t kernel_bytes(struct doing *doing, unsigned right, uint64_t *clos
     if (!first_closed(doing_run(doing), op->guest_addr, op->size_bytes, right, closed))
         return op->size_bytes;
     uint64_t taken = *closed - op->guest_addr;
-    run_saw(doing->thread, taken);
     doing->found.outcome = taken == 0 ? OUTCOME_EFAULT : OUTCOME_SHORT;
     doing->found.number = taken;
     return taken;

@@ -32,9 +32,21 @@ static unsigned watches_leave(struct trk_page_view view, unsigned rights)
     return rights;
 }
 
-/* Whether any view's region is locked right now: then it is looked at later. */
+/* Whether some thread is between two steps of a change of mappings. */
+static bool space_changes(const struct scenario_run *run)
+{
+    footprint_reads(OBJECT_SPACE, 0);
+    for (uint32_t i = 0; i < run->thread_count; i++)
+        if (run->threads[i].quiet)
+            return true;
+    return false;
+}
+
+/* Whether any view's region is locked right now, or who shows what: then it is looked at later. */
 static bool page_busy(const struct scenario_run *run, uint64_t guest_addr)
 {
+    if (space_changes(run))
+        return true;
     if (region_locked(run, guest_addr))
         return true;
     struct world_views views = world_views(&run->world, guest_addr);

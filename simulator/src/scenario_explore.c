@@ -176,24 +176,64 @@ static struct engine_program program_of(struct explorer *explorer)
     };
 }
 
+/* Run the simplest schedule of each outcome, where it is simpler than those that were met. */
+static enum trk_status run_simplest(struct explorer *explorer, struct engine_graph *graph)
+{
+    struct driver *driver = explorer->driver;
+    struct engine_way ways[ENGINE_GRAPH_CAME];
+    enum trk_status status = TRK_OK;
+    if (!engine_graph_ways(graph, driver->end - 1, ways))
+        return TRK_OK; /* what was met will do */
+    uint64_t schedules = driver->tally->schedules;
+    struct trk_scenario_report counted = *driver->run->report;
+    for (uint32_t came = 0; came < ENGINE_GRAPH_CAME; came++) {
+        const struct engine_way *way = &ways[came];
+        if (status == TRK_OK && way->there &&
+            tally_cheaper(driver->tally, came, (uint64_t)way->preemptions << 32 | way->steps))
+            status = driver_follow(driver, way->choices, way->count);
+        free(way->choices);
+    }
+    driver->tally->schedules = schedules;
+    *driver->run->report = counted;
+    return status;
+}
+
 static enum trk_status explore(struct explorer *explorer, struct explored *explored)
 {
     const struct schedule_request *request = explorer->request;
     struct driver *driver = explorer->driver;
     struct engine_program program = program_of(explorer);
-    struct engine_limits limits = {.most = request->most, .plain = request->plain};
+    struct engine_graph graph = {0};
+    struct engine_limits limits = {
+        .most = request->most, .plain = request->plain, .graph = request->dpor ? NULL : &graph};
     struct engine_result result = {0};
     enum trk_status status = request->dpor ? engine_dpor(&program, &limits, &result)
                                            : engine_hashed(&program, &limits, &result);
     if (status == TRK_OK && explorer->table.full)
         status = TRK_E_UNSUPPORTED;
+    /* Estimates run on, and what they come to is nobody's. */
+    *driver->run->report = (struct trk_scenario_report){
+        .guest_addr = TRK_NOT_KNOWN,
+        .operations = driver->run->report->operations,
+        .faults = driver->run->report->faults,
+        .host_calls = driver->run->report->host_calls,
+        .steps = driver->run->report->steps,
+    };
+    driver->tally->covered_percent = result.covered_percent;
+    driver->tally->covered_how = request->dpor ? "of the tree of choices, by its branches (Knuth)"
+                                               : "of the states that 200 random schedules come by "
+                                                 "(capture and recapture)";
     driver->tally->schedules = result.schedules;
+    if (status == TRK_OK)
+        status = run_simplest(explorer, &graph);
+    engine_graph_deinit(&graph);
     driver->tally->stopped_early = result.stopped_early;
     *explored = (struct explored){
         .interleavings = result.interleavings,
         .states = result.states,
         .classes = request->dpor && !result.stopped_early ? result.schedules : 0,
         .cut = result.cut,
+        .covered_percent = result.covered_percent,
     };
     return status;
 }

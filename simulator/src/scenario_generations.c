@@ -24,7 +24,6 @@ void verb_gen_track(struct doing *doing)
     uint64_t sum = 0;
     if (doing_run(doing)->scenario->policy.core.generations && leaves_memory(doing)) {
         doing->found.outcome = OUTCOME_FAIL;
-        run_saw(doing->thread, OUTCOME_FAIL);
         return;
     }
     enum trk_status status =

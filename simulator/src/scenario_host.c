@@ -10,6 +10,7 @@
 
 #include "footprint.h"
 #include "scenario_run.h"
+#include "scenario_tape.h"
 
 /* ---- protection calls ------------------------------------------------------------------------ */
 
@@ -75,6 +76,7 @@ static int call(struct run_thread *thread, uint64_t guest_addr, uint64_t size_by
         return 0;
     }
     rights_set(run, guest_addr, size_bytes, rights);
+    tape_rights(run, thread, guest_addr, size_bytes, rights);
     return 0;
 }
 
@@ -87,7 +89,6 @@ int host_call(struct scenario_run *run, uint64_t guest_addr, uint64_t size_bytes
     }
     run_point(thread, POINT_PROTECT, guest_addr);
     int error = call(thread, guest_addr, size_bytes, rights);
-    run_saw(thread, (uint64_t)error);
     run_point(thread, POINT_PROTECT, guest_addr);
     return error;
 }

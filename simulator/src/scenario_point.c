@@ -246,6 +246,13 @@ static struct doing standing(const struct run_thread *thread)
     return *thread->doing;
 }
 
+const struct scenario_op *run_standing(const struct run_thread *thread)
+{
+    if (thread->before != NULL)
+        return thread->before;
+    return thread->doing != NULL ? thread->doing->op : NULL;
+}
+
 void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end)
 {
     char text[sizeof run->report->text] = "";

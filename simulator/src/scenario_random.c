@@ -92,6 +92,67 @@ static enum trk_status random_run(struct driver *driver, struct priorities *prio
     return driver_finish(driver);
 }
 
+/* ---- a uniform walk -------------------------------------------------------------------------- */
+
+/* Steps of threads: of the last schedule, and of this one so far. */
+struct lengths {
+    uint64_t before[TRK_SCENARIO_THREADS + 1], now[TRK_SCENARIO_THREADS + 1];
+};
+
+/* One of the threads, with a chance as large as what it has left, which is a step at least. */
+static uint32_t weighted(const struct lengths *lengths, const uint32_t *enabled, uint32_t count,
+                         uint64_t *state)
+{
+    uint64_t left[TRK_SCENARIO_THREADS], all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t thread = enabled[i];
+        bool more = lengths->before[thread] > lengths->now[thread];
+        left[i] = more ? lengths->before[thread] - lengths->now[thread] : 1;
+        all += left[i];
+    }
+    uint64_t at = random_below(state, all);
+    uint32_t chosen = 0;
+    for (; at >= left[chosen]; chosen++)
+        at -= left[chosen];
+    return enabled[chosen];
+}
+
+static enum trk_status walk_run(struct driver *driver, struct lengths *lengths, uint64_t *state)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
+        lengths->now[i] = 0;
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        uint32_t count = driver_enabled(driver, enabled);
+        if (count == 0) {
+            run_deadlock(run, 1, driver->end);
+            break;
+        }
+        uint32_t chosen = weighted(lengths, enabled, count, state);
+        lengths->now[chosen]++;
+        driver_step(driver, chosen, chosen == driver_usual(driver, enabled, count));
+    }
+    /* A schedule that broke off says less of its threads' lengths than one before it. */
+    for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
+        if (lengths->now[i] > lengths->before[i] || !run->stopped)
+            lengths->before[i] = lengths->now[i];
+    return driver_finish(driver);
+}
+
+enum trk_status schedule_walk(struct driver *driver, uint64_t runs, uint64_t seed)
+{
+    struct lengths lengths = {0};
+    enum trk_status status = driver_prime(driver);
+    for (uint64_t i = 0; status == TRK_OK && i < runs; i++) {
+        uint64_t state = random_seed(seed, i);
+        if (i > 0)
+            driver_back(driver, 0, NULL);
+        status = walk_run(driver, &lengths, &state);
+    }
+    return status;
+}
+
 enum trk_status schedule_random(struct driver *driver)
 {
     const struct scenario_schedule *schedule = &driver->run->scenario->schedule;

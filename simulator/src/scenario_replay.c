@@ -66,7 +66,9 @@ enum trk_status schedule_replay(struct driver *driver, const struct repro *repro
     struct scenario_run *run = driver->run;
     struct following following = {.repro = repro, .fault = fault};
     uint32_t enabled[TRK_SCENARIO_THREADS];
-    driver_start(driver);
+    enum trk_status primed = driver_prime(driver);
+    if (primed != TRK_OK)
+        return primed;
     while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
         uint32_t count = driver_enabled(driver, enabled);
         if (count == 0) {

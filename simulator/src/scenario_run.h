@@ -171,9 +171,10 @@ struct scenario_run {
     bool quiet;
     bool stepping; /* points give way */
     bool no_memory;
-    enum trk_status broken; /* the core could not do what it was asked, and it is no verdict */
-    bool stopped;           /* a verdict stands */
-    bool at;                /* it stands at the operation that the file names */
+    enum trk_status broken;     /* the core could not do what it was asked, and it is no verdict */
+    bool stopped;               /* a verdict stands */
+    bool at;                    /* it stands at the operation that the file names */
+    struct scenario_tape *tape; /* NULL: nobody wants the story */
 };
 
 /* ---- scenario_run.c -------------------------------------------------------------------------- */
@@ -186,12 +187,22 @@ bool run_named(const struct scenario_run *run, const struct scenario_op *op);
 /* Note the verdict of the current thread and never come back. */
 _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest_addr,
                         const char *format, ...) TRK_PRINTF(4, 5);
-/* The thread has seen something that others can change; whatever it is goes into its digest. */
+/*
+ * The thread has seen something that others can change, and still goes by it behind its next point:
+ * it goes into its digest. What is used up before that, or can be seen by where the thread stands
+ * or by what lies in its pools, need not.
+ */
 static inline void run_saw(struct run_thread *thread, uint64_t value)
 {
     uint64_t digest = (thread->digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     thread->digest = digest ^ digest >> 31;
 }
+
+#ifdef TRK_SAW_AT_RUN
+/* For a test that takes single calls away: whether this one is there. Given by its program. */
+bool trk_saw(const char *value);
+#define run_saw(thread, value) (trk_saw(#value) ? run_saw(thread, value) : (void)0)
+#endif
 
 /* Something has changed that threads which stand back wait for. */
 void run_changed(struct scenario_run *run);
@@ -249,6 +260,8 @@ static inline uint64_t run_lock_name(uint32_t kind, uint32_t region)
 bool run_can(const struct run_thread *thread);
 /* Run a thread to its next point. */
 void run_resume(struct run_thread *thread);
+/* The operation that a thread is in, or stands before; NULL: none. */
+const struct scenario_op *run_standing(const struct run_thread *thread);
 /* Note that none of the threads [first, end) can run. */
 void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end);
 

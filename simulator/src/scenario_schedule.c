@@ -15,9 +15,23 @@
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Whether the last thread could go on, and another one does. */
+static bool preempts(const struct driver *driver, uint32_t thread)
+{
+    const struct path *path = &driver->path;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t last = path->count > 0 ? path->steps[path->count - 1].thread : thread;
+    uint32_t count = last != thread ? driver_enabled(driver, enabled) : 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (enabled[i] == last)
+            return true;
+    return false;
+}
+
 static void path_add(struct driver *driver, uint32_t thread, bool usual)
 {
     struct path *path = &driver->path;
+    bool preempting = preempts(driver, thread);
     if (path->count == path->capacity) {
         size_t capacity = path->capacity == 0 ? 256 : path->capacity * 2;
         struct path_step *steps = realloc(path->steps, capacity * sizeof *steps);
@@ -30,7 +44,8 @@ static void path_add(struct driver *driver, uint32_t thread, bool usual)
     path->steps[path->count++] =
         (struct path_step){.thread = (uint8_t)thread,
                            .label = place_of(&driver->run->threads[thread]),
-                           .usual = usual};
+                           .usual = usual,
+                           .preempts = preempting};
 }
 
 void driver_step(struct driver *driver, uint32_t thread, bool usual)
@@ -127,6 +142,26 @@ enum trk_status driver_finish(struct driver *driver)
     return status;
 }
 
+enum trk_status driver_follow(struct driver *driver, const uint8_t *choices, size_t count)
+{
+    struct scenario_run *run = driver->run;
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    size_t next = 0;
+    driver_back(driver, 0, NULL);
+    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
+        uint32_t can = driver_enabled(driver, enabled);
+        if (can == 0) {
+            run_deadlock(run, 1, driver->end);
+            break;
+        }
+        uint32_t usual = driver_usual(driver, enabled, can), thread = usual;
+        if (can > 1 && next < count)
+            thread = choices[next++] + 1u;
+        driver_step(driver, thread, thread == usual);
+    }
+    return driver_finish(driver);
+}
+
 /* ---- in order, and lists --------------------------------------------------------------------- */
 
 /* The first that can run, to its end or until it blocks, and so on. */
@@ -185,6 +220,8 @@ static enum trk_status drive(struct driver *driver, struct schedule_request *req
                              struct trk_scenario_report *report)
 {
     enum trk_status status = TRK_OK;
+    if (request->walks > 0)
+        return schedule_walk(driver, request->walks, request->seed);
     switch (driver->run->scenario->schedule.kind) {
     case SCHEDULE_LIST:
         return list(driver);
@@ -218,6 +255,8 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
         status = schedule_replay(&driver, request->repro, request->fault);
     else if (status == TRK_OK)
         status = drive(&driver, request, report);
+    if (status == TRK_OK && request->passing != NULL && driver.path.count > 0)
+        status = schedule_nearest(&driver, request->passing);
     driver_deinit(&driver);
     return status;
 }
@@ -234,11 +273,12 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     struct tally tally;
     struct scenario_run run;
     enum trk_status status = tally_init(&tally, scenario);
-    tally.single = request->repro != NULL;
+    tally.single = request->repro != NULL || request->walks > 0;
     if (request->most == 0)
         request->most = SCHEDULES_MOST;
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
+        run.tape = request->tape;
         if (status == TRK_OK)
             status = run_all(&run, &tally, request, report);
         run_end(&run);
@@ -248,88 +288,13 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->host_calls = one.host_calls;
     report->states = request->explored.states;
     report->classes = request->explored.classes;
+    report->covered_percent =
+        tally.stopped_early ? request->explored.covered_percent : TRK_NOT_KNOWN;
     report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);
     request->seen = tally.seen;
     request->stopped_early = tally.stopped_early;
     tally_deinit(&tally);
-    return status;
-}
-
-enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
-                                 struct trk_scenario_report *report)
-{
-    return schedule_scenario(scenario, &(struct schedule_request){0}, report);
-}
-
-/* Words of verdicts, by their bits. */
-static void verdict_words(uint32_t seen, char *out, size_t size)
-{
-    size_t used = 0;
-    for (; seen != 0 && used < size; seen &= seen - 1) {
-        int length = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
-                              scenario_verdict_word((uint32_t)__builtin_ctz(seen)));
-        used += length > 0 ? (size_t)length : 0;
-    }
-}
-
-static enum trk_status run_both(const struct trk_scenario *scenario,
-                                struct trk_scenario_report *report)
-{
-    struct trk_scenario_report other;
-    struct schedule_request hashed = {0}, dpor = {.dpor = true};
-    enum trk_status status = schedule_scenario(scenario, &hashed, report);
-    if (status == TRK_OK)
-        status = schedule_scenario(scenario, &dpor, &other);
-    if (status != TRK_OK)
-        return status;
-    report->classes = other.classes;
-    /* A search that ended early has not seen all. */
-    bool whole = !hashed.stopped_early && !dpor.stopped_early;
-    if (!whole || hashed.seen == dpor.seen)
-        return TRK_OK;
-    char one[200], two[200];
-    verdict_words(hashed.seen, one, sizeof one);
-    verdict_words(dpor.seen, two, sizeof two);
-    report->held = false;
-    snprintf(report->text, sizeof report->text,
-             "the engines differ, which is a bug in one: hashed finds %s; dpor finds %s", one, two);
-    return TRK_OK;
-}
-
-enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
-                                      const struct trk_scenario_options *options,
-                                      struct trk_scenario_report *report)
-{
-    memset(report, 0, sizeof *report);
-    if (options->size != sizeof *options)
-        return TRK_E_ARGUMENT;
-    bool explores = scenario->schedule.kind == SCHEDULE_EXPLORE;
-    if (explores && options->engine == TRK_SCENARIO_BOTH)
-        return run_both(scenario, report);
-    struct schedule_request request = {.dpor = options->engine == TRK_SCENARIO_DPOR};
-    return schedule_scenario(scenario, &request, report);
-}
-
-enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
-                                        const struct trk_scenario_limits *limits,
-                                        struct trk_scenario_report *report)
-{
-    struct schedule_request request = {.most = limits->schedules, .steps_most = limits->steps};
-    return schedule_scenario(scenario, &request, report);
-}
-
-enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
-                                    struct trk_scenario_report *report,
-                                    struct trk_scenario_fault *fault)
-{
-    struct repro repro;
-    struct schedule_request request = {.repro = &repro, .fault = fault};
-    memset(report, 0, sizeof *report);
-    enum trk_status status = TRK_E_ARGUMENT;
-    if (repro_read(&repro, schedule, scenario, fault))
-        status = schedule_scenario(scenario, &request, report);
-    repro_deinit(&repro);
     return status;
 }

@@ -17,6 +17,7 @@ struct path_step {
     uint8_t thread;
     uint8_t label; /* place_of() where the thread stood before it */
     bool usual;    /* the thread that would run if nobody chose: the last one, or else the first */
+    bool preempts; /* another thread than the last one, which could have gone on */
 };
 
 struct path {
@@ -64,7 +65,8 @@ void place_words(uint8_t place, char out[PLACE_BYTES]);
 
 /* ---- scenario_tally.c ------------------------------------------------------------------------ */
 
-/* Of the schedules of one verdict that were run, the one that is nearest to the usual order. */
+/* Of the schedules of one verdict that were run, the one with the fewest preemptions, then steps.
+ */
 struct tally_shown {
     bool there;
     uint64_t cost;
@@ -75,8 +77,10 @@ struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
     bool stopped_early; /* there were more */
+    const char *covered_how;
+    uint32_t covered_percent;
     uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
-    bool single;        /* one schedule of several: no verdict must come */
+    bool single;        /* some schedules of many: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
     uint32_t misplaced; /* of those, seen at another operation than the one that the file names */
     struct tally_shown *shown, *misplaced_shown; /* of each verdict */
@@ -86,6 +90,10 @@ enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scena
 void tally_deinit(struct tally *tally);
 /* A schedule has ended as the run's report says. */
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path);
+/* Whether the schedule kept of an outcome (tally.came) has cost more than this. */
+bool tally_cheaper(const struct tally *tally, uint32_t came, uint64_t cost);
+/* Preemptions of a schedule. */
+uint64_t path_preemptions(const struct path *path);
 /* Fill the report: whether the expectation is met, and the schedule that shows why. */
 void tally_report(const struct tally *tally, struct trk_scenario_report *report);
 
@@ -135,8 +143,15 @@ enum trk_status driver_prime(struct driver *driver);
 /* Go back to where the path was when it had so many steps; the state there, if it was kept. */
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
 void driver_deinit(struct driver *driver);
+/* From the start again: these threads where there is a choice, and behind them the usual ones. */
+enum trk_status driver_follow(struct driver *driver, const uint8_t *choices, size_t count);
 /* The schedule is over: finally, and the verdict. */
 enum trk_status driver_finish(struct driver *driver);
+
+/* ---- scenario_nearest.c ---------------------------------------------------------------------- */
+
+/* A passing schedule beside the one that the driver has just run. */
+enum trk_status schedule_nearest(struct driver *driver, struct trk_scenario_passing *out);
 
 /* ---- scenario_replay.c ----------------------------------------------------------------------- */
 
@@ -153,23 +168,33 @@ enum trk_status schedule_replay(struct driver *driver, const struct repro *repro
 /* As many schedules as the file asks for. */
 enum trk_status schedule_random(struct driver *driver);
 
+/*
+ * Schedules by a walk that is uniform over them, as far as threads do not wait: a thread goes on
+ * with a chance as large as the share of steps that it has left.
+ */
+enum trk_status schedule_walk(struct driver *driver, uint64_t runs, uint64_t seed);
+
 /* What a search came to; 0: not known. */
 struct explored {
     schedule_count interleavings; /* all schedules that there are */
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
     uint64_t cut;                 /* schedules that led to nothing new */
+    uint32_t covered_percent;     /* stopped early: about how much was seen */
 };
 
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
-    const struct repro *repro;        /* this schedule alone */
-    struct trk_scenario_fault *fault; /* why it does not fit */
-    uint64_t most;                    /* schedules to explore; 0: as many as the format says */
-    uint64_t steps_most;              /* of a schedule; 0: no bound */
-    bool plain;                       /* explore every schedule, though it leads to known states */
-    bool stacks;                      /* know states by the stacks, too */
-    bool dpor;                        /* explore a schedule of each class, and know no states */
+    const struct repro *repro;            /* this schedule alone */
+    struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
+    struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
+    struct trk_scenario_fault *fault;     /* why it does not fit */
+    uint64_t most;                        /* schedules to explore; 0: as many as the format says */
+    uint64_t steps_most;                  /* of a schedule; 0: no bound */
+    bool plain;           /* explore every schedule, though it leads to known states */
+    bool stacks;          /* know states by the stacks, too */
+    uint64_t walks, seed; /* so many schedules by a uniform walk; 0: as the file says */
+    bool dpor;            /* explore a schedule of each class, and know no states */
     /* Out. */
     uint32_t seen; /* verdicts, as in the tally */
     bool stopped_early;

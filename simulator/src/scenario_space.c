@@ -54,7 +54,6 @@ static enum trk_status tell_rights(struct scenario_run *run, struct pages pages,
 static void fail(struct doing *doing)
 {
     doing->found.outcome = OUTCOME_FAIL;
-    run_saw(doing->thread, OUTCOME_FAIL);
 }
 
 /* The host's rights of mapped pages become what the tracker asks for now. */
@@ -143,6 +142,22 @@ static void changed(struct doing *doing, struct pages pages)
                  (struct scenario_span){pages.guest_addr, pages.size_bytes, 0});
 }
 
+/*
+ * Around the steps of one change of mappings: host calls are its own, and what the tracker knows of
+ * views is not yet, or no longer, what the world shows.
+ */
+static void change_begin(struct doing *doing)
+{
+    footprint_writes(OBJECT_SPACE, 0);
+    doing->thread->quiet = true;
+}
+
+static void change_end(struct doing *doing)
+{
+    footprint_writes(OBJECT_SPACE, 0);
+    doing->thread->quiet = false;
+}
+
 /* Tell the tracker of a mapping: rights, and with generations the view. Quiet. */
 static enum trk_status tell_mapping(struct scenario_run *run, const struct world_entry *entry,
                                     struct pages pages, unsigned rights)
@@ -212,7 +227,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
 {
     struct scenario_run *run = doing_run(doing);
     struct world_entry *entry = world_entry_at(&run->world, pages.guest_addr);
-    doing->thread->quiet = true;
+    change_begin(doing);
     enum trk_status status = tell_mapping(run, entry, pages, rights);
     run_status(doing, status);
     if (status == TRK_OK) {
@@ -227,7 +242,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    doing->thread->quiet = false;
+    change_end(doing);
 }
 
 void verb_map(struct doing *doing)
@@ -306,11 +321,11 @@ static void unmap_loses(struct doing *doing, struct pages pages)
 static void unmap_pages(struct doing *doing, struct pages pages)
 {
     struct scenario_run *run = doing_run(doing);
-    doing->thread->quiet = true;
+    change_begin(doing);
     enum trk_status status = leave_views(run, pages);
     if (status == TRK_OK)
         status = tell_rights(run, pages, TRK_RIGHTS_NONE);
-    doing->thread->quiet = false;
+    change_end(doing);
     run_status(doing, status);
     if (status != TRK_OK)
         return;
@@ -375,10 +390,10 @@ static void remap_same(struct doing *doing, struct world_entry *entry)
 {
     struct scenario_run *run = doing_run(doing);
     struct pages pages = pages_of_entry(entry);
-    doing->thread->quiet = true;
+    change_begin(doing);
     if (!entry->mixed)
         run_status(doing, tell_mapping(run, entry, pages, entry->view_rights));
-    doing->thread->quiet = false;
+    change_end(doing);
 }
 
 void verb_gen_remap(struct doing *doing)
@@ -390,14 +405,12 @@ void verb_gen_remap(struct doing *doing)
     footprint_writes(OBJECT_SPACE, 0);
     uint64_t offset = op->has_offset ? op->value / SCENARIO_PAGE_BYTES : entry->offset_pages;
     unsigned rights = op->has_rights ? op->rights : entry->view_rights;
-    run_saw(doing->thread, offset << 4 | rights);
     run_saw(doing->thread, entry->offset_pages << 4 | entry->view_rights);
-    run_saw(doing->thread, entry->mixed);
     if (offset == entry->offset_pages && rights == entry->view_rights) {
         remap_same(doing, entry);
         return;
     }
-    doing->thread->quiet = true;
+    change_begin(doing);
     enum trk_status status = leave_views(run, pages);
     footprint_writes(OBJECT_SPACE, 0);
     uint64_t before = entry->offset_pages;
@@ -421,5 +434,5 @@ void verb_gen_remap(struct doing *doing)
         take_effective(run, pages);
         changed(doing, pages);
     }
-    doing->thread->quiet = false;
+    change_end(doing);
 }

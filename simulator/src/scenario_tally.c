@@ -27,13 +27,24 @@ void tally_deinit(struct tally *tally)
     free(tally->shown);
 }
 
-/* How far a schedule is from the usual one: first in choices, then in steps. */
+uint64_t path_preemptions(const struct path *path)
+{
+    uint64_t preemptions = 0;
+    for (size_t i = 0; i < path->count; i++)
+        preemptions += path->steps[i].preempts;
+    return preemptions;
+}
+
+/* How simple a schedule is: first in preemptions, then in steps. */
 static uint64_t cost_of(const struct path *path)
 {
-    uint64_t choices = 0;
-    for (size_t i = 0; i < path->count; i++)
-        choices += !path->steps[i].usual;
-    return choices << 32 | (uint32_t)path->count;
+    return path_preemptions(path) << 32 | (uint32_t)path->count;
+}
+
+bool tally_cheaper(const struct tally *tally, uint32_t came, uint64_t cost)
+{
+    const struct tally_shown *kept = &(came % 2 ? tally->misplaced_shown : tally->shown)[came / 2];
+    return !kept->there || cost < kept->cost;
 }
 
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path)
@@ -54,6 +65,7 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     if (!kept->there || cost < kept->cost) {
         if (kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST)
             repro_write(path, tally->scenario, report->schedule, sizeof report->schedule);
+        report->preemptions = cost >> 32;
         *kept = (struct tally_shown){.there = true, .cost = cost, .report = *report};
     }
     const struct trk_scenario_report counts = *report;
@@ -95,10 +107,11 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     memcpy(whole.interleavings, report->interleavings, sizeof whole.interleavings);
     whole.states = report->states;
     whole.classes = report->classes;
+    whole.covered_percent = report->covered_percent;
     *report = whole;
 }
 
-/* The schedule of a verdict that is nearest to the usual one, wherever it broke. */
+/* The simplest schedule of a verdict, wherever it broke. */
 static const struct tally_shown *nearest(const struct tally *tally, uint32_t verdict)
 {
     const struct tally_shown *one = &tally->shown[verdict],
@@ -143,8 +156,11 @@ void tally_report(const struct tally *tally, struct trk_scenario_report *report)
         snprintf(end, room, "%s%" PRIu64 " schedules, at most %" PRIu64 " expected",
                  used > 0 ? "; " : "", tally->schedules, expect->schedules);
     else if (tally->stopped_early)
-        snprintf(end, room, "%sstopped after %" PRIu64 " schedules; there are more",
-                 used > 0 ? "; " : "", tally->schedules);
+        snprintf(end, room,
+                 "%sstopped after %" PRIu64 " schedules; there are more: seen were about %" PRIu32
+                 " %% %s",
+                 used > 0 ? "; " : "", tally->schedules, tally->covered_percent,
+                 tally->covered_how);
 }
 
 void schedule_count_text(schedule_count count, char *out, size_t size)

@@ -4,6 +4,7 @@
  * Rules: scenario-format, Tracker, Raw data movement and fine print 7, 16.
  */
 #include "scenario_run.h"
+#include "scenario_tape.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
@@ -12,12 +13,15 @@ static void copy_range(struct doing *doing, uint64_t guest_addr, uint64_t size_b
 {
     struct scenario_run *run = doing_run(doing);
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
+    tape_note(run, doing->thread, to == SIDE_GPU ? TAPE_COPY_UP : TAPE_COPY_DOWN, guest_addr,
+              size_bytes);
     while (world_next_mapped(&walk)) {
         struct oracle_finding finding = oracle_copy(&run->oracle, walk.part, to);
         if (!finding.found)
             continue;
         uint64_t at = walk.guest_addr - walk.part.first + finding.offset;
         const struct scenario_op *newer = oracle_write_op(&run->oracle, finding.newer);
+        tape_finding(run, finding.newer, finding.seen);
         run_stop(doing, to == SIDE_GPU ? "lost-gpu-write" : "lost-cpu-write", at,
                  "byte 0x%llx: an older copy goes over '%s'", (unsigned long long)at,
                  newer != NULL ? newer->text : "a write");
@@ -125,7 +129,6 @@ static void download_range(void *context, uint64_t guest_addr, uint64_t size_byt
     if (doing->nested_done || !doing->op->has_nested)
         return;
     bool more = more_to_come(doing, guest_addr + size_bytes);
-    run_saw(doing->thread, more);
     if (more)
         return;
     doing->nested_done = true;

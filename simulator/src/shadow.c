@@ -9,6 +9,8 @@
 struct shadow {
     struct shadow_page **slots; /* open addressing, a power of two */
     size_t slot_count, page_count;
+    uint64_t bytes; /* of pages and their segments */
+    bool limited;
 };
 
 #define SLOTS_AT_FIRST 1024u
@@ -73,8 +75,12 @@ static enum trk_status shadow_grow(struct shadow *shadow)
 enum trk_status shadow_touch(struct shadow *shadow, uint64_t key, struct shadow_page **out)
 {
     *out = shadow_find(shadow, key);
-    if (*out != NULL || shadow->page_count == SHADOW_PAGES_MAX)
+    if (*out != NULL)
         return TRK_OK;
+    if (shadow->page_count == SHADOW_PAGES_MAX || shadow->bytes >= SHADOW_BYTES_MAX) {
+        shadow->limited = true;
+        return TRK_OK;
+    }
     if (2 * shadow->page_count >= shadow->slot_count && shadow_grow(shadow) != TRK_OK)
         return TRK_E_MEMORY;
     struct shadow_page *page = calloc(1, sizeof *page);
@@ -90,8 +96,14 @@ enum trk_status shadow_touch(struct shadow *shadow, uint64_t key, struct shadow_
     shadow_forget(page);
     shadow->slots[slot_find(shadow->slots, shadow->slot_count, key)] = page;
     shadow->page_count++;
+    shadow->bytes += sizeof *page + sizeof *page->segments;
     *out = page;
     return TRK_OK;
+}
+
+bool shadow_limited(const struct shadow *shadow)
+{
+    return shadow->limited;
 }
 
 void shadow_forget(struct shadow_page *page)
@@ -103,7 +115,7 @@ void shadow_forget(struct shadow_page *page)
 }
 
 /* Make `at` a border between segments. */
-static enum trk_status split(struct shadow_page *page, uint32_t at)
+static enum trk_status split(struct shadow *shadow, struct shadow_page *page, uint32_t at)
 {
     uint32_t i = 0;
     while (i < page->count && page->segments[i].end <= at)
@@ -116,6 +128,7 @@ static enum trk_status split(struct shadow_page *page, uint32_t at)
         if (grown == NULL)
             return TRK_E_MEMORY;
         page->segments = grown;
+        shadow->bytes += (capacity - page->capacity) * sizeof *grown;
         page->capacity = capacity;
     }
     memmove(page->segments + i + 1, page->segments + i, (page->count - i) * sizeof *page->segments);
@@ -125,21 +138,25 @@ static enum trk_status split(struct shadow_page *page, uint32_t at)
     return TRK_OK;
 }
 
-enum trk_status shadow_cut(struct shadow_page *page, uint32_t first, uint32_t end,
-                           struct shadow_segment **segments, size_t *count)
+enum trk_status shadow_cut(struct shadow *shadow, struct shadow_page *page, uint32_t first,
+                           uint32_t end, struct shadow_part *part)
 {
-    *count = 0;
-    if (page->count + 2 > SHADOW_SEGMENTS_MAX)
+    part->count = 0;
+    if (page->count + 2 > SHADOW_SEGMENTS_MAX ||
+        (page->count == page->capacity && shadow->bytes >= SHADOW_BYTES_MAX)) {
         shadow_forget(page);
-    if (split(page, first) != TRK_OK || split(page, end) != TRK_OK)
+        page->forgotten = 1;
+        shadow->limited = true;
+    }
+    if (split(shadow, page, first) != TRK_OK || split(shadow, page, end) != TRK_OK)
         return TRK_E_MEMORY;
     uint32_t i = 0;
     while (page->segments[i].first < first)
         i++;
-    *segments = page->segments + i;
+    part->segments = page->segments + i;
     while (i < page->count && page->segments[i].first < end) {
         i++;
-        (*count)++;
+        part->count++;
     }
     return TRK_OK;
 }

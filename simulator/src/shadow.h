@@ -21,22 +21,37 @@
 #define SHADOW_SEGMENTS_MAX 128u
 #define SHADOW_PAGES_MAX    (1u << 19) /* 2 GiB of guest memory */
 
+/* What all histories together may take; pages beyond it are not followed. */
+#define SHADOW_BYTES_MAX (UINT64_C(160) << 20)
+
 #define SHADOW_STORE_GPU          1u
-#define SHADOW_STORE_FAULTED      2u /* the store's thread had just faulted on the page */
-#define SHADOW_STORE_UNTRACKED    4u /* through a view that nobody registered */
-#define SHADOW_STORE_AFTER_COPIES 8u /* every copy up kept then was ordered before it */
+#define SHADOW_STORE_FAULTED      2u  /* the store's thread had just faulted on the page */
+#define SHADOW_STORE_UNTRACKED    4u  /* through a view that nobody registered */
+#define SHADOW_STORE_AFTER_COPIES 8u  /* every copy up kept then was ordered before it */
+#define SHADOW_STORE_SAID         16u /* the state below is known */
+#define SHADOW_STORE_SAID_BEFORE  32u /* and what made it is ordered before the store */
+#define SHADOW_STORE_PART         64u /* of a granule: which bytes of it is forgotten */
 
 /* No padding in these: segments are compared byte by byte. */
 struct shadow_store {
     uint64_t event;
+    uint64_t since; /* the event that put the page into `state`; TRK_NOT_KNOWN: it began so */
     uint32_t stream, stamp;
-    uint32_t flags, reserved;
+    uint32_t flags, tick; /* tick: of a GPU's write, 0 not known */
+    uint32_t since_stream;
+    uint8_t agent;    /* enum trk_agent */
+    uint8_t state;    /* enum said_state: of the page, by the tracker's word, at the store */
+    uint8_t since_op; /* enum trk_op */
+    uint8_t reserved;
 };
+
+#define SHADOW_COPY_FETCHED 1u /* no copy, but the GPU's bytes may have come by a way not noted */
+#define SHADOW_COPY_EARLY   2u /* down, and the newest GPU write to the bytes was not complete */
 
 struct shadow_copy {
     uint64_t begin, end; /* events */
     uint64_t guest_addr, size_bytes;
-    uint32_t stream, fetched; /* fetched: no copy, but a fault served on a GPU page */
+    uint32_t stream, flags;
 };
 
 /* Newest first; unused entries are zero and lie behind the counts. */
@@ -62,7 +77,8 @@ struct shadow_page {
     uint64_t key;
     uint32_t count, capacity;
     struct shadow_segment *segments; /* cover the page, ascending */
-    uint32_t clean_count, reserved;
+    uint32_t clean_count;
+    uint32_t forgotten;                        /* cut too fine, once */
     struct shadow_clean cleans[SHADOW_CLEANS]; /* newest first */
 };
 
@@ -75,21 +91,30 @@ void shadow_destroy(struct shadow *shadow);
 struct shadow_page *shadow_find(const struct shadow *shadow, uint64_t key);
 
 /*
- * Find or make. *out is NULL with TRK_OK when SHADOW_PAGES_MAX are in use: the page is not
- * followed.
+ * Find or make. *out is NULL with TRK_OK when SHADOW_PAGES_MAX, or SHADOW_BYTES_MAX, are in use:
+ * the page is not followed.
  */
 TRK_MUST_USE enum trk_status shadow_touch(struct shadow *shadow, uint64_t key,
                                           struct shadow_page **out);
 
+/* Whether something was forgotten, or not followed, for want of room. */
+bool shadow_limited(const struct shadow *shadow);
+
 /* Forget all of a page. */
 void shadow_forget(struct shadow_page *page);
 
+/* Neighbouring segments of a page. */
+struct shadow_part {
+    struct shadow_segment *segments;
+    size_t count;
+};
+
 /*
- * Cut segments so that [first, end) is made of whole ones, and give the first of them and how
- * many. A page that would be cut too small forgets first.
+ * Cut segments so that [first, end) is made of whole ones, and give these. A page that would be cut
+ * too small forgets first.
  */
-TRK_MUST_USE enum trk_status shadow_cut(struct shadow_page *page, uint32_t first, uint32_t end,
-                                        struct shadow_segment **segments, size_t *count);
+TRK_MUST_USE enum trk_status shadow_cut(struct shadow *shadow, struct shadow_page *page,
+                                        uint32_t first, uint32_t end, struct shadow_part *part);
 
 /* Join neighbours with equal histories. */
 void shadow_join(struct shadow_page *page);

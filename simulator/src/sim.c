@@ -14,6 +14,8 @@ static const char *const verdict_names[] = {
     [TRK_VERDICT_OK] = "ok",
     [TRK_VERDICT_STALE_GPU_READ] = "stale-gpu-read",
     [TRK_VERDICT_STALE_CPU_READ] = "stale-cpu-read",
+    [TRK_VERDICT_LOST_CPU_WRITE] = "lost-cpu-write",
+    [TRK_VERDICT_LOST_GPU_WRITE] = "lost-gpu-write",
     [TRK_VERDICT_FATAL] = "fatal",
     [TRK_VERDICT_PROTECTION_LOOSE] = "protection-loose",
     [TRK_VERDICT_UNHANDLED_FAULT] = "unhandled-fault",
@@ -120,14 +122,29 @@ static bool ended_by_signal(const struct trk_trace_state *state)
     return state->child_status != -1 && WIFSIGNALED(state->child_status);
 }
 
+static void take_counts(struct run *run)
+{
+    run->report->copies = run->judge.copies;
+    run->report->checks = run->judge.checks;
+    run->report->unknown = run->judge.unknown;
+    run->report->frames = run->judge.frames;
+}
+
 static enum trk_status finish(struct run *run)
 {
+    take_counts(run);
     struct trk_trace_state state = trk_trace_state(run->trace);
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
-    struct finding finding;
-    if (!run_doubtful(run) && versions_unexcused(run->versions, &finding)) {
-        verdict_stale(run, &finding);
+    struct finding finding = {.found = false};
+    if (!run_doubtful(run))
+        judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
+    if (finding.found) {
+        verdict_finding(run, &finding);
+        return TRK_OK;
+    }
+    if (run->oracle_only || run->core_lost) {
+        verdict_end(run, complete);
         return TRK_OK;
     }
     for (uint32_t i = 0; i < run->stream_count; i++) {
@@ -177,23 +194,48 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
     }
 }
 
-enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,
-                              struct trk_error *error)
+struct trk_sim_options trk_sim_options_default(void)
+{
+    return (struct trk_sim_options){.size = sizeof(struct trk_sim_options)};
+}
+
+static bool options_valid(const struct trk_sim_options *options)
+{
+    uint32_t granule = options->granule_bytes;
+    return options->size == sizeof *options && options->mode <= TRK_SIM_ORACLE_ONLY &&
+           granule <= SHADOW_PAGE_BYTES && (granule & (granule - 1)) == 0;
+}
+
+enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim_options *options,
+                                   struct trk_sim_report *report, struct trk_error *error)
 {
     memset(report, 0, sizeof *report);
     report->event_at = report->event_visible = report->guest_addr = TRK_NOT_KNOWN;
+    if (!options_valid(options))
+        return trk_error_set(error, TRK_E_ARGUMENT, "the options of a simulation are not usable");
     enum trk_status status = trk_trace_scan(trace, error);
     if (status == TRK_OK)
         status = trk_trace_rewind(trace, error);
     if (status != TRK_OK)
         return status;
-    struct run run;
-    status = run_init(&run, trace, report);
+    struct run *run = calloc(1, sizeof *run); /* some KiB */
+    if (run == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
+    status = run_init(run, trace, options, report);
     if (status == TRK_OK)
-        status = run_all(&run, error);
+        status = run_all(run, error);
     else
         trk_error_set(error, status, "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
-    run_deinit(&run);
+    take_counts(run);
+    run_deinit(run);
+    free(run);
     return status;
+}
+
+enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,
+                              struct trk_error *error)
+{
+    struct trk_sim_options options = trk_sim_options_default();
+    return trk_sim_trace_with(trace, &options, report, error);
 }

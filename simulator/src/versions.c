@@ -1,12 +1,5 @@
 /*
- * The version check: whether each byte that was read is as new as it had to be.
- *
- * A read is judged against the newest store to the byte that is ordered before it. Stamps grow
- * with later stores to the same bytes, so that a check that saw a smaller stamp saw older bytes. A
- * check that saw bytes of no known stamp may have met a store half-way: it counts only when no
- * store races it, and as the racing store's event may come later in the log, it is kept back until
- * the end. A read without a stamp is stale only when every copy that could have brought the store
- * is ordered before it.
+ * The version check: being told of stores, copies and views.
  */
 #include "versions.h"
 
@@ -14,34 +7,19 @@
 #include <string.h>
 
 #include "track/address.h"
-#include "views.h"
-
-#define HELD_BACK_MAX 8u
+#include "versions_state.h"
 
 /* A range of more pages than this makes no new pages: what is known of them is still kept right. */
 #define MAKE_PAGES_MAX (UINT64_C(1) << 18)
 
-/* A finding that a racing store may still excuse. */
-struct held {
-    struct finding finding;
-    uint64_t key; /* the bytes, whatever view shows them */
-    uint32_t first, end;
-};
-
-struct versions {
-    const struct order *order;
-    struct shadow *shadow;
-    struct views views;
-    size_t held_count;
-    struct held held[HELD_BACK_MAX]; /* ascending by event */
-};
-
-enum trk_status versions_create(struct versions **out, const struct order *order)
+enum trk_status versions_create(struct versions **out, const struct order *order,
+                                uint32_t granule_bytes)
 {
     struct versions *versions = calloc(1, sizeof *versions);
     if (versions == NULL)
         return TRK_E_MEMORY;
     versions->order = order;
+    versions->granule_bytes = granule_bytes;
     if (shadow_create(&versions->shadow) != TRK_OK) {
         free(versions);
         return TRK_E_MEMORY;
@@ -66,16 +44,10 @@ struct change {
     const struct shadow_store *store;
     const struct shadow_copy *up, *down;
     const struct shadow_clean *clean;
+    struct finding *lost; /* of a copy; NULL: nobody asks */
 };
 
-/* The part of a range that lies in one page. */
-struct piece {
-    uint64_t guest_addr;
-    uint32_t first, end; /* bytes of the page */
-};
-
-/* The next piece of [*at, end_addr); false at the end. */
-static bool piece_next(uint64_t *at, uint64_t end_addr, struct piece *piece)
+bool piece_next(uint64_t *at, uint64_t end_addr, struct piece *piece)
 {
     if (*at >= end_addr)
         return false;
@@ -88,7 +60,7 @@ static bool piece_next(uint64_t *at, uint64_t end_addr, struct piece *piece)
     return true;
 }
 
-static bool access_valid(const struct access *access)
+bool access_valid(const struct access *access)
 {
     return trk_range_valid(TRK_ARENA_LOW_EXTENDED, access->guest_addr, access->size_bytes);
 }
@@ -106,6 +78,40 @@ static void store_add(const struct versions *versions, struct shadow_history *hi
     shadow_add_store(history, &own);
 }
 
+/* A download whose bytes the GPU had not finished. */
+static void down_add(const struct versions *versions, struct shadow_history *history,
+                     const struct shadow_copy *down)
+{
+    struct shadow_copy own = *down;
+    const struct shadow_store *newest = &history->stores[0];
+    if (history->store_count > 0 && (newest->flags & SHADOW_STORE_GPU) && newest->tick != 0 &&
+        !(own.flags & SHADOW_COPY_FETCHED) && versions->tick_done > 0 &&
+        (uint32_t)versions->tick_done < newest->tick)
+        own.flags |= SHADOW_COPY_EARLY;
+    shadow_add_down(history, &own);
+}
+
+static void segment_change(const struct versions *versions, const struct piece *piece,
+                           struct shadow_segment *segment, const struct change *change)
+{
+    struct shadow_history *history = &segment->history;
+    if (change->store != NULL) {
+        store_add(versions, history, change->store);
+        return;
+    }
+    const struct shadow_copy *copy = change->up != NULL ? change->up : change->down;
+    if (change->lost != NULL && !change->lost->found &&
+        copy_loses(versions, history, copy, change->up != NULL ? TRK_COPY_UP : TRK_COPY_DOWN,
+                   change->lost)) {
+        change->lost->guest_addr = piece->guest_addr + (segment->first - piece->first);
+        change->lost->size_bytes = segment->end - segment->first;
+    }
+    if (change->up != NULL)
+        shadow_add_up(history, copy);
+    else
+        down_add(versions, history, copy);
+}
+
 static enum trk_status page_change(struct versions *versions, struct shadow_page *page,
                                    const struct piece *piece, const struct change *change)
 {
@@ -113,19 +119,11 @@ static enum trk_status page_change(struct versions *versions, struct shadow_page
         shadow_add_clean(page, change->clean);
         return TRK_OK;
     }
-    struct shadow_segment *segments;
-    size_t count;
-    if (shadow_cut(page, piece->first, piece->end, &segments, &count) != TRK_OK)
+    struct shadow_part part;
+    if (shadow_cut(versions->shadow, page, piece->first, piece->end, &part) != TRK_OK)
         return TRK_E_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        struct shadow_history *history = &segments[i].history;
-        if (change->store != NULL)
-            store_add(versions, history, change->store);
-        else if (change->up != NULL)
-            shadow_add_up(history, change->up);
-        else
-            shadow_add_down(history, change->down);
-    }
+    for (size_t i = 0; i < part.count; i++)
+        segment_change(versions, piece, &part.segments[i], change);
     shadow_join(page);
     return TRK_OK;
 }
@@ -181,26 +179,53 @@ static void excuse(struct versions *versions, const struct access *store)
     versions->held_count = kept;
 }
 
+/*
+ * Granules: what covers one in part only is taken for bytes of no known stamp in all of it, so
+ * that nothing false is ever said of the neighbours.
+ */
+static enum trk_status store_granules(struct versions *versions, const struct access *access,
+                                      const struct shadow_store *store)
+{
+    uint64_t mask = versions->granule_bytes - 1;
+    uint64_t end_addr = access->guest_addr + access->size_bytes;
+    uint64_t first_whole = (access->guest_addr + mask) & ~mask, end_whole = end_addr & ~mask;
+    struct shadow_store part = *store;
+    part.stamp = 0;
+    part.flags |= SHADOW_STORE_PART;
+    struct access one = *access;
+    enum trk_status status = TRK_OK;
+    if (first_whole < end_whole) {
+        one.guest_addr = first_whole;
+        one.size_bytes = end_whole - first_whole;
+        status = range_change(versions, &one, &(struct change){.store = store});
+    }
+    one.size_bytes = versions->granule_bytes;
+    one.guest_addr = access->guest_addr & ~mask;
+    if (status == TRK_OK && one.guest_addr < access->guest_addr)
+        status = range_change(versions, &one, &(struct change){.store = &part});
+    bool same = one.guest_addr == end_whole && one.guest_addr < access->guest_addr;
+    one.guest_addr = end_whole;
+    if (status == TRK_OK && end_whole < end_addr && !same)
+        status = range_change(versions, &one, &(struct change){.store = &part});
+    return status;
+}
+
 enum trk_status versions_store(struct versions *versions, const struct access *access,
-                               unsigned flags, uint32_t stamp)
+                               const struct shadow_store *store)
 {
     if (!access_valid(access))
         return TRK_OK;
-    const struct view *view = views_find(&versions->views, access->guest_addr);
-    if (view != NULL && (view->flags & TRK_MAP_UNTRACKED))
-        flags |= SHADOW_STORE_UNTRACKED;
-    struct shadow_store store = {
-        .event = access->event,
-        .stream = access->stream,
-        .stamp = stamp,
-        .flags = flags,
-    };
+    struct shadow_store own = *store;
+    own.event = access->event;
+    own.stream = access->stream;
     excuse(versions, access);
-    return range_change(versions, access, &(struct change){.store = &store});
+    if (versions->granule_bytes > 1)
+        return store_granules(versions, access, &own);
+    return range_change(versions, access, &(struct change){.store = &own});
 }
 
 enum trk_status versions_copy(struct versions *versions, const struct access *access,
-                              uint64_t begin, enum trk_copy direction)
+                              uint64_t begin, enum trk_copy direction, struct finding *lost)
 {
     struct shadow_copy copy = {
         .begin = begin,
@@ -209,7 +234,8 @@ enum trk_status versions_copy(struct versions *versions, const struct access *ac
         .size_bytes = access->size_bytes,
         .stream = access->stream,
     };
-    struct change change = {0};
+    struct change change = {.lost = lost};
+    *lost = (struct finding){.check = *access};
     if (direction == TRK_COPY_UP)
         change.up = &copy;
     else
@@ -225,7 +251,7 @@ enum trk_status versions_fetch(struct versions *versions, const struct access *a
         .guest_addr = access->guest_addr,
         .size_bytes = access->size_bytes,
         .stream = access->stream,
-        .fetched = 1,
+        .flags = SHADOW_COPY_FETCHED,
     };
     return range_change(versions, access, &(struct change){.down = &fetch});
 }
@@ -240,6 +266,21 @@ enum trk_status versions_clean(struct versions *versions, const struct access *a
     };
     return range_change(versions, access, &(struct change){.clean = &clean});
 }
+
+void versions_doubt(struct versions *versions, uint64_t event)
+{
+    versions->doubt = event == UINT64_MAX ? event : event + 1;
+}
+
+void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
+{
+    if (tick < versions->tick_done)
+        return;
+    versions->tick_done = tick;
+    versions->tick_event = event;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* Forget what the pages of a range hold, where no view shows them. */
 static void forget_unseen(struct versions *versions, uint64_t first_frame, uint64_t pages)
@@ -282,135 +323,19 @@ enum trk_status versions_unmap(struct versions *versions, const struct access *a
     return views_unmap(&versions->views, first, end);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
-
-/* Whether a store is ordered before what the reader does now. */
-static bool store_before(const struct versions *versions, const struct shadow_history *history,
-                         const struct shadow_store *store, uint32_t reader)
+bool versions_untracked(const struct versions *versions, uint64_t guest_addr)
 {
-    if (order_before(versions->order, store->stream, store->event, reader))
-        return true;
-    if (!(store->flags & SHADOW_STORE_GPU))
-        return false;
-    for (uint32_t i = 0; i < history->down_count; i++) {
-        const struct shadow_copy *down = &history->down[i];
-        if (down->begin > store->event &&
-            order_before(versions->order, down->stream, down->end, reader))
-            return true;
-    }
-    return false;
+    const struct view *view = views_find(&versions->views, guest_addr);
+    return view != NULL && (view->flags & TRK_MAP_UNTRACKED);
 }
 
-/* The newest store that is ordered before the reader, or NULL; *races: another one is not. */
-static const struct shadow_store *newest_before(const struct versions *versions,
-                                                const struct shadow_history *history,
-                                                uint32_t reader, bool *races)
+uint64_t versions_tracked_addr(const struct versions *versions, uint64_t guest_addr)
 {
-    const struct shadow_store *newest = NULL;
-    *races = false;
-    for (uint32_t i = 0; i < history->store_count; i++) {
-        const struct shadow_store *store = &history->stores[i];
-        if (!store_before(versions, history, store, reader))
-            *races = true;
-        else if (newest == NULL || store->stamp > newest->stamp)
-            newest = store;
-    }
-    return newest;
+    const struct view *view = views_find(&versions->views, guest_addr);
+    return view == NULL ? guest_addr : views_tracked(&versions->views, view, guest_addr);
 }
 
-/* Whether a check with a stamp is stale for one segment; fills store and *hold_back. */
-static bool stamped_stale(const struct versions *versions, const struct shadow_history *history,
-                          struct finding *finding, bool *hold_back)
+bool versions_limited(const struct versions *versions)
 {
-    bool races;
-    const struct shadow_store *newest =
-        newest_before(versions, history, finding->check.stream, &races);
-    if (newest == NULL || newest->stamp == 0)
-        return false;
-    for (uint32_t i = 0; i < history->store_count; i++) {
-        const struct shadow_store *store = &history->stores[i];
-        bool unknown_later = store->stamp == 0 && store->event > newest->event;
-        bool seen_races = store->stamp == finding->seen &&
-                          !store_before(versions, history, store, finding->check.stream);
-        if (unknown_later || seen_races)
-            return false;
-    }
-    if (finding->seen == 0 ? races : finding->seen >= newest->stamp)
-        return false;
-    *hold_back = finding->seen == 0;
-    finding->store = *newest;
-    return true;
-}
-
-/* Whether the GPU, reading now, must have old bytes for one segment; fills store. */
-static bool unstamped_stale(const struct versions *versions, const struct shadow_history *history,
-                            struct finding *finding)
-{
-    const struct shadow_store *newest = NULL;
-    for (uint32_t i = 0; i < history->store_count && newest == NULL; i++) {
-        const struct shadow_store *store = &history->stores[i];
-        if (store->flags & SHADOW_STORE_GPU)
-            return false; /* newer than any CPU store that follows in the list */
-        if (order_before(versions->order, store->stream, store->event, finding->check.stream))
-            newest = store;
-    }
-    if (newest == NULL || !(newest->flags & SHADOW_STORE_AFTER_COPIES) ||
-        history->up[0].end > newest->event)
-        return false;
-    finding->store = *newest;
-    return true;
-}
-
-/* Judge one page's piece; *stale only with out filled. Findings to be held back are kept here. */
-static void piece_check(struct versions *versions, const struct shadow_page *page,
-                        const struct piece *piece, struct finding *out, bool *stale)
-{
-    for (uint32_t i = 0; i < page->count && !*stale; i++) {
-        const struct shadow_segment *segment = &page->segments[i];
-        uint32_t first = segment->first > piece->first ? segment->first : piece->first;
-        uint32_t end = segment->end < piece->end ? segment->end : piece->end;
-        if (first >= end)
-            continue;
-        struct finding finding = *out;
-        bool hold_back = false;
-        bool found = finding.stamped
-                         ? stamped_stale(versions, &segment->history, &finding, &hold_back)
-                         : unstamped_stale(versions, &segment->history, &finding);
-        if (!found)
-            continue;
-        finding.guest_addr = piece->guest_addr + (first - piece->first);
-        finding.size_bytes = end - first;
-        finding_blame(&finding, page, &segment->history);
-        if (!hold_back) {
-            *out = finding;
-            *stale = true;
-        } else if (versions->held_count < HELD_BACK_MAX) {
-            versions->held[versions->held_count++] =
-                (struct held){.finding = finding, .key = page->key, .first = first, .end = end};
-        }
-    }
-}
-
-void versions_check(struct versions *versions, struct finding *finding, bool *stale)
-{
-    *stale = false;
-    finding->detail = "";
-    if (!access_valid(&finding->check))
-        return;
-    uint64_t at = finding->check.guest_addr, end_addr = at + finding->check.size_bytes;
-    struct piece piece;
-    while (!*stale && piece_next(&at, end_addr, &piece)) {
-        const struct shadow_page *page =
-            shadow_find(versions->shadow, views_key(&versions->views, piece.guest_addr));
-        if (page != NULL)
-            piece_check(versions, page, &piece, finding, stale);
-    }
-}
-
-bool versions_unexcused(const struct versions *versions, struct finding *out)
-{
-    if (versions->held_count == 0)
-        return false;
-    *out = versions->held[0].finding;
-    return true;
+    return shadow_limited(versions->shadow);
 }

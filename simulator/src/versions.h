@@ -20,19 +20,32 @@
 
 struct versions;
 
-/* The order must outlive it. Allocates. */
-TRK_MUST_USE enum trk_status versions_create(struct versions **out, const struct order *order);
+/* The order must outlive it. granule_bytes: a power of two, 1 to 4096. Allocates. */
+TRK_MUST_USE enum trk_status versions_create(struct versions **out, const struct order *order,
+                                             uint32_t granule_bytes);
 void versions_destroy(struct versions *versions);
+
+/*
+ * Events before this one may be missing: what rests on nothing having happened since a store
+ * before it is not judged any more.
+ */
+void versions_doubt(struct versions *versions, uint64_t event);
+/* The GPU has run this tick, and all before it. */
+void versions_complete(struct versions *versions, uint64_t event, uint64_t tick);
 
 /* Ranges that leave the bands are passed over by all of these. TRK_OK or TRK_E_MEMORY. */
 
-/* flags: SHADOW_STORE_GPU, SHADOW_STORE_FAULTED; stamp 0: content not known. */
+/* The store's event, stream and AFTER_COPIES are filled here; stamp 0: content not known. */
 TRK_MUST_USE enum trk_status versions_store(struct versions *versions, const struct access *access,
-                                            unsigned flags, uint32_t stamp);
-/* Bytes were copied between event begin and the access's own event. */
+                                            const struct shadow_store *store);
+/*
+ * Bytes were copied between event begin and the access's own event. A copy over newer bytes that
+ * are nowhere else fills lost.
+ */
 TRK_MUST_USE enum trk_status versions_copy(struct versions *versions, const struct access *access,
-                                           uint64_t begin, enum trk_copy direction);
-/* A fault on a page that the GPU owned was served. */
+                                           uint64_t begin, enum trk_copy direction,
+                                           struct finding *lost);
+/* The GPU's bytes of these pages may have come home, or were given up. */
 TRK_MUST_USE enum trk_status versions_fetch(struct versions *versions, const struct access *access);
 /* An upload took these pages: dirty bits were cleared. */
 TRK_MUST_USE enum trk_status versions_clean(struct versions *versions, const struct access *access);
@@ -40,11 +53,33 @@ TRK_MUST_USE enum trk_status versions_map(struct versions *versions, const struc
                                           uint64_t frame, unsigned flags);
 TRK_MUST_USE enum trk_status versions_unmap(struct versions *versions, const struct access *access);
 
+/* The GPU's copy of these bytes counts no more from here on: fills lost if it was the only one. */
+void versions_drop(const struct versions *versions, const struct access *access,
+                   struct finding *lost);
+
+/* What a check could say. */
+enum versions_word {
+    VERSIONS_FRESH,   /* as new as it had to be, or as one of the stores that race it */
+    VERSIONS_STALE,   /* the finding is filled */
+    VERSIONS_UNKNOWN, /* no store to the bytes is known, or what is known is in doubt */
+};
+
 /*
  * Judge a read. The caller fills agent, check, and stamped and seen where the read says which stamp
- * it saw; the rest is filled when *stale.
+ * it saw; the rest is filled when it is stale.
  */
-void versions_check(struct versions *versions, struct finding *finding, bool *stale);
+enum versions_word versions_check(struct versions *versions, struct finding *finding);
+
+/* The view of an address is one that nobody registered; the address that the tracker knows the
+ * bytes by, the same where there is no other. */
+bool versions_untracked(const struct versions *versions, uint64_t guest_addr);
+uint64_t versions_tracked_addr(const struct versions *versions, uint64_t guest_addr);
+
+/* Whether bytes have come to the GPU's copy, or were overwritten there, since an event. */
+bool versions_settled(const struct versions *versions, uint64_t guest_addr, uint64_t event);
+
+/* Whether something was forgotten for want of room. */
+bool versions_limited(const struct versions *versions);
 
 /*
  * At the end of the trace: the first check that saw bytes of no known stamp and that no store seen

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "track/address.h"
+#include "track/event.h"
 
 #define KEY_OF_FRAME (UINT64_C(1) << 63)
 
@@ -99,6 +100,22 @@ uint64_t views_key(const struct views *views, uint64_t guest_addr)
         return guest_addr / TRK_HOST_PAGE_BYTES;
     uint64_t page = guest_addr / TRK_HOST_PAGE_BYTES - view->guest_addr / TRK_HOST_PAGE_BYTES;
     return KEY_OF_FRAME | (view->frame + page);
+}
+
+uint64_t views_tracked(const struct views *views, const struct view *view, uint64_t guest_addr)
+{
+    if (!(view->flags & TRK_MAP_UNTRACKED))
+        return guest_addr;
+    uint64_t frame = view->frame + (guest_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *other = &views->view[i];
+        uint64_t pages = (other->end_addr - other->guest_addr) / TRK_HOST_PAGE_BYTES;
+        if (!(other->flags & TRK_MAP_UNTRACKED) && frame >= other->frame &&
+            frame - other->frame < pages)
+            return other->guest_addr + (frame - other->frame) * TRK_HOST_PAGE_BYTES +
+                   guest_addr % TRK_HOST_PAGE_BYTES;
+    }
+    return guest_addr;
 }
 
 bool views_show(const struct views *views, uint64_t frame)

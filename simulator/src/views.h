@@ -40,6 +40,10 @@ const struct view *views_find(const struct views *views, uint64_t guest_addr);
 /* The key of an address's page. */
 uint64_t views_key(const struct views *views, uint64_t guest_addr);
 
+/* The address by which the tracker knows a byte of a view: of the first view of its frame that is
+ * not TRK_MAP_UNTRACKED; the byte's own where there is none. */
+uint64_t views_tracked(const struct views *views, const struct view *view, uint64_t guest_addr);
+
 /* Whether any view shows this frame. */
 bool views_show(const struct views *views, uint64_t frame);
 

@@ -170,6 +170,12 @@ static void print_stored(const struct bench_stored *demo)
     bench_spread_print(stdout, "decode_events_per_second", &demo->decode_per_second);
     printf(",\n ");
     bench_spread_print(stdout, "simulate_events_per_second", &demo->simulate_per_second);
+    printf(",\n ");
+    bench_spread_print(stdout, "oracle_events_per_second", &demo->oracle_per_second);
+    printf(",\n ");
+    bench_spread_print(stdout, "oracle_lines_events_per_second", &demo->lines_per_second);
+    printf(",\n ");
+    bench_spread_print(stdout, "oracle_pages_events_per_second", &demo->pages_per_second);
 }
 
 static int run(const struct options *options)

@@ -116,7 +116,7 @@ static int decode(const char *path, uint64_t *events, uint64_t *faults, uint64_t
     return 0;
 }
 
-static int simulate(const char *path, bool *ok)
+static int simulate(const char *path, const struct trk_sim_options *options, bool *ok)
 {
     struct trk_trace *trace = NULL;
     struct trk_error error;
@@ -124,10 +124,20 @@ static int simulate(const char *path, bool *ok)
     if (trk_trace_open(&trace, path, &error) != TRK_OK) {
         return complain(path, &error);
     }
-    enum trk_status status = trk_sim_trace(trace, &report, &error);
+    enum trk_status status = trk_sim_trace_with(trace, options, &report, &error);
     trk_trace_close(trace);
     *ok = report.verdict == TRK_VERDICT_OK;
     return status == TRK_OK ? 0 : complain("sim", &error);
+}
+
+/* The oracle alone; what it says is the re-execution's business. */
+static int judge(const char *path, uint32_t granule_bytes)
+{
+    struct trk_sim_options options = trk_sim_options_default();
+    bool ok;
+    options.mode = TRK_SIM_ORACLE_ONLY;
+    options.granule_bytes = granule_bytes;
+    return simulate(path, &options, &ok);
 }
 
 static double per_second(uint64_t events, uint64_t start_ns)
@@ -137,7 +147,9 @@ static double per_second(uint64_t events, uint64_t start_ns)
 
 int bench_stored(const char *path, unsigned rounds, struct bench_stored *out)
 {
-    static struct bench_samples encodes, decodes, simulations;
+    static struct bench_samples encodes, decodes, simulations, oracles[3];
+    static const uint32_t granules[3] = {1, 64, 4096};
+    const struct trk_sim_options everything = trk_sim_options_default();
     struct loaded loaded = {0};
     int failed = load(path, &loaded);
     for (unsigned round = 0; round < rounds && !failed; round++) {
@@ -152,13 +164,21 @@ int bench_stored(const char *path, unsigned rounds, struct bench_stored *out)
             bench_samples_add(&decodes, per_second(out->events, start));
         }
         start = bench_now_ns();
-        if (!failed && !(failed = simulate(path, &out->ok))) {
+        if (!failed && !(failed = simulate(path, &everything, &out->ok))) {
             bench_samples_add(&simulations, per_second(out->events, start));
+        }
+        for (size_t i = 0; i < 3 && !failed; i++) {
+            start = bench_now_ns();
+            failed = judge(path, granules[i]);
+            bench_samples_add(&oracles[i], per_second(out->events, start));
         }
     }
     unload(&loaded);
     out->encode_ns = bench_samples_spread(&encodes);
     out->decode_per_second = bench_samples_spread(&decodes);
     out->simulate_per_second = bench_samples_spread(&simulations);
+    out->oracle_per_second = bench_samples_spread(&oracles[0]);
+    out->lines_per_second = bench_samples_spread(&oracles[1]);
+    out->pages_per_second = bench_samples_spread(&oracles[2]);
     return failed;
 }

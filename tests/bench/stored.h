@@ -9,6 +9,9 @@ struct bench_stored {
     struct bench_spread encode_ns;           /* ns an event: columns and zstd, to a memory file */
     struct bench_spread decode_per_second;   /* events: file to events in canonical order */
     struct bench_spread simulate_per_second; /* events: file to verdict */
+    struct bench_spread oracle_per_second;   /* the same by the oracle alone, every byte */
+    struct bench_spread lines_per_second;    /* in granules of 64 bytes */
+    struct bench_spread pages_per_second;    /* in granules of a page */
     bool ok;                                 /* the verdict */
 };
 

@@ -102,6 +102,11 @@ run 2 explore --page 5 good.trk
 run 2 explore absent.trk
 run 0 explore --page 0x200010000 --pages 2 good.trk
 run 0 explore --page 0x200400000 good.trk
+run 0 explore good.trk 5-60
+run 2 explore good.trk frame:0
+said "nothing in range"
+run 2 explore good.trk region:0x200000000
+run 2 explore good.trk 10-20/2
 head -c "$(($(wc -c <good.trk) - 8))" good.trk >cut.trk
 run 3 explore --json cut.trk
 same "cut: complete" "$(get complete)" false

@@ -4,7 +4,7 @@
 # Method: small runs of each kind of schedule.
 . "$(dirname "$0")/lib.sh"
 
-for way in random pct explore in-order; do
+for way in random pct walk explore in-order; do
     run 0 fuzz --runs 8 --seed 3 --schedule $way
     quiet
     grep -q '^8 programs: 8 held, 0 failed' out || fail "$way: not all held: $(cat out)"
@@ -23,11 +23,22 @@ run 0 fuzz --runs 3 --json --threads 2 --features gpu,sharing,threads
 same schema "$(get schema)" trk-fuzz/1
 same programs "$(get programs)" 3
 same failed "$(get failed)" 0
-same schedules "$(get schedules)" 30
+same schedules "$(get schedules)" 15
 at_least steps "$(get steps)" 30
 run 0 fuzz --steps 20000 --json
 at_least steps "$(get steps)" 20000
 at_least programs "$(get programs)" 2
+
+# Engines: programs that are right, and programs that are not, of which both must find the same.
+run 0 fuzz --runs 5 --schedule explore --schedules 500 --engine dpor
+run 0 fuzz --runs 5 --schedule explore --schedules 500 --engine both
+run 0 fuzz --runs 20 --schedule explore --schedules 500 --engine both --careless
+run 0 fuzz --seed 2 --schedule explore --engine both --careless --print
+grep -q '=>' out && fail "a careless program has results"
+run 2 fuzz --careless --schedule explore
+said 'goes with --engine both'
+run 2 fuzz --engine dpor
+said 'goes with --schedule explore'
 
 # Features that are taken away, and all of them named.
 run 0 fuzz --features -gpu,threads --print --seed 5

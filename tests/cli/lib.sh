@@ -17,7 +17,7 @@ trap 'exit 130' INT TERM
 for name in $(env | sed -n 's/^\(TRK_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
-unset NO_COLOR XDG_DATA_HOME
+unset NO_COLOR XDG_DATA_HOME XDG_CONFIG_HOME
 HOME=$dir
 export HOME
 cd "$dir" || exit 70

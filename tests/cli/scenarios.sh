@@ -88,7 +88,7 @@ cat >race.json <<CASE
 CASE
 run 1 sim race.json
 grep -q "schedules: 2 run, for all of 2" out || fail "no number of schedules"
-line=$(sed -n 's/^  again: --schedule //p' out)
+line=$(sed -n 's/^  again, .*: --schedule //p' out)
 run 1 sim --json race.json
 same schedule "$(get schedule)" "$line"
 same interleavings "$(get interleavings)" 2

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -212,6 +213,61 @@ static int record_forks(void *count)
     return 9;
 }
 
+static void wait_ms(unsigned long milliseconds)
+{
+    struct timespec pause = {.tv_sec = (time_t)(milliseconds / 1000),
+                             .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+static void obey_line(const char *word, const char *rest)
+{
+    struct trk_observer observer = trk_capture_observer();
+    unsigned long number = strtoul(rest, NULL, 10);
+    if (strcmp(word, "marks") == 0) {
+        make_marks((void *)(uintptr_t)number);
+    } else if (strcmp(word, "frame") == 0) {
+        trk_capture_frame(number);
+    } else if (strcmp(word, "trigger") == 0) {
+        trk_capture_trigger();
+    } else if (strcmp(word, "fail") == 0) {
+        struct trk_event fail = {.type = TRK_EVENT_FAIL, .context = TRK_E_CONFLICT};
+        observer.emit(observer.context, &fail);
+    } else if (strcmp(word, "pause") == 0) {
+        wait_ms(number);
+    } else if (strcmp(word, "touch") == 0) {
+        close_file(create_file(rest), rest);
+    } else if (strcmp(word, "await") == 0) {
+        while (access(rest, F_OK) != 0) {
+            wait_ms(2);
+        }
+    } else if (strcmp(word, "abort") == 0) {
+        abort();
+    } else {
+        exit(strcmp(word, "exit") == 0 ? (int)number : 2);
+    }
+}
+
+static int obey(const char *path)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return 2;
+    }
+    join_session();
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        char *rest = strchr(line, ' ');
+        if (rest != NULL) {
+            *rest++ = 0;
+        }
+        obey_line(line, rest != NULL ? rest : "");
+    }
+    fclose(file);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";
@@ -224,6 +280,8 @@ int main(int argc, char **argv)
     } else if (argc == 3 && strcmp(verb, "marks") == 0) {
         join_session();
         make_marks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
+    } else if (argc == 3 && strcmp(verb, "obey") == 0) {
+        return obey(argv[2]);
     } else if (argc == 3 && strcmp(verb, "fork") == 0) {
         return record_forks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
     } else if (argc == 4 && strcmp(verb, "blank") == 0) {
@@ -231,8 +289,8 @@ int main(int argc, char **argv)
     } else if (argc == 4 && strcmp(verb, "same") == 0) {
         return compare(argv[2], argv[3]);
     } else {
-        fprintf(stderr,
-                "usage: trace_tool make|unended|odd OUT, marks|fork N, blank IN OUT, same A B\n");
+        fprintf(stderr, "usage: trace_tool make|unended|odd OUT, marks|fork N, obey FILE, "
+                        "blank IN OUT, same A B\n");
         return 2;
     }
     return 0;

@@ -60,4 +60,5 @@ set(TRK_MUTANT_SCENARIO_LIST
     114:invalidate:strict-taken-for-verify
     115:invalidate:rounds-without-bound
     117:transfer:regions-not-kept-by-a-download
-    118:fault_serve:no-second-look)
+    118:fault_serve:no-second-look
+    119:transfer:marked-behind-the-unlock)

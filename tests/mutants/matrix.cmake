@@ -26,6 +26,16 @@ foreach(mutant ${TRK_MUTANT_LIST} ${TRK_MUTANT_SCENARIO_LIST})
   string(APPEND matrix_lines ${line})
 endforeach()
 file(GENERATE OUTPUT ${matrix_list} CONTENT "${matrix_lines}")
-add_test(NAME mutants.matrix
-         COMMAND matrix ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt
-                 ${PROJECT_SOURCE_DIR}/tests/scenarios/handed ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
+set(matrix_run matrix ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt
+               ${PROJECT_SOURCE_DIR}/tests/scenarios/handed ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
+add_test(NAME mutants.matrix COMMAND ${matrix_run})
+# What the one engine finds, the other must find as well.
+add_test(NAME mutants.matrix_dpor COMMAND ${matrix_run} --dpor)
+
+# Accesses to page sets and watches without their locks end a scenario's run.
+add_executable(lockset lockset.c $<TARGET_OBJECTS:core_mutable>)
+target_compile_definitions(lockset PRIVATE TRK_MUTATION_AT_RUN)
+target_include_directories(lockset PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
+target_link_libraries(lockset PRIVATE trk_simulator)
+trk_target(lockset)
+add_test(NAME mutants.lockset COMMAND lockset)

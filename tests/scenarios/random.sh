@@ -15,7 +15,8 @@ fuzz()
 {
     "$trk" fuzz --seed "$seed" "$@" || failures=$((failures + 1))
 }
-fuzz --schedule random --steps $((steps * 50 / 100))
+fuzz --schedule random --steps $((steps * 30 / 100))
+fuzz --schedule walk --steps $((steps * 20 / 100))
 fuzz --schedule pct --steps $((steps * 30 / 100))
 fuzz --schedule explore --schedules 2000 --steps $((steps * 20 / 100))
 fuzz --schedule in-order --runs $((steps / 10000 + 1))

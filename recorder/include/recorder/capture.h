@@ -115,6 +115,12 @@ void trk_capture_await(uint32_t timeline, uint64_t value);
 /* A number of the owner's choosing. */
 void trk_capture_mark(uint64_t number);
 
+/*
+ * Ask a flight recording to write down what it holds (trigger "api"). The events that this thread
+ * has emitted are in it; the caller does not wait. Does nothing in other recordings.
+ */
+void trk_capture_trigger(void);
+
 /* Events this process could not write for want of room, so far. */
 uint64_t trk_capture_dropped(void);
 

@@ -51,6 +51,7 @@ struct trk_trace_state {
     uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
     char damage[128];             /* one line; "" when there is none */
     int32_t child_status;         /* from END: wait status of the recorded program; -1 unknown */
+    uint64_t last_events_offset;  /* of the last chunk with events, 0 when there is none */
     uint64_t order_gaps; /* events given so far whose predecessors in a hold or timeline are lost */
 };
 

@@ -16,6 +16,7 @@
 #ifndef SIMULATOR_GENERATE_H
 #define SIMULATOR_GENERATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,11 @@ struct trk_generate_options {
     uint32_t threads;    /* 1 to TRK_GENERATE_THREADS; 0: the seed says */
     uint32_t operations; /* of a thread, at most TRK_GENERATE_OPERATIONS; 0: the seed says */
     enum trk_generate_schedule schedule;
+    /*
+     * Let threads touch pages of others, and write no results: any verdict may come out, whatever
+     * the file expects. For holding engines against each other.
+     */
+    bool careless;
     uint32_t runs; /* schedules of random and pct, at least 1 */
 };
 

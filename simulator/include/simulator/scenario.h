@@ -55,11 +55,16 @@ struct trk_scenario_report {
     uint64_t guest_addr; /* first byte concerned; TRK_NOT_KNOWN: none */
     /* What was done. */
     uint64_t schedules, operations, faults, host_calls;
+    bool differ;    /* both engines explored, whole, and found other verdicts */
     uint64_t steps; /* from one scheduling point of a thread to its next; init and finally apart */
     char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
-    char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
-    uint64_t states;        /* exploring: with a choice, or at the end; 0: not known */
-    uint64_t classes;       /* exploring: of schedules; 0: not known */
+    /* In it: how often a thread went on though the last one could have. Of all schedules that come
+     * to the verdict, when all were explored, it has the fewest, and of those the fewest steps. */
+    uint64_t preemptions;
+    char interleavings[40];   /* exploring: all schedules there are, in decimal; "" not known */
+    uint64_t states;          /* exploring: with a choice, or at the end; 0: not known */
+    uint64_t classes;         /* exploring: of schedules; 0: not known */
+    uint64_t covered_percent; /* exploring that stopped early: about how much was seen */
 };
 
 /* How a file that asks for every schedule is explored. */
@@ -73,6 +78,8 @@ enum trk_scenario_engine {
 struct trk_scenario_options {
     uint64_t size; /* of this struct */
     enum trk_scenario_engine engine;
+    uint64_t walks; /* of a file with many schedules run so many by a uniform walk; 0: its own */
+    uint64_t seed;  /* of them */
 };
 
 /**
@@ -121,6 +128,8 @@ struct trk_scenario_limits {
     size_t size;        /* of this struct */
     uint64_t steps;     /* of a schedule: one that has not ended by then is a livelock */
     uint64_t schedules; /* to explore, where the file asks for that; 0: as the format says */
+    enum trk_scenario_engine engine; /* likewise */
+    uint64_t walks, seed;            /* as among the options */
 };
 
 /* trk_scenario_run within limits; the number of schedules stands in the report. */
@@ -154,6 +163,33 @@ TRK_MUST_USE enum trk_status trk_scenario_replay(const struct trk_scenario *scen
                                                  const char *schedule,
                                                  struct trk_scenario_report *report,
                                                  struct trk_scenario_fault *fault);
+
+/* A step of a schedule: the operation that it is in, or begins. */
+struct trk_scenario_step {
+    char thread[64];
+    uint32_t operation; /* 1-based, in the thread's list; 0: none */
+    char operation_text[160];
+};
+
+/* A schedule that passes, one swap of neighbours away from one that breaks a rule. */
+struct trk_scenario_passing {
+    bool there;
+    struct trk_scenario_step first, then; /* in this order it passes */
+    char schedule[512];                   /* for trk_scenario_replay */
+};
+
+/**
+ * Look for a passing schedule beside one that a report gave.
+ *
+ * @param out  there is false when no swap of neighbours lets it pass.
+ * @return As trk_scenario_replay.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one call at a time in a process.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_nearest(const struct trk_scenario *scenario,
+                                                  const char *schedule,
+                                                  struct trk_scenario_passing *out,
+                                                  struct trk_scenario_fault *fault);
 
 TRK_EXTERN_C_END
 

@@ -296,7 +296,8 @@ Test(capture_drain, writes_a_header_for_any_command_line)
         argv[i] = long_word;
     setenv("TRK_SOMETHING", "value", 1);
     setenv("NOBODYS_BUSINESS", "secret", 1);
-    struct trk_record_header header = {.session = &session, .argv = argv, .child_pid = 42};
+    struct trk_record_options options = {.size = sizeof(options), .argv = argv};
+    struct trk_record_header header = {.session = &session, .options = &options, .child_pid = 42};
     header.anchors[0] = trk_record_header_anchor();
     header.anchors[1] = trk_record_header_anchor();
     char *json = trk_record_header_json(&header);

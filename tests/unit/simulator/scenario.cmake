@@ -11,6 +11,9 @@ target_compile_definitions(unit_simulator_schedules
 add_test(NAME simulator.live_core_has_no_hooks
          COMMAND sh -c "nm \"$1\" | grep -q trk_tracker_upload && ! nm \"$1\" | grep -E 'trk_(hook|sim|simcore)_' && nm \"$2\" | grep -q trk_hook_lock"
                  sh $<TARGET_FILE:track> $<TARGET_FILE:trk_simulator>)
+simulator_unit(nearest test_nearest.c)
+target_compile_definitions(unit_simulator_nearest
+                           PRIVATE HANDED_DIR="${PROJECT_SOURCE_DIR}/tests/scenarios/handed")
 simulator_unit(litmus_counts test_litmus_counts.c)
 target_compile_definitions(unit_simulator_litmus_counts
                            PRIVATE SCENARIOS_DIR="${PROJECT_SOURCE_DIR}/tests/scenarios")

@@ -287,7 +287,7 @@ static void write_file(struct tape *tape)
     close(fd);
 }
 
-struct trk_sim_report tape_judge(struct tape *tape)
+static struct trk_sim_report judge_with(struct tape *tape, const struct trk_sim_options *options)
 {
     trk_thread_swap(NULL);
     if (tape->bytes == NULL)
@@ -297,9 +297,23 @@ struct trk_sim_report tape_judge(struct tape *tape)
                      TRK_OK);
     struct trk_sim_report report;
     struct trk_error error = {0};
-    enum trk_status status = trk_sim_trace(tape->trace, &report, &error);
+    enum trk_status status = trk_sim_trace_with(tape->trace, options, &report, &error);
     cr_assert_eq(status, TRK_OK, "%s", error.text);
     return report;
+}
+
+struct trk_sim_report tape_judge(struct tape *tape)
+{
+    struct trk_sim_options options = trk_sim_options_default();
+    return judge_with(tape, &options);
+}
+
+struct trk_sim_report tape_judge_alone(struct tape *tape, uint32_t granule_bytes)
+{
+    struct trk_sim_options options = trk_sim_options_default();
+    options.mode = TRK_SIM_ORACLE_ONLY;
+    options.granule_bytes = granule_bytes;
+    return judge_with(tape, &options);
 }
 
 uint8_t tape_type_at(struct tape *tape, uint64_t number)
@@ -315,19 +329,25 @@ uint8_t tape_type_at(struct tape *tape, uint64_t number)
 
 bool tape_reports_equal(const struct trk_sim_report *left, const struct trk_sim_report *right)
 {
-    bool equal = left->verdict == right->verdict && left->failure_class == right->failure_class &&
-                 left->event_at == right->event_at && left->event_visible == right->event_visible &&
-                 left->stream_at == right->stream_at && left->guest_addr == right->guest_addr &&
-                 left->size_bytes == right->size_bytes && left->complete == right->complete &&
-                 strcmp(left->text, right->text) == 0 && strcmp(left->detail, right->detail) == 0 &&
-                 left->story_count == right->story_count && left->events == right->events &&
-                 left->operations == right->operations && left->faults == right->faults &&
-                 left->copies == right->copies && left->checks == right->checks &&
-                 left->frames == right->frames && left->divergences == right->divergences &&
-                 left->ranges == right->ranges && left->protect_calls == right->protect_calls &&
-                 left->threads == right->threads && left->regions == right->regions;
+    bool equal =
+        left->verdict == right->verdict && left->failure_class == right->failure_class &&
+        left->event_at == right->event_at && left->event_visible == right->event_visible &&
+        left->stream_at == right->stream_at && left->guest_addr == right->guest_addr &&
+        left->size_bytes == right->size_bytes && left->complete == right->complete &&
+        strcmp(left->text, right->text) == 0 && strcmp(left->detail, right->detail) == 0 &&
+        left->story_count == right->story_count && left->events == right->events &&
+        left->operations == right->operations && left->faults == right->faults &&
+        left->copies == right->copies && left->checks == right->checks &&
+        left->frames == right->frames && left->divergences == right->divergences &&
+        left->ranges == right->ranges && left->protect_calls == right->protect_calls &&
+        left->threads == right->threads && left->regions == right->regions &&
+        left->unknown == right->unknown && strcmp(left->writer, right->writer) == 0 &&
+        strcmp(left->holder, right->holder) == 0 && strcmp(left->teller, right->teller) == 0 &&
+        strcmp(left->missing, right->missing) == 0 && strcmp(left->passes, right->passes) == 0;
     for (size_t i = 0; equal && i < left->story_count; i++)
         equal = left->story[i].event == right->story[i].event &&
-                strcmp(left->story[i].text, right->story[i].text) == 0;
+                strcmp(left->story[i].text, right->story[i].text) == 0 &&
+                strcmp(left->story[i].thread, right->story[i].thread) == 0 &&
+                strcmp(left->story[i].role, right->story[i].role) == 0;
     return equal;
 }

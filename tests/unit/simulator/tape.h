@@ -83,8 +83,9 @@ struct trk_event *tape_find(struct tape *tape, uint8_t type, unsigned nth);
 /* Take that event out. */
 void tape_remove(struct tape *tape, uint8_t type, unsigned nth);
 
-/* Write, read back, simulate. */
+/* Write, read back, simulate; by the oracle alone. */
 struct trk_sim_report tape_judge(struct tape *tape);
+struct trk_sim_report tape_judge_alone(struct tape *tape, uint32_t granule_bytes);
 
 /* Every field, every word. */
 bool tape_reports_equal(const struct trk_sim_report *left, const struct trk_sim_report *right);

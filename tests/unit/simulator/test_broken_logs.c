@@ -1,5 +1,6 @@
 /*
- * Goal: whatever stands in a log, the simulator ends, with a verdict, twice the same.
+ * Goal: whatever stands in a log, the simulator ends, with a verdict, and so does its exploration;
+ * twice the same.
  *
  * Method: a tape of several threads and nested callbacks is changed at random: fields, order, lost
  * and doubled events, streams cut short. A failing seed is printed; TRK_SEED runs from there.
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/explore.h"
 #include "tape.h"
 
 #define RUNS 400u
@@ -103,4 +105,36 @@ Test(broken_logs, always_a_verdict, .timeout = 300)
         tape_destroy(tape);
     }
     cr_expect_gt(verdicts[TRK_VERDICT_DIVERGENCE], RUNS / 10, "most changes contradict the core");
+}
+
+#define EXPLORED 60u
+
+Test(broken_logs, always_explored_alike, .timeout = 300)
+{
+    static struct trk_explore_report report, again;
+    const char *given = getenv("TRK_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 1;
+    struct trk_explore_options options = trk_explore_options_default();
+    struct trk_error error;
+    options.schedules = 20;
+    options.steps = 6;
+    options.engine = TRK_EXPLORE_PCT;
+    for (uint64_t run = 0; run < EXPLORED; run++, seed++) {
+        random_state = seed * 77;
+        options.pages = 1 + draw(4);
+        options.guest_addr = draw(2) == 0 ? TRK_NOT_KNOWN : TAPE_A;
+        struct tape *tape = tape_create("default");
+        record(tape);
+        for (uint32_t i = draw(3); i > 0; i--)
+            break_one(tape);
+        (void)tape_judge(tape);
+        enum trk_status status = trk_explore_trace(tape->trace, &options, &report, &error);
+        cr_assert_eq(status, trk_explore_trace(tape->trace, &options, &again, &error));
+        cr_assert(status == TRK_OK, "%s: TRK_SEED=%llu unit_simulator_broken_logs", error.text,
+                  (unsigned long long)seed);
+        cr_assert(memcmp(&report, &again, sizeof report) == 0,
+                  "two reports differ: TRK_SEED=%llu unit_simulator_broken_logs",
+                  (unsigned long long)seed);
+        tape_destroy(tape);
+    }
 }

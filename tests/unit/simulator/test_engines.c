@@ -85,7 +85,8 @@ struct all {
     struct taken taken[STEPS_MOST];
     uint64_t classes[CLASSES_MOST];
     uint64_t count, class_count;
-    bool whole[3]; /* ends that were seen */
+    bool whole[3];        /* ends that were seen */
+    uint64_t cheapest[3]; /* preemptions << 32 | steps; UINT64_MAX: none */
 };
 
 static uint64_t mix(uint64_t digest, uint64_t value)
@@ -130,7 +131,17 @@ static void set_clock(struct all *all, uint32_t depth)
     taken->clock[taken->thread] = taken->number;
 }
 
-static void run_all(struct all *all, uint32_t depth)
+/* The last step's thread could have gone on, and another one does. */
+static uint64_t preempts(struct all *all, uint32_t depth, const uint8_t *threads, uint32_t count,
+                         uint32_t chosen)
+{
+    for (uint32_t i = 0; depth > 0 && i < count; i++)
+        if (threads[i] == all->taken[depth - 1].thread)
+            return chosen != threads[i];
+    return 0;
+}
+
+static void run_all(struct all *all, uint32_t depth, uint64_t preemptions)
 {
     struct engine_program *program = &all->program;
     uint8_t threads[ENGINE_THREADS];
@@ -143,6 +154,8 @@ static void run_all(struct all *all, uint32_t depth)
             program->deadlock(all->small);
         (void)program->end(all->small, &came);
         all->whole[came] = true;
+        uint64_t cost = preemptions << 32 | depth;
+        all->cheapest[came] = cost < all->cheapest[came] ? cost : all->cheapest[came];
         all->count++;
         note_class(all, depth);
         return;
@@ -153,7 +166,7 @@ static void run_all(struct all *all, uint32_t depth)
         *taken = (struct taken){.thread = threads[i]};
         program->step(all->small, threads[i], i == 0, &taken->footprint);
         set_clock(all, depth);
-        run_all(all, depth + 1);
+        run_all(all, depth + 1, preemptions + preempts(all, depth, threads, count, threads[i]));
         all->small->state = state;
     }
 }
@@ -207,6 +220,37 @@ static void make_program(struct small_program *small, uint64_t seed, bool rules)
         make_thread(small, thread, &random, rules);
 }
 
+/* The cheapest schedule of each end is what the graph gives, and it leads there. */
+static void expect_ways(struct all *all, struct engine_graph *graph, uint64_t seed, bool rules)
+{
+    struct small_program *small = all->small;
+    struct engine_way ways[ENGINE_GRAPH_CAME];
+    cr_assert(engine_graph_ways(graph, small->threads, ways));
+    for (uint32_t came = 0; came < 3; came++) {
+        const struct engine_way *way = &ways[came];
+        cr_expect_eq(way->there, all->whole[came], "TRK_SEED=%" PRIu64, seed);
+        if (!way->there)
+            continue;
+        cr_expect_eq((uint64_t)way->preemptions << 32 | way->steps, all->cheapest[came],
+                     "TRK_SEED=%" PRIu64 ": end %u", seed, came);
+        make_program(small, seed, rules);
+        uint8_t threads[ENGINE_THREADS];
+        size_t next = 0;
+        while (all->program.phase(small) == ENGINE_GOING) {
+            uint32_t count = all->program.enabled(small, threads);
+            if (count == 0)
+                all->program.deadlock(small);
+            else
+                all->program.step(small, count > 1 ? way->choices[next++] : threads[0], true, NULL);
+        }
+        uint32_t led;
+        (void)all->program.end(small, &led);
+        cr_expect_eq(next, way->count, "TRK_SEED=%" PRIu64, seed);
+        cr_expect_eq(led, came, "TRK_SEED=%" PRIu64, seed);
+        free(way->choices);
+    }
+}
+
 static void expect_ends(const struct small_program *small, const struct all *all, const char *name,
                         uint64_t seed)
 {
@@ -225,13 +269,18 @@ static void check(uint64_t seed, bool rules)
     memset(&all, 0, sizeof all);
     all.small = &small;
     all.program = small_engine(&small);
-    run_all(&all, 0);
+    memset(all.cheapest, 0xff, sizeof all.cheapest);
+    run_all(&all, 0, 0);
     if (all.count >= ALL_MOST)
         return;
     make_program(&small, seed, rules);
-    cr_assert_eq(engine_hashed(&all.program, &no_limits, &result), TRK_OK);
+    struct engine_graph graph = {0};
+    struct engine_limits with_graph = {.most = UINT64_MAX, .graph = &graph};
+    cr_assert_eq(engine_hashed(&all.program, &with_graph, &result), TRK_OK);
     cr_expect_eq(result.interleavings, all.count, "TRK_SEED=%" PRIu64, seed);
     expect_ends(&small, &all, "hashed", seed);
+    expect_ways(&all, &graph, seed, rules);
+    engine_graph_deinit(&graph);
     make_program(&small, seed, rules);
     cr_assert_eq(engine_dpor(&all.program, &no_limits, &result), TRK_OK);
     expect_ends(&small, &all, "dpor", seed);

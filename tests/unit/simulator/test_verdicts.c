@@ -252,8 +252,10 @@ static void no_tracker(struct tape *tape)
 }
 
 static const struct verdict_case cases[] = {
-    {"flush leaves a page", retained, "fatal:retained", TRK_EVENT_FAIL, ""},
-    {"call in a callback", reentry, "fatal:reentry", TRK_EVENT_FAIL, ""},
+    {"flush leaves a page", retained, "fatal:retained", TRK_EVENT_FAIL,
+     "a flush left a page to the GPU"},
+    {"call in a callback", reentry, "fatal:reentry", TRK_EVENT_FAIL,
+     "called from an upload's callback"},
     {"range", fatal_range, "fatal:range", TRK_EVENT_FAIL, ""},
     {"conflict", fatal_conflict, "fatal:conflict", TRK_EVENT_FAIL, ""},
     {"untrack", fatal_untrack, "fatal:untrack", TRK_EVENT_FAIL, ""},

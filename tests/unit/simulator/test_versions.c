@@ -20,7 +20,7 @@ static void setup(void)
 {
     now = 0;
     cr_assert_eq(order_create(&order, 4), TRK_OK);
-    cr_assert_eq(versions_create(&versions, order), TRK_OK);
+    cr_assert_eq(versions_create(&versions, order, 1), TRK_OK);
 }
 
 static void teardown(void)
@@ -32,7 +32,8 @@ static void teardown(void)
 static void store(uint32_t stream, uint64_t guest_addr, uint64_t size_bytes, uint32_t stamp)
 {
     struct access access = {now++, stream, guest_addr, size_bytes};
-    cr_assert_eq(versions_store(versions, &access, 0, stamp), TRK_OK);
+    struct shadow_store made = {.stamp = stamp};
+    cr_assert_eq(versions_store(versions, &access, &made), TRK_OK);
 }
 
 static bool stale(uint32_t stream, uint64_t guest_addr, uint64_t size_bytes, uint32_t seen)
@@ -41,9 +42,7 @@ static bool stale(uint32_t stream, uint64_t guest_addr, uint64_t size_bytes, uin
                               .check = {now++, stream, guest_addr, size_bytes},
                               .stamped = true,
                               .seen = seen};
-    bool found;
-    versions_check(versions, &finding, &found);
-    return found;
+    return versions_check(versions, &finding) == VERSIONS_STALE;
 }
 
 static void map(uint64_t guest_addr, uint64_t size_bytes, uint64_t frame, unsigned flags)

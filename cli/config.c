@@ -1,0 +1,140 @@
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the file is; false when there is no place for one. */
+static bool find_path(char *out, size_t size, bool *must_be_there)
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = {
+        {"TRK_CONFIG", ""}, {"XDG_CONFIG_HOME", "/trk/config"}, {"HOME", "/.config/trk/config"}};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const char *base = getenv(places[i].variable);
+        if (base && *base) {
+            int length = snprintf(out, size, "%s%s", base, places[i].below);
+            *must_be_there = i == 0;
+            return length > 0 && (size_t)length < size;
+        }
+    }
+    return false;
+}
+
+static char *trimmed(char *text)
+{
+    while (isspace((unsigned char)*text)) {
+        text++;
+    }
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1])) {
+        text[--length] = 0;
+    }
+    return text;
+}
+
+static enum trk_status bad_line(const struct trk_config *config, unsigned line, const char *what,
+                                struct trk_error *error)
+{
+    return trk_error_set(error, TRK_E_ARGUMENT, "%.70s:%u: %s", config->path, line, what);
+}
+
+static enum trk_status take_line(struct trk_config *out, char *text, unsigned line,
+                                 const char **command, struct trk_error *error)
+{
+    text = trimmed(text);
+    if (!*text || *text == '#') {
+        return TRK_OK;
+    }
+    size_t length = strlen(text);
+    if (*text == '[') {
+        if (length < 3 || text[length - 1] != ']') {
+            return bad_line(out, line, "expected [COMMAND]", error);
+        }
+        text[length - 1] = 0;
+        *command = trimmed(text + 1);
+        return TRK_OK;
+    }
+    char *sign = strchr(text, '=');
+    if (!sign) {
+        return bad_line(out, line, "expected name = value", error);
+    }
+    if (out->count == TRK_CONFIG_ENTRIES_MOST) {
+        return bad_line(out, line, "too many settings", error);
+    }
+    *sign = 0;
+    struct trk_config_entry *entry = &out->entries[out->count++];
+    *entry = (struct trk_config_entry){
+        .command = *command, .name = trimmed(text), .value = trimmed(sign + 1), .line = line};
+    if (!*entry->name || !*entry->value) {
+        return bad_line(out, line, "a name or a value is empty", error);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status take_text(struct trk_config *out, size_t size_bytes, struct trk_error *error)
+{
+    const char *command = NULL;
+    enum trk_status status = TRK_OK;
+    unsigned line = 0;
+    if (memchr(out->text, 0, size_bytes)) {
+        return bad_line(out, 1, "no text", error);
+    }
+    for (char *at = out->text; at && status == TRK_OK;) {
+        char *end = strchr(at, '\n');
+        if (end) {
+            *end = 0;
+        }
+        status = take_line(out, at, ++line, &command, error);
+        at = end ? end + 1 : NULL;
+    }
+    return status;
+}
+
+enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
+{
+    bool must_be_there = false;
+    out->count = 0;
+    if (!find_path(out->path, sizeof out->path, &must_be_there)) {
+        out->path[0] = 0;
+        return TRK_OK;
+    }
+    FILE *file = fopen(out->path, "re");
+    if (!file) {
+        int reason = errno;
+        if ((reason == ENOENT || reason == ENOTDIR) && !must_be_there) {
+            out->path[0] = 0;
+            return TRK_OK;
+        }
+        (void)trk_error_set(error, TRK_E_SYSTEM, "settings %.80s: %s", out->path, strerror(reason));
+        error->os_errno = reason;
+        return TRK_E_SYSTEM;
+    }
+    size_t got = fread(out->text, 1, TRK_CONFIG_BYTES_MOST + 1, file);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (failed || got > TRK_CONFIG_BYTES_MOST) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "settings %.80s: %s", out->path,
+                             failed ? "cannot be read" : "larger than 64 KiB");
+    }
+    out->text[got] = 0;
+    return take_text(out, got, error);
+}
+
+const struct trk_config_entry *trk_config_find(const struct trk_config *config, const char *command,
+                                               const char *name)
+{
+    const struct trk_config_entry *best = NULL;
+    for (size_t i = 0; i < config->count; i++) {
+        const struct trk_config_entry *entry = &config->entries[i];
+        bool own = entry->command && strcmp(entry->command, command) == 0;
+        if (strcmp(entry->name, name) == 0 &&
+            (own || (!entry->command && !(best && best->command)))) {
+            best = entry;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,206 @@
+/* What trk sim says of a trace, for people and for programs. */
+#include "sim_print.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "json_out.h"
+#include "terminal.h"
+
+int trk_sim_exit_code(const struct trk_sim_report *report)
+{
+    switch (report->verdict) {
+    case TRK_VERDICT_OK:
+        return report->complete ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+    case TRK_VERDICT_TRACE_INCOMPLETE:
+    case TRK_VERDICT_UNKNOWN:
+        return TRK_EXIT_DAMAGED;
+    default:
+        return TRK_EXIT_BROKEN;
+    }
+}
+
+/* The sentences that go with a verdict, in the order in which they are read. */
+static const struct {
+    const char *key, *label;
+    size_t offset;
+} sentences[] = {
+    {"writer", "last writer:", offsetof(struct trk_sim_report, writer)},
+    {"holder", "its bytes now:", offsetof(struct trk_sim_report, holder)},
+    {"teller", "should have told:", offsetof(struct trk_sim_report, teller)},
+    {"missing", "missing edge:", offsetof(struct trk_sim_report, missing)},
+    {"passes", "would pass:", offsetof(struct trk_sim_report, passes)},
+};
+
+#define SENTENCES   (sizeof sentences / sizeof sentences[0])
+#define AGAIN_BYTES (PATH_MAX + 64)
+
+static const char *sentence(const struct trk_sim_report *report, size_t i)
+{
+    return (const char *)report + sentences[i].offset;
+}
+
+static const char *or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* The command that gives this report again. */
+static void again_line(const struct trk_input *input, const struct trk_sim_options *sim,
+                       char text[AGAIN_BYTES])
+{
+    char granule[32] = "";
+    if (sim->granule_bytes != 0) {
+        snprintf(granule, sizeof granule, " --granule %" PRIu32, sim->granule_bytes);
+    }
+    snprintf(text, AGAIN_BYTES, "trk sim%s%s %s",
+             sim->mode == TRK_SIM_ORACLE_ONLY ? " --oracle-only" : "", granule, input->path);
+}
+
+static void print_story(const struct trk_sim_report *report)
+{
+    if (report->story_count > 0) {
+        puts("what happened:");
+    }
+    for (size_t i = 0; i < report->story_count; i++) {
+        const struct trk_story_line *line = &report->story[i];
+        printf("%4zu  event %" PRIu64 ", ", i + 1, line->event);
+        trk_terminal_text(stdout, line->thread);
+        fputs(": ", stdout);
+        trk_terminal_text(stdout, line->text);
+        if (line->role[0]) {
+            printf("  <- %s", line->role);
+        }
+        putchar('\n');
+    }
+    for (size_t i = 0; i < SENTENCES; i++) {
+        if (*sentence(report, i)) {
+            printf("%-18s ", sentences[i].label);
+            trk_terminal_text(stdout, sentence(report, i));
+            putchar('\n');
+        }
+    }
+}
+
+/* The name of the thread of event_at; NULL when there is no such event, "" when it has no name. */
+static const char *thread_name(const struct trk_trace *trace, const struct trk_sim_report *report)
+{
+    if (report->event_at == TRK_NOT_KNOWN || report->stream_at >= trk_trace_stream_count(trace)) {
+        return NULL;
+    }
+    return trk_trace_stream(trace, report->stream_at)->name;
+}
+
+void trk_sim_print_json(const struct trk_input *input, const struct trk_sim_options *sim,
+                        const struct trk_sim_report *report)
+{
+    cJSON *object = trk_json_out_object(TRK_SIM_SCHEMA);
+    trk_json_out_text(object, "path", input->path);
+    trk_json_out_text(object, "verdict", trk_verdict_name(report));
+    trk_json_out_text(object, "detail", report->detail[0] ? report->detail : NULL);
+    trk_json_out_text(object, "text", report->text);
+    cJSON_AddBoolToObject(object, "complete", report->complete);
+    trk_json_out_number(object, "event_at", report->event_at);
+    trk_json_out_number(object, "event_visible", report->event_visible);
+    trk_json_out_text(object, "thread", thread_name(input->trace, report));
+    trk_json_out_address(object, "guest_addr", report->guest_addr);
+    trk_json_out_number(object, "size",
+                        report->guest_addr == TRK_NOT_KNOWN ? TRK_NOT_KNOWN : report->size_bytes);
+    cJSON *story = cJSON_AddArrayToObject(object, "story");
+    for (size_t i = 0; i < report->story_count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        trk_json_out_number(line, "step", i + 1);
+        trk_json_out_number(line, "event", report->story[i].event);
+        trk_json_out_text(line, "thread", report->story[i].thread);
+        trk_json_out_text(line, "text", report->story[i].text);
+        trk_json_out_text(line, "role", or_null(report->story[i].role));
+        cJSON_AddItemToArray(story, line);
+    }
+    for (size_t i = 0; i < SENTENCES; i++) {
+        trk_json_out_text(object, sentences[i].key, or_null(sentence(report, i)));
+    }
+    char again[AGAIN_BYTES];
+    again_line(input, sim, again);
+    trk_json_out_text(object, "again", again);
+    const struct {
+        const char *key;
+        uint64_t number;
+    } counts[] = {
+        {"events", report->events},           {"operations", report->operations},
+        {"divergences", report->divergences}, {"faults", report->faults},
+        {"copies", report->copies},           {"checks", report->checks},
+        {"unknown", report->unknown},         {"frames", report->frames},
+        {"ranges", report->ranges},           {"protect_calls", report->protect_calls},
+        {"threads", report->threads},         {"regions", report->regions},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        trk_json_out_number(object, counts[i].key, counts[i].number);
+    }
+    trk_json_out_print(object);
+}
+
+static void print_event(const char *label, uint64_t number, const char *thread)
+{
+    if (number == TRK_NOT_KNOWN) {
+        return;
+    }
+    printf("%-12s event %" PRIu64, label, number);
+    if (thread && *thread) {
+        fputs(", thread ", stdout);
+        trk_terminal_text(stdout, thread);
+    }
+    putchar('\n');
+}
+
+void trk_sim_print(const struct trk_input *input, const struct trk_sim_options *sim,
+                   const struct trk_sim_report *report)
+{
+    int code = trk_sim_exit_code(report);
+    fputs("verdict: ", stdout);
+    trk_terminal_word(code == TRK_EXIT_OK       ? TRK_TONE_GOOD
+                      : code == TRK_EXIT_BROKEN ? TRK_TONE_BAD
+                                                : TRK_TONE_DOUBT,
+                      trk_verdict_name(report));
+    if (report->detail[0]) {
+        fputs(" (", stdout);
+        trk_terminal_text(stdout, report->detail);
+        putchar(')');
+    }
+    putchar('\n');
+    if (report->text[0]) {
+        trk_terminal_text(stdout, report->text);
+        putchar('\n');
+    }
+    print_event("broken at", report->event_at, thread_name(input->trace, report));
+    print_event("visible at", report->event_visible, NULL);
+    if (report->guest_addr != TRK_NOT_KNOWN) {
+        printf("%-12s 0x%" PRIx64 ", %" PRIu64 " bytes\n", "address", report->guest_addr,
+               report->size_bytes);
+    }
+    print_story(report);
+    if (sim->mode == TRK_SIM_ORACLE_ONLY) {
+        printf("%" PRIu64 " events, nothing run again\n", report->events);
+    } else {
+        printf("%" PRIu64 " events, %" PRIu64 " operations run again, %" PRIu64 " divergences\n",
+               report->events, report->operations, report->divergences);
+    }
+    printf("%" PRIu64 " faults, %" PRIu64 " ranges, %" PRIu64 " protection calls, %" PRIu64
+           " copies, %" PRIu64 " checks (%" PRIu64 " unknown), %" PRIu64 " frames\n",
+           report->faults, report->ranges, report->protect_calls, report->copies, report->checks,
+           report->unknown, report->frames);
+    printf("%" PRIu32 " threads, %" PRIu32 " regions, trace %s\n", report->threads, report->regions,
+           report->complete ? "complete" : "incomplete");
+    if (code == TRK_EXIT_BROKEN && report->event_at != TRK_NOT_KNOWN) {
+        uint64_t from = report->event_at < 10 ? 0 : report->event_at - 10;
+        char again[AGAIN_BYTES];
+        again_line(input, sim, again);
+        printf("%-18s ", "again:");
+        trk_terminal_text(stdout, again);
+        printf("\n%-18s trk dump ", "around it:");
+        trk_terminal_text(stdout, input->path);
+        printf(" %" PRIu64 "-%" PRIu64 "\n", from, report->event_at + 10);
+    }
+}

@@ -1,0 +1,307 @@
+#include "flight.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "flight_block.h"
+
+#define ZSTD_LEVEL 1 /* a third faster than 3, a twentieth larger */
+
+/* A stream's chunk while it fills. */
+struct open_chunk {
+    size_t count;
+    struct trk_record records[TRK_CHUNK_EVENTS];
+};
+
+struct stream {
+    struct trk_trace_stream note;
+    uint64_t events; /* ever, without losses */
+    struct open_chunk *open;
+};
+
+struct pinned {
+    uint32_t stream;
+    uint64_t block; /* the chunk that holds it too, while that is there */
+    struct trk_record record;
+};
+
+struct trk_flight {
+    uint64_t budget_bytes;
+    uint64_t bytes;
+    uint64_t events;
+    uint64_t forgotten;
+    struct trk_columns *columns;
+    ZSTD_CCtx *zstd;
+    struct trk_flight_block **blocks; /* a ring: `held` from `oldest` on, room a power of two */
+    size_t oldest, held, room;
+    uint64_t next_number;
+    struct stream *streams;
+    size_t stream_count, stream_room;
+    struct pinned pinned[TRK_FLIGHT_PINNED];
+    size_t pinned_count;
+};
+
+static enum trk_status no_memory(struct trk_error *error)
+{
+    return trk_error_set(error, TRK_E_MEMORY, "no memory for the flight ring");
+}
+
+enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes,
+                                  struct trk_error *error)
+{
+    struct trk_flight *flight = calloc(1, sizeof *flight);
+    *out = NULL;
+    if (flight == NULL)
+        return no_memory(error);
+    flight->budget_bytes = budget_bytes;
+    flight->zstd = ZSTD_createCCtx();
+    if (flight->zstd == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(flight->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
+        trk_columns_create_encoder(&flight->columns, TRK_CHUNK_EVENTS) != TRK_OK) {
+        trk_flight_destroy(flight);
+        return no_memory(error);
+    }
+    *out = flight;
+    return TRK_OK;
+}
+
+void trk_flight_block_release(struct trk_flight_block *block)
+{
+    if (atomic_fetch_sub_explicit(&block->users, 1, memory_order_acq_rel) == 1)
+        free(block);
+}
+
+static struct trk_flight_block *block_at(const struct trk_flight *flight, size_t index)
+{
+    return flight->blocks[(flight->oldest + index) & (flight->room - 1)];
+}
+
+void trk_flight_destroy(struct trk_flight *flight)
+{
+    if (flight == NULL)
+        return;
+    for (size_t i = 0; i < flight->held; ++i)
+        trk_flight_block_release(block_at(flight, i));
+    for (size_t i = 0; i < flight->stream_count; ++i)
+        free(flight->streams[i].open);
+    free(flight->blocks);
+    free(flight->streams);
+    trk_columns_destroy(flight->columns);
+    ZSTD_freeCCtx(flight->zstd);
+    free(flight);
+}
+
+static struct stream *find_stream(struct trk_flight *flight, uint32_t stream_id)
+{
+    for (size_t i = flight->stream_count; i > 0; --i) { /* newer ones have the events */
+        if (flight->streams[i - 1].note.stream_id == stream_id)
+            return &flight->streams[i - 1];
+    }
+    return NULL;
+}
+
+enum trk_status trk_flight_stream(struct trk_flight *flight, const struct trk_trace_stream *note,
+                                  struct trk_error *error)
+{
+    struct stream *stream = find_stream(flight, note->stream_id);
+    if (stream == NULL) {
+        if (flight->stream_count == flight->stream_room) {
+            size_t room = flight->stream_room == 0 ? 16 : 2 * flight->stream_room;
+            struct stream *streams = realloc(flight->streams, room * sizeof *streams);
+            if (streams == NULL)
+                return no_memory(error);
+            flight->streams = streams;
+            flight->stream_room = room;
+        }
+        stream = &flight->streams[flight->stream_count++];
+        *stream = (struct stream){0};
+    }
+    stream->note = *note;
+    return TRK_OK;
+}
+
+static void forget_oldest(struct trk_flight *flight)
+{
+    struct trk_flight_block *block = block_at(flight, 0);
+    flight->bytes -= sizeof *block + block->packed_bytes;
+    flight->events -= block->count - block->losses;
+    flight->forgotten += block->count - block->losses;
+    flight->oldest = (flight->oldest + 1) & (flight->room - 1);
+    flight->held -= 1;
+    trk_flight_block_release(block);
+}
+
+static bool make_room(struct trk_flight *flight)
+{
+    if (flight->held < flight->room)
+        return true;
+    size_t room = flight->room == 0 ? 64 : 2 * flight->room;
+    struct trk_flight_block **blocks = malloc(room * sizeof *blocks);
+    if (blocks == NULL)
+        return false;
+    for (size_t i = 0; i < flight->held; ++i)
+        blocks[i] = block_at(flight, i);
+    free(flight->blocks);
+    flight->blocks = blocks;
+    flight->oldest = 0;
+    flight->room = room;
+    return true;
+}
+
+static struct trk_flight_block *pack(struct trk_flight *flight, const struct open_chunk *open)
+{
+    const uint8_t *payload;
+    size_t raw = trk_columns_encode(flight->columns, open->records, open->count,
+                                    TRK_FLIGHT_CLOCK_SHIFT, &payload);
+    size_t bound = ZSTD_compressBound(raw);
+    struct trk_flight_block *block = malloc(sizeof *block + bound);
+    if (block == NULL)
+        return NULL;
+    size_t packed = ZSTD_compress2(flight->zstd, block->packed, bound, payload, raw);
+    if (ZSTD_isError(packed)) {
+        free(block);
+        return NULL;
+    }
+    struct trk_flight_block *fitting = realloc(block, sizeof *block + packed);
+    block = fitting != NULL ? fitting : block;
+    atomic_init(&block->users, 1);
+    block->raw_bytes = raw;
+    block->packed_bytes = packed;
+    block->count = (uint32_t)open->count;
+    block->losses = 0;
+    for (size_t i = 0; i < open->count; ++i)
+        block->losses += open->records[i].event.type == TRK_EVENT_DROP;
+    block->first_tsc = open->records[0].tsc >> TRK_FLIGHT_CLOCK_SHIFT << TRK_FLIGHT_CLOCK_SHIFT;
+    block->last_tsc = open->records[open->count - 1].tsc;
+    return block;
+}
+
+/* Turn a stream's open chunk into a block. */
+static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
+                                   struct trk_error *error)
+{
+    struct open_chunk *open = flight->streams[stream].open;
+    if (open == NULL || open->count == 0)
+        return TRK_OK;
+    struct trk_flight_block *block = make_room(flight) ? pack(flight, open) : NULL;
+    if (block == NULL)
+        return no_memory(error);
+    block->stream = (uint32_t)stream;
+    block->number = flight->next_number++;
+    flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
+    flight->held += 1;
+    flight->bytes += sizeof *block + block->packed_bytes;
+    flight->events += block->count - block->losses;
+    flight->streams[stream].events += block->count - block->losses;
+    open->count = 0;
+    while (flight->bytes > flight->budget_bytes && flight->held > 1)
+        forget_oldest(flight);
+    return TRK_OK;
+}
+
+static void pin(struct trk_flight *flight, size_t stream, const struct trk_record *record)
+{
+    if (record->event.type != TRK_EVENT_TRACKER || flight->pinned_count == TRK_FLIGHT_PINNED)
+        return;
+    flight->pinned[flight->pinned_count++] =
+        (struct pinned){(uint32_t)stream, flight->next_number, *record};
+}
+
+enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
+                                  const struct trk_record *records, size_t count,
+                                  struct trk_error *error)
+{
+    struct stream *stream = find_stream(flight, stream_id);
+    if (stream == NULL)
+        return trk_error_set(error, TRK_E_ARGUMENT, "stream %u has not been named", stream_id);
+    if (stream->open == NULL) {
+        stream->open = malloc(sizeof *stream->open);
+        if (stream->open == NULL)
+            return no_memory(error);
+        stream->open->count = 0;
+    }
+    size_t index = (size_t)(stream - flight->streams);
+    for (size_t i = 0; i < count; ++i) {
+        pin(flight, index, &records[i]);
+        stream->open->records[stream->open->count++] = records[i];
+        if (stream->open->count < TRK_CHUNK_EVENTS)
+            continue;
+        enum trk_status status = close_chunk(flight, index, error);
+        if (status != TRK_OK)
+            return status;
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error)
+{
+    for (size_t i = 0; i < flight->stream_count; ++i) {
+        enum trk_status status = close_chunk(flight, i, error);
+        if (status != TRK_OK)
+            return status;
+        free(flight->streams[i].open); /* a stream that has ended needs none */
+        flight->streams[i].open = NULL;
+    }
+    return TRK_OK;
+}
+
+static bool view_make(struct trk_flight_view *view, const struct trk_flight *flight)
+{
+    size_t streams = flight->stream_count > 0 ? flight->stream_count : 1;
+    view->blocks = malloc((flight->held + 1) * sizeof *view->blocks);
+    view->streams = malloc(streams * sizeof *view->streams);
+    view->missing = calloc(streams, sizeof *view->missing);
+    view->pinned = malloc(TRK_FLIGHT_PINNED * sizeof *view->pinned);
+    view->pinned_streams = malloc(TRK_FLIGHT_PINNED * sizeof *view->pinned_streams);
+    return view->blocks != NULL && view->streams != NULL && view->missing != NULL &&
+           view->pinned != NULL && view->pinned_streams != NULL;
+}
+
+struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks)
+{
+    struct trk_flight_view *view = calloc(1, sizeof *view);
+    if (view == NULL || !view_make(view, flight)) {
+        trk_flight_view_destroy(view);
+        return NULL;
+    }
+    view->stream_count = flight->stream_count;
+    for (size_t i = 0; i < flight->stream_count; ++i) {
+        view->streams[i] = flight->streams[i].note;
+        view->missing[i] = flight->streams[i].events;
+    }
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < flight->held; ++i) {
+        struct trk_flight_block *block = block_at(flight, i);
+        if (block->last_tsc < since_ticks && view->block_count == 0)
+            continue; /* once begun, nothing is left out: a hole in the middle helps nobody */
+        first = first < block->number ? first : block->number;
+        atomic_fetch_add_explicit(&block->users, 1, memory_order_relaxed);
+        view->blocks[view->block_count++] = block;
+        view->missing[block->stream] -= block->count - block->losses;
+    }
+    for (size_t i = 0; i < flight->pinned_count; ++i) {
+        if (flight->pinned[i].block >= first)
+            continue;
+        view->pinned[view->pinned_count] = flight->pinned[i].record;
+        view->pinned_streams[view->pinned_count++] = flight->pinned[i].stream;
+        if (view->missing[flight->pinned[i].stream] > 0)
+            view->missing[flight->pinned[i].stream] -= 1;
+    }
+    return view;
+}
+
+uint64_t trk_flight_events(const struct trk_flight *flight)
+{
+    return flight->events;
+}
+
+uint64_t trk_flight_forgotten(const struct trk_flight *flight)
+{
+    return flight->forgotten;
+}
+
+uint64_t trk_flight_bytes(const struct trk_flight *flight)
+{
+    return flight->bytes;
+}

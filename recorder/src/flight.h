@@ -1,0 +1,54 @@
+/*
+ * The flight ring: the newest events of a recording, compressed, in memory.
+ *
+ * Takes what a writer would take, and forgets the oldest chunks when more than its budget is held.
+ * What is held can be taken as a view and written to a file by another thread meanwhile. Chunks are
+ * encoded and compressed as in a file, so that minutes fit; the file's own headers are made when it
+ * is written. TRACKER events are never forgotten: without them nothing can be run again.
+ */
+#ifndef RECORDER_FLIGHT_H
+#define RECORDER_FLIGHT_H
+
+#include "recorder/writer.h"
+
+/* TRACKER events that are kept; a process has at most 16 trackers. */
+#define TRK_FLIGHT_PINNED 64u
+
+struct trk_flight;
+struct trk_flight_view;
+
+/* budget_bytes counts compressed chunks. TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes,
+                                               struct trk_error *error);
+void trk_flight_destroy(struct trk_flight *flight);
+
+/* As trk_writer_stream and trk_writer_append. Allocate; not while another thread appends. */
+TRK_MUST_USE enum trk_status trk_flight_stream(struct trk_flight *flight,
+                                               const struct trk_trace_stream *stream,
+                                               struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
+                                               const struct trk_record *records, size_t count,
+                                               struct trk_error *error);
+
+/* Close the open chunk of every stream, so that a view has all. */
+TRK_MUST_USE enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error);
+
+/* Chunks whose last event is not before since_ticks; NULL without memory. */
+struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks);
+void trk_flight_view_destroy(struct trk_flight_view *view);
+
+/*
+ * Write a view as events of a writer that has its header. What the ring had forgotten of a stream,
+ * or the view leaves out, stands before its first event as a loss of unknown types. Statuses: the
+ * writer's. Threads: any one.
+ */
+TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view *view,
+                                                   struct trk_writer *writer,
+                                                   struct trk_error *error);
+
+/* Events held and forgotten so far, without losses; bytes held. */
+uint64_t trk_flight_events(const struct trk_flight *flight);
+uint64_t trk_flight_forgotten(const struct trk_flight *flight);
+uint64_t trk_flight_bytes(const struct trk_flight *flight);
+
+#endif

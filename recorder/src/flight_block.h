@@ -1,0 +1,38 @@
+/* A chunk of the flight ring: shared by the ring and the views that were taken of it. */
+#ifndef RECORDER_FLIGHT_BLOCK_H
+#define RECORDER_FLIGHT_BLOCK_H
+
+#include <stdatomic.h>
+
+#include "columns.h"
+
+#define TRK_FLIGHT_CLOCK_SHIFT 5u /* the writer's: nothing more is lost when it is encoded again   \
+                                   */
+
+struct trk_flight_block {
+    _Atomic uint32_t users; /* freed with the last */
+    uint32_t stream;        /* index in the ring */
+    uint32_t count;
+    uint32_t losses; /* of these, DROP events */
+    uint64_t first_tsc;
+    uint64_t last_tsc;
+    uint64_t number; /* of the ring's chunks, growing */
+    size_t raw_bytes;
+    size_t packed_bytes;
+    uint8_t packed[];
+};
+
+struct trk_flight_view {
+    struct trk_flight_block **blocks; /* oldest first */
+    size_t block_count;
+    struct trk_trace_stream *streams;
+    uint64_t *missing; /* a stream: events before its first block */
+    size_t stream_count;
+    struct trk_record *pinned; /* TRACKER events that no block has */
+    uint32_t *pinned_streams;
+    size_t pinned_count;
+};
+
+void trk_flight_block_release(struct trk_flight_block *block);
+
+#endif

@@ -1,0 +1,110 @@
+/* What was taken of a flight ring: written to a file, given back. */
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "flight.h"
+#include "flight_block.h"
+
+void trk_flight_view_destroy(struct trk_flight_view *view)
+{
+    if (view == NULL)
+        return;
+    for (size_t i = 0; i < view->block_count; ++i)
+        trk_flight_block_release(view->blocks[i]);
+    free(view->blocks);
+    free(view->streams);
+    free(view->missing);
+    free(view->pinned);
+    free(view->pinned_streams);
+    free(view);
+}
+
+struct work {
+    struct trk_columns *decoder;
+    uint8_t *raw;
+    size_t raw_room;
+    struct trk_record *records;
+    bool *named; /* a stream */
+};
+
+static enum trk_status no_memory(struct trk_error *error)
+{
+    return trk_error_set(error, TRK_E_MEMORY, "no memory to write the flight ring");
+}
+
+/* A stream's first appearance: its name, what is pinned of it, and what is missing before. */
+static enum trk_status begin_stream(const struct trk_flight_view *view, uint32_t stream,
+                                    struct trk_writer *writer, struct trk_error *error)
+{
+    enum trk_status status = trk_writer_stream(writer, &view->streams[stream], error);
+    uint32_t id = view->streams[stream].stream_id;
+    for (size_t i = 0; i < view->pinned_count && status == TRK_OK; ++i) {
+        if (view->pinned_streams[i] == stream)
+            status = trk_writer_append(writer, id, &view->pinned[i], 1, 0, error);
+    }
+    return status;
+}
+
+static enum trk_status write_block(const struct trk_flight_view *view,
+                                   const struct trk_flight_block *block, struct work *work,
+                                   struct trk_writer *writer, struct trk_error *error)
+{
+    if (work->raw_room < block->raw_bytes) {
+        uint8_t *raw = realloc(work->raw, block->raw_bytes);
+        if (raw == NULL)
+            return no_memory(error);
+        work->raw = raw;
+        work->raw_room = block->raw_bytes;
+    }
+    size_t got = ZSTD_decompress(work->raw, work->raw_room, block->packed, block->packed_bytes);
+    struct trk_columns_input input = {
+        .bytes = work->raw,
+        .size_bytes = block->raw_bytes,
+        .count = block->count,
+        .clock_shift = TRK_FLIGHT_CLOCK_SHIFT,
+        .first_tsc = block->first_tsc,
+    };
+    if (ZSTD_isError(got) || got != block->raw_bytes ||
+        trk_columns_decode(work->decoder, &input, work->records) != TRK_OK)
+        return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
+    uint64_t missing = 0;
+    enum trk_status status = TRK_OK;
+    if (!work->named[block->stream]) {
+        work->named[block->stream] = true;
+        missing = view->missing[block->stream];
+        status = begin_stream(view, block->stream, writer, error);
+    }
+    if (status != TRK_OK)
+        return status;
+    return trk_writer_append(writer, view->streams[block->stream].stream_id, work->records,
+                             block->count, missing, error);
+}
+
+enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct trk_writer *writer,
+                                      struct trk_error *error)
+{
+    struct work work = {0};
+    enum trk_status status = TRK_OK;
+    work.records = malloc(TRK_CHUNK_EVENTS * sizeof *work.records);
+    work.named = calloc(view->stream_count + 1, sizeof *work.named);
+    if (work.records == NULL || work.named == NULL ||
+        trk_columns_create_decoder(&work.decoder) != TRK_OK)
+        status = no_memory(error);
+    /* Streams of which nothing but a pinned event is left come first. */
+    for (size_t i = 0; i < view->pinned_count && status == TRK_OK; ++i) {
+        bool has_block = false;
+        for (size_t b = 0; b < view->block_count; ++b)
+            has_block = has_block || view->blocks[b]->stream == view->pinned_streams[i];
+        if (has_block || work.named[view->pinned_streams[i]])
+            continue;
+        work.named[view->pinned_streams[i]] = true;
+        status = begin_stream(view, view->pinned_streams[i], writer, error);
+    }
+    for (size_t i = 0; i < view->block_count && status == TRK_OK; ++i)
+        status = write_block(view, view->blocks[i], &work, writer, error);
+    trk_columns_destroy(work.decoder);
+    free(work.raw);
+    free(work.records);
+    free(work.named);
+    return status;
+}

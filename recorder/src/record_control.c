@@ -1,0 +1,217 @@
+/*
+ * Control FIFOs, both ends.
+ *
+ * The recording opens both ends of each FIFO, so that neither an opener nor a writer ever waits,
+ * and a command without a reader of its answer hurts nobody. Answers that nobody took are read away
+ * by the next who asks.
+ */
+#define _GNU_SOURCE /* O_CLOEXEC and friends */
+#include "record_control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum trk_status system_error(struct trk_error *error, const char *path)
+{
+    int reason = errno;
+    (void)trk_error_set(error, TRK_E_SYSTEM, "control: %.80s: %s", path, strerror(reason));
+    if (error)
+        error->os_errno = reason;
+    return TRK_E_SYSTEM;
+}
+
+/* The folder of all recordings of this user. */
+static int base_folder(char *out, size_t size)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (runtime && *runtime)
+        return snprintf(out, size, "%s/trk", runtime);
+    return snprintf(out, size, "/tmp/trk-%u", (unsigned)getuid());
+}
+
+enum trk_status trk_control_folder(uint32_t pid, char *out, size_t size, struct trk_error *error)
+{
+    int length = base_folder(out, size);
+    if (length > 0 && (size_t)length < size) {
+        int more = snprintf(out + length, size - (size_t)length, "/%u", pid);
+        if (more > 0 && (size_t)(length + more) < size)
+            return TRK_OK;
+    }
+    return trk_error_set(error, TRK_E_ARGUMENT, "control: the folder's path is too long");
+}
+
+/* A folder of ours that nobody else can write to; in /tmp the name may be anybody's. */
+static bool is_own_folder(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == getuid() &&
+           (status.st_mode & 022) == 0;
+}
+
+static bool make_folder(const char *folder)
+{
+    char base[128];
+    base_folder(base, sizeof base);
+    if (mkdir(base, 0700) != 0 && errno != EEXIST)
+        return false;
+    return is_own_folder(base) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
+}
+
+static int open_fifo(const char *folder, const char *name, bool make)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (make) {
+        (void)unlink(path); /* of a process that was killed and had the same number */
+        if (mkfifo(path, 0600) != 0)
+            return -1;
+    }
+    return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+void trk_record_control_init(struct trk_record_control *out)
+{
+    *out = (struct trk_record_control){.commands = -1, .answers = -1};
+    if (trk_control_folder((uint32_t)getpid(), out->folder, sizeof out->folder, NULL) != TRK_OK ||
+        !make_folder(out->folder)) {
+        out->folder[0] = '\0';
+        return;
+    }
+    out->answers = open_fifo(out->folder, "answers", true);
+    out->commands = out->answers >= 0 ? open_fifo(out->folder, "commands", true) : -1;
+    if (out->commands < 0)
+        trk_record_control_deinit(out);
+}
+
+void trk_record_control_deinit(struct trk_record_control *control)
+{
+    static const char *const fifos[] = {"commands", "answers"};
+    if (control->folder[0] == '\0')
+        return;
+    for (size_t i = 0; i < 2; ++i) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%s", control->folder, fifos[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(control->folder);
+    if (control->commands >= 0)
+        close(control->commands);
+    if (control->answers >= 0)
+        close(control->answers);
+    *control = (struct trk_record_control){.commands = -1, .answers = -1};
+}
+
+/* Take a whole line out of what has been read. */
+static bool take_line(char *line, size_t *used, char *out)
+{
+    char *end = memchr(line, '\n', *used);
+    if (!end)
+        return false;
+    size_t length = (size_t)(end - line);
+    memcpy(out, line, length);
+    out[length] = '\0';
+    *used -= length + 1;
+    memmove(line, end + 1, *used);
+    return true;
+}
+
+const char *trk_record_control_next(struct trk_record_control *control)
+{
+    static char command[TRK_CONTROL_LINE]; /* one recording a process at a time */
+    if (control->commands < 0)
+        return NULL;
+    ssize_t got = read(control->commands, control->line + control->used,
+                       sizeof control->line - control->used);
+    control->used += got > 0 ? (size_t)got : 0;
+    if (take_line(control->line, &control->used, command))
+        return command;
+    if (control->used == sizeof control->line)
+        control->used = 0; /* no command is so long */
+    return NULL;
+}
+
+void trk_record_control_answer(const struct trk_record_control *control, const char *text)
+{
+    char line[TRK_CONTROL_LINE];
+    int length = snprintf(line, sizeof line, "%.250s\n", text);
+    if (control->answers >= 0 && length > 0)
+        (void)!write(control->answers, line, (size_t)length); /* whole: a FIFO takes 4096 at once */
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static enum trk_status await_answer(int answers, char *answer, uint32_t timeout_ms,
+                                    struct trk_error *error)
+{
+    char line[TRK_CONTROL_LINE];
+    size_t used = 0;
+    uint64_t end_ms = now_ms() + timeout_ms;
+    while (!take_line(line, &used, answer)) {
+        uint64_t now = now_ms();
+        struct pollfd ready = {.fd = answers, .events = POLLIN};
+        if (now >= end_ms || used == sizeof line)
+            return trk_error_set(error, TRK_E_SYSTEM, "control: no answer within %u ms",
+                                 timeout_ms);
+        (void)poll(&ready, 1, (int)(end_ms - now));
+        ssize_t got = read(answers, line + used, sizeof line - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    return TRK_OK;
+}
+
+/* Ask through open FIFOs. */
+static enum trk_status ask(int commands, int answers, const char *command, char *answer,
+                           uint32_t timeout_ms, struct trk_error *error)
+{
+    char line[TRK_CONTROL_LINE];
+    int length = snprintf(line, sizeof line, "%s\n", command);
+    if (length <= 0 || (size_t)length >= sizeof line)
+        return trk_error_set(error, TRK_E_ARGUMENT, "control: the command is too long");
+    while (read(answers, answer, TRK_CONTROL_LINE) > 0) {
+    }
+    if (write(commands, line, (size_t)length) != length)
+        return system_error(error, "commands");
+    return await_answer(answers, answer, timeout_ms, error);
+}
+
+enum trk_status trk_control_send(uint32_t pid, const char *command, char *answer,
+                                 uint32_t timeout_ms, struct trk_error *error)
+{
+    char folder[128];
+    enum trk_status status = trk_control_folder(pid, folder, sizeof folder, error);
+    if (status != TRK_OK)
+        return status;
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0 && errno == ENOENT)
+        return trk_error_set(error, TRK_E_ARGUMENT, "no recording of process %u (%.60s is absent)",
+                             pid, folder);
+    if (lock < 0)
+        return system_error(error, folder);
+    int commands = -1;
+    int answers = -1;
+    if (!is_own_folder(folder) || flock(lock, LOCK_EX) != 0 ||
+        (commands = open_fifo(folder, "commands", false)) < 0 ||
+        (answers = open_fifo(folder, "answers", false)) < 0)
+        status = system_error(error, folder);
+    else
+        status = ask(commands, answers, command, answer, timeout_ms, error);
+    if (commands >= 0)
+        close(commands);
+    if (answers >= 0)
+        close(answers);
+    close(lock);
+    return status;
+}

@@ -1,0 +1,291 @@
+/*
+ * The flight recorder.
+ *
+ * A trigger that fires waits for its time after, then a view of the ring goes to a dump thread.
+ * Only one dump is written at a time; what fires meanwhile waits, and within the cooldown or past
+ * the last dump allowed it is counted and said at the end.
+ */
+#include "record_flight.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock_ticks.h"
+#include "record_dump.h"
+
+struct trk_record_flight {
+    struct trk_flight *ring;
+    struct trk_record_trigger trigger;
+    struct trk_record_dump dump;
+    struct sigaction former;
+    bool answers; /* the dump under way was asked for by the control FIFO */
+    bool snapshot_wanted;
+    bool ending;
+    uint64_t due_ns;   /* a firing was taken and its dump is to be made then; 0: none */
+    uint64_t quiet_ns; /* until then triggers do nothing */
+    uint64_t ignored;  /* firings that came in quiet times or past the last dump */
+    uint32_t api_seen;
+    enum trk_trigger_kind kind;
+    uint64_t ticks;
+    uint64_t since_ticks;
+};
+
+static volatile sig_atomic_t signals_came;
+
+static void on_signal(int number)
+{
+    (void)number;
+    signals_came = 1;
+}
+
+static void say(const struct recording *recording, const char *text)
+{
+    if (recording->options->say)
+        recording->options->say(text);
+}
+
+/* F.trk, F-2.trk, F-3.trk. */
+static void dump_path(const struct recording *recording, uint32_t number, char *out, size_t size)
+{
+    const char *path = recording->options->path;
+    size_t length = strlen(path);
+    size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
+    if (number == 1)
+        snprintf(out, size, "%s", path);
+    else
+        snprintf(out, size, "%.*s-%u%s", (int)stem, path, number, path + stem);
+}
+
+enum trk_status trk_record_flight_init(struct recording *recording)
+{
+    const struct trk_record_options *options = recording->options;
+    struct trk_record_flight *flight = calloc(1, sizeof *flight);
+    recording->flight = flight;
+    if (!flight)
+        return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the flight ring");
+    enum trk_status status =
+        trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
+    if (status != TRK_OK)
+        return status;
+    if (strcmp(options->path, "-") == 0 || strlen(options->path) > sizeof flight->dump.path - 40)
+        return trk_error_set(recording->error, TRK_E_ARGUMENT,
+                             "a flight recording needs a file's name that is not too long");
+    if (!options->overwrite && access(options->path, F_OK) == 0)
+        return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
+    if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        signals_came = 0;
+        (void)sigaction(SIGUSR2, &action, &flight->former);
+    }
+    return trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+}
+
+void trk_record_flight_deinit(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    if (!flight)
+        return;
+    if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
+        (void)sigaction(SIGUSR2, &flight->former, NULL);
+    trk_record_dump_join(&flight->dump);
+    trk_flight_destroy(flight->ring);
+    free(flight);
+    recording->flight = NULL;
+}
+
+/* Ticks that so many milliseconds take, by what the clocks did since the start. */
+static uint64_t ticks_of(const struct recording *recording, uint32_t milliseconds)
+{
+    struct trk_record_anchor now = trk_record_header_anchor();
+    uint64_t ns = now.monotonic_raw_ns - recording->start.monotonic_raw_ns;
+    uint64_t ticks = now.ticks - recording->start.ticks;
+    return ns > 0 ? (uint64_t)((double)ticks / (double)ns * 1e6 * milliseconds) : 0;
+}
+
+static void end_dump(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    struct trk_record_dump *dump = &flight->dump;
+    char text[TRK_CONTROL_LINE + 64];
+    trk_record_dump_join(dump);
+    if (dump->status == TRK_OK) {
+        recording->result->events += dump->events;
+        recording->result->bytes += dump->bytes;
+        snprintf(text, sizeof text, "%s: %" PRIu64 " events, %" PRIu64 " bytes -> %.160s",
+                 trk_record_trigger_name(flight->kind), dump->events, dump->bytes, dump->path);
+    } else {
+        recording->drain.status = dump->status;
+        if (recording->error)
+            *recording->error = dump->error;
+        snprintf(text, sizeof text, "%s: no dump: %.200s", trk_record_trigger_name(flight->kind),
+                 dump->error.text);
+    }
+    say(recording, text);
+    if (flight->answers) {
+        char answer[TRK_CONTROL_LINE];
+        snprintf(answer, sizeof answer, "%s %.240s", dump->status == TRK_OK ? "ok" : "error",
+                 dump->status == TRK_OK ? dump->path : dump->error.text);
+        trk_record_control_answer(&recording->control, answer);
+    }
+    flight->answers = false;
+    dump->path[0] = '\0';
+}
+
+static bool is_dumping(const struct trk_record_flight *flight)
+{
+    return flight->dump.path[0] != '\0';
+}
+
+static void start_dump(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    struct trk_record_dump *dump = &flight->dump;
+    const struct trk_record_options *options = recording->options;
+    struct trk_record_header_dump note = {
+        .trigger = trk_record_trigger_name(flight->kind),
+        .number = ++recording->result->dumps,
+        .ticks = flight->ticks,
+        .forgotten = trk_flight_forgotten(flight->ring),
+    };
+    uint64_t since = 0;
+    if (options->before_ms > 0) {
+        uint64_t window = ticks_of(recording, options->before_ms);
+        uint64_t base = flight->since_ticks < flight->ticks ? flight->since_ticks : flight->ticks;
+        since = base > window ? base - window : 0;
+    }
+    uint64_t fullest = 0; /* what came before the trigger, and after the last turn, is in it */
+    if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
+        recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
+    dump_path(recording, note.number, dump->path, sizeof dump->path);
+    dump->overwrite = options->overwrite;
+    dump->child_status = flight->ending ? recording->child.wait_status : -1;
+    dump->header_json = trk_record_output_json(recording, &note);
+    dump->view = trk_flight_view(flight->ring, since);
+    flight->due_ns = 0;
+    flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
+    if (dump->header_json && dump->view) {
+        trk_record_dump_start(dump);
+        return;
+    }
+    free(dump->header_json);
+    trk_flight_view_destroy(dump->view);
+    dump->status = trk_error_set(&dump->error, TRK_E_MEMORY, "out of memory for a dump");
+    dump->running = false;
+    end_dump(recording);
+}
+
+/* Take a firing, if its dump is allowed. */
+static void take_firing(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    const struct trk_record_options *options = recording->options;
+    uint64_t now = trk_record_now_ns();
+    bool asked = flight->trigger.kind == TRK_TRIGGER_CONTROL; /* somebody waits for an answer */
+    if (!flight->trigger.fired || flight->due_ns != 0)
+        return;
+    flight->trigger.fired = false;
+    bool used_up = options->dumps_most > 0 && recording->result->dumps >= options->dumps_most;
+    if (used_up || (now < flight->quiet_ns && !asked && !flight->ending)) {
+        flight->ignored += 1;
+        if (asked)
+            trk_record_control_answer(&recording->control, "error no further dump is allowed");
+        return;
+    }
+    flight->kind = flight->trigger.kind;
+    flight->ticks = flight->trigger.ticks;
+    flight->since_ticks = flight->trigger.since_ticks;
+    flight->answers = asked;
+    flight->due_ns = now + (uint64_t)options->after_ms * 1000000;
+}
+
+/* What fires from outside the events. */
+static void look_outside(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    uint32_t asked =
+        atomic_load_explicit(&recording->session.control->triggers, memory_order_acquire);
+    uint64_t ticks = trk_clock_ticks();
+    if (signals_came && flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
+        signals_came = 0;
+        trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_SIGNAL, ticks);
+    }
+    if (asked != flight->api_seen) {
+        flight->api_seen = asked;
+        trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_API, ticks);
+    }
+    if (flight->snapshot_wanted && !flight->trigger.fired) {
+        flight->snapshot_wanted = false;
+        trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_CONTROL, ticks);
+    }
+}
+
+void trk_record_flight_turn(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    recording->drain.flight = flight->ring;
+    recording->drain.trigger = &flight->trigger;
+    if (is_dumping(flight) && atomic_load(&flight->dump.done))
+        end_dump(recording);
+    look_outside(recording);
+    if (is_dumping(flight))
+        return;
+    take_firing(recording);
+    if (flight->due_ns != 0 && (flight->ending || trk_record_now_ns() >= flight->due_ns))
+        start_dump(recording);
+}
+
+void trk_record_flight_snapshot(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    if (!flight->trigger.wanted[TRK_TRIGGER_CONTROL])
+        trk_record_control_answer(&recording->control, "error control is no trigger here");
+    else if (flight->snapshot_wanted)
+        trk_record_control_answer(&recording->control, "error a snapshot is under way");
+    else
+        flight->snapshot_wanted = true;
+}
+
+static void say_unmet(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    char text[160];
+    for (unsigned kind = 0; kind < TRK_TRIGGER_KINDS; ++kind) {
+        char closest[80];
+        if (!trk_record_trigger_unmet(&flight->trigger, kind, closest, sizeof closest))
+            continue;
+        snprintf(text, sizeof text, "trigger %s never fired: %s", trk_record_trigger_name(kind),
+                 closest);
+        say(recording, text);
+    }
+    if (flight->ignored > 0) {
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " firings made no dump: too soon after another, or one too many",
+                 flight->ignored);
+        say(recording, text);
+    }
+}
+
+void trk_record_flight_end(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    bool pending = flight->due_ns != 0;
+    flight->ending = true;
+    if (is_dumping(flight))
+        end_dump(recording);
+    if (pending)
+        start_dump(recording);
+    if (is_dumping(flight))
+        end_dump(recording);
+    int status = recording->child.wait_status;
+    trk_record_trigger_end(&flight->trigger, status != -1 && WIFSIGNALED(status),
+                           trk_clock_ticks());
+    trk_record_flight_turn(recording);
+    if (is_dumping(flight))
+        end_dump(recording);
+    say_unmet(recording);
+}

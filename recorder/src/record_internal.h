@@ -1,0 +1,61 @@
+/* A recording under way: what its parts share. */
+#ifndef RECORDER_RECORD_INTERNAL_H
+#define RECORDER_RECORD_INTERNAL_H
+
+#include "record_child.h"
+#include "record_control.h"
+#include "record_drain.h"
+#include "record_header.h"
+#include "record_program.h"
+#include "record_session.h"
+#include "record_signals.h"
+#include "recorder/record.h"
+
+struct trk_record_flight;
+
+struct recording {
+    const struct trk_record_options *options;
+    struct trk_record_result *result;
+    struct trk_error *error;
+    struct trk_record_session session;
+    struct trk_record_signals signals;
+    struct trk_record_child child;
+    struct trk_record_program program;
+    struct trk_record_drain drain;
+    struct trk_writer *writer;
+    struct trk_record_flight *flight; /* NULL: the recording goes to a file as it comes */
+    struct trk_record_control control;
+    int fd;
+    bool created; /* the file is new: ours to take away */
+    bool is_stdout;
+    bool interrupted; /* a signal ended the waiting for those who outlive the command */
+    bool told_waiting;
+    uint64_t child_ended_ns; /* 0: it has not */
+    struct trk_record_anchor start;
+};
+
+/* record_output.c: the file of a recording that goes to one as it comes. */
+
+/* Open the output without hurting what it may hold: the command may yet fail to start. */
+TRK_MUST_USE enum trk_status trk_record_output_open(struct recording *recording);
+/* The old content goes only now that there will be a new one. */
+void trk_record_output_begin(const struct recording *recording);
+void trk_record_output_close(struct recording *recording, bool keep);
+/* TRK_OK or the status of a failed system call, with the path in the text. */
+enum trk_status trk_record_output_error(const struct recording *recording, enum trk_status status,
+                                        int os_errno);
+TRK_MUST_USE enum trk_status trk_record_output_header(struct recording *recording);
+/* END, if all went well; the writer is gone afterwards. */
+void trk_record_output_end(struct recording *recording, enum trk_status *status);
+
+/* The HEADER's text as things stand, the caller's to free(); NULL without memory. */
+char *trk_record_output_json(const struct recording *recording,
+                             const struct trk_record_header_dump *dump);
+
+/* 16 random bytes for a file. */
+void trk_record_output_marker(uint8_t marker[16]);
+
+uint64_t trk_record_now_ns(void);
+bool trk_record_has_joined(const struct recording *recording);
+
+#endif

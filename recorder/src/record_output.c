@@ -1,0 +1,167 @@
+/*
+ * The file of a recording.
+ *
+ * It has its final name from the first byte on: if this process is killed, what is there can be
+ * read. It is taken away only when the command never ran, or nothing could be written.
+ */
+#define _GNU_SOURCE /* O_CLOEXEC and friends */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record_internal.h"
+#include "recorder/writer.h"
+
+#define ANCHORS_APART_NS UINT64_C(5000000)
+
+uint64_t trk_record_now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+enum trk_status trk_record_output_error(const struct recording *recording, enum trk_status status,
+                                        int os_errno)
+{
+    (void)trk_error_set(recording->error, status, "%.80s: %s", recording->options->path,
+                        strerror(os_errno));
+    if (recording->error)
+        recording->error->os_errno = os_errno;
+    return status;
+}
+
+/*
+ * Two recordings must not write one file. The lock ends with this process, however it ends. A file
+ * system without locks is taken as it is.
+ */
+static enum trk_status lock_output(struct recording *recording)
+{
+    struct stat file;
+    if (fstat(recording->fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return TRK_OK;
+    bool taken = flock(recording->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    /* Without a name: the one who had the lock has just taken the file away. */
+    if (!taken && fstat(recording->fd, &file) == 0 && file.st_nlink > 0)
+        return TRK_OK;
+    recording->created = false; /* it is theirs */
+    return trk_error_set(recording->error, TRK_E_ARGUMENT, "%.80s: another recording writes it",
+                         recording->options->path);
+}
+
+/* Open the output without hurting what it may hold: the command may yet fail to start. */
+enum trk_status trk_record_output_open(struct recording *recording)
+{
+    const char *path = recording->options->path;
+    recording->is_stdout = strcmp(path, "-") == 0;
+    if (recording->is_stdout) {
+        recording->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        return recording->fd >= 0 ? TRK_OK
+                                  : trk_record_output_error(recording, TRK_E_SYSTEM, errno);
+    }
+    recording->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    recording->created = recording->fd >= 0;
+    if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite)
+        recording->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (recording->fd < 0)
+        return trk_record_output_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM,
+                                       errno);
+    return lock_output(recording);
+}
+
+void trk_record_output_close(struct recording *recording, bool keep)
+{
+    if (recording->fd < 0)
+        return;
+    if (recording->created && !keep)
+        (void)unlink(recording->options->path);
+    close(recording->fd); /* last: with it goes the lock */
+}
+
+bool trk_record_has_joined(const struct recording *recording)
+{
+    return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
+}
+
+/* Two anchors give a frequency only if they are some time apart. The program runs meanwhile. */
+static struct trk_record_anchor second_anchor(const struct trk_record_anchor *first)
+{
+    struct trk_record_anchor second = trk_record_header_anchor();
+    uint64_t apart_ns = second.monotonic_raw_ns - first->monotonic_raw_ns;
+    if (apart_ns >= ANCHORS_APART_NS)
+        return second;
+    struct timespec pause = {.tv_nsec = (long)(ANCHORS_APART_NS - apart_ns)};
+    (void)nanosleep(&pause, NULL);
+    return trk_record_header_anchor();
+}
+
+char *trk_record_output_json(const struct recording *recording,
+                             const struct trk_record_header_dump *dump)
+{
+    struct trk_record_header header = {
+        .session = &recording->session,
+        .options = recording->options,
+        .child_pid = recording->child.pid,
+        .attached = trk_record_has_joined(recording),
+        .anchors = {recording->start, second_anchor(&recording->start)},
+        .dump = dump,
+    };
+    return trk_record_header_json(&header);
+}
+
+void trk_record_output_marker(uint8_t marker[16])
+{
+    if (getrandom(marker, 16, GRND_NONBLOCK) == 16)
+        return;
+    struct trk_record_anchor anchor = trk_record_header_anchor(); /* early boot */
+    memcpy(marker, &anchor, 16);
+}
+
+enum trk_status trk_record_output_header(struct recording *recording)
+{
+    char *json = trk_record_output_json(recording, NULL);
+    if (!json)
+        return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the header");
+    struct trk_writer_options options = trk_writer_options_default();
+    trk_record_output_marker(options.sync_marker);
+    enum trk_status status =
+        trk_writer_create(&recording->writer, recording->fd, &options, json, recording->error);
+    free(json);
+    return status;
+}
+
+void trk_record_output_begin(const struct recording *recording)
+{
+    if (!recording->created && !recording->is_stdout)
+        (void)!ftruncate(recording->fd, 0);
+}
+
+/* END, if all went well; the writer is gone afterwards. */
+void trk_record_output_end(struct recording *recording, enum trk_status *status)
+{
+    if (!recording->writer)
+        return;
+    if (*status == TRK_OK)
+        *status = trk_writer_flush(recording->writer, recording->error);
+    recording->result->bytes = trk_writer_bytes(recording->writer);
+    recording->result->events = trk_writer_events(recording->writer);
+    if (*status == TRK_OK && recording->interrupted)
+        *status = trk_error_set(recording->error, TRK_E_INCOMPLETE,
+                                "a process that outlived the command could still record: the "
+                                "trace has no end");
+    if (*status == TRK_OK)
+        *status =
+            trk_writer_end(recording->writer, recording->result->child_status, recording->error);
+    else
+        trk_writer_destroy(recording->writer);
+    recording->writer = NULL;
+    off_t end = lseek(recording->fd, 0, SEEK_CUR); /* a pipe has no place: then END is not in */
+    if (end >= 0)
+        recording->result->bytes = (uint64_t)end;
+}

@@ -1,0 +1,68 @@
+/*
+ * What makes a flight recording write down what it holds.
+ *
+ * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, mark:N. Events pass by and
+ * may fire; the others are told by name. What never fired says what came closest.
+ */
+#ifndef RECORDER_RECORD_TRIGGER_H
+#define RECORDER_RECORD_TRIGGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "recorder/record_entry.h"
+#include "track/status.h"
+
+enum trk_trigger_kind {
+    TRK_TRIGGER_SIGNAL,  /* SIGUSR2 to the recorder */
+    TRK_TRIGGER_API,     /* trk_capture_trigger */
+    TRK_TRIGGER_CONTROL, /* trk ctl snapshot */
+    TRK_TRIGGER_FAIL,    /* an operation failed fast, or the host refused a protection */
+    TRK_TRIGGER_FATAL,   /* a signal ended the command */
+    TRK_TRIGGER_EXIT,    /* the recording ends */
+    TRK_TRIGGER_FRAME,   /* frames A to B are over */
+    TRK_TRIGGER_MARK,    /* this mark was made */
+    TRK_TRIGGER_KINDS,
+};
+
+struct trk_record_trigger {
+    bool wanted[TRK_TRIGGER_KINDS];
+    uint64_t times[TRK_TRIGGER_KINDS]; /* fired */
+    uint64_t frame_first, frame_last;
+    uint64_t mark;
+    /* A firing that nobody has taken. */
+    bool fired;
+    enum trk_trigger_kind kind;
+    uint64_t ticks;       /* when */
+    uint64_t since_ticks; /* what is wanted starts here at the latest; UINT64_MAX: not said */
+    /* What came closest. */
+    bool any_frame, any_mark;
+    uint64_t last_frame, nearest_mark;
+    bool frames_begun;
+    uint64_t frames_since;
+};
+
+/* TRK_E_ARGUMENT names the word that cannot be meant. text NULL: the default. */
+TRK_MUST_USE enum trk_status trk_record_trigger_parse(struct trk_record_trigger *out,
+                                                      const char *text, struct trk_error *error);
+
+/* The list that counts when none is given. */
+#define TRK_RECORD_TRIGGER_DEFAULT "signal,api,control,fail,fatal"
+
+/* An event passes by. */
+void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct trk_record *record);
+
+/* Fire, if this kind is wanted. An earlier firing that was not taken stays. */
+void trk_record_trigger_fire(struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
+                             uint64_t ticks);
+
+/* The recording ends: frames that have begun are over. */
+void trk_record_trigger_end(struct trk_record_trigger *trigger, bool by_signal, uint64_t ticks);
+
+const char *trk_record_trigger_name(enum trk_trigger_kind kind);
+
+/* What came closest, of a kind that is wanted and never fired; false of any other. */
+bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
+                              char *out, size_t size);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * The oracle of traces: what the recorded program said of itself.
+ */
+#include "judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "track/address.h"
+
+enum trk_status judge_init(struct judge *judge, uint32_t streams, uint32_t granule_bytes)
+{
+    memset(judge, 0, sizeof *judge);
+    judge->streams = calloc(streams + 1u, sizeof *judge->streams);
+    if (judge->streams == NULL)
+        return TRK_E_MEMORY;
+    judge->stream_count = streams;
+    for (uint32_t i = 0; i < SAID_TRACKERS; i++)
+        judge->policies[i].page_size_bytes = TRK_HOST_PAGE_BYTES;
+    enum trk_status status = order_create(&judge->order, streams);
+    if (status == TRK_OK)
+        status = versions_create(&judge->versions, judge->order, granule_bytes);
+    return status;
+}
+
+void judge_deinit(struct judge *judge)
+{
+    versions_destroy(judge->versions);
+    order_destroy(judge->order);
+    said_deinit(&judge->said);
+    free(judge->streams);
+    judge->streams = NULL;
+}
+
+void judge_doubt(struct judge *judge, uint64_t event)
+{
+    versions_doubt(judge->versions, event);
+    /* A page may have been handed over by what is missing. */
+    judge->latent_count = 0;
+}
+
+/* Bytes of a type whose size is 64 bits, or 32 bits in seq. */
+static struct access access_of(const struct trk_trace_event *event, uint64_t size_bytes)
+{
+    return (struct access){event->number, event->stream, event->event.argument, size_bytes};
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static void copy_begin(struct judge_stream *stream, const struct trk_trace_event *event)
+{
+    if (stream->copy_count == JUDGE_COPIES_OPEN) {
+        memmove(stream->copies, stream->copies + 1,
+                (JUDGE_COPIES_OPEN - 1) * sizeof *stream->copies);
+        stream->copy_count--;
+    }
+    stream->copies[stream->copy_count++] = (struct judge_copy){
+        .begin = event->number,
+        .guest_addr = event->event.argument,
+        .size_bytes = trk_event_size(&event->event),
+        .direction = event->event.context,
+    };
+}
+
+/* The event that began the copy which ends now; that one's own number when it is not known. */
+static uint64_t copy_close(struct judge_stream *stream, const struct trk_trace_event *event)
+{
+    for (uint32_t i = stream->copy_count; i-- > 0;) {
+        const struct judge_copy *open = &stream->copies[i];
+        if (open->guest_addr != event->event.argument ||
+            open->size_bytes != trk_event_size(&event->event) ||
+            open->direction != event->event.context)
+            continue;
+        uint64_t begin = open->begin;
+        stream->copy_count--;
+        memmove(stream->copies + i, stream->copies + i + 1,
+                (stream->copy_count - i) * sizeof *open);
+        return begin;
+    }
+    return event->number;
+}
+
+static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
+                                struct finding *finding)
+{
+    struct judge_stream *stream = &judge->streams[event->stream];
+    struct access access = access_of(event, trk_event_size(&event->event));
+    uint64_t begin = copy_close(stream, event);
+    bool down = event->event.context == TRK_COPY_DOWN;
+    judge->copies++;
+    enum trk_status status =
+        versions_copy(judge->versions, &access, begin, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
+    /* Waited for somebody while it copied: what that one stored may have been copied, too. */
+    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > begin)
+        finding->found = false;
+    return status;
+}
+
+/* ---- stores and checks ----------------------------------------------------------------------- */
+
+/* What the tracker says of the page at a store. */
+static void store_said(const struct judge *judge, uint64_t guest_addr, uint32_t stream,
+                       struct shadow_store *store)
+{
+    const struct said_page *page =
+        said_find(&judge->said, versions_tracked_addr(judge->versions, guest_addr));
+    if (page == NULL)
+        return;
+    store->flags |= SHADOW_STORE_SAID;
+    store->state = page->state;
+    store->since_op = page->op;
+    store->since_stream = page->stream;
+    store->since = page->event == 0 ? TRK_NOT_KNOWN : page->event - 1;
+    if (page->event != 0 && order_before(judge->order, page->stream, page->event - 1, stream))
+        store->flags |= SHADOW_STORE_SAID_BEFORE;
+}
+
+/*
+ * A store to a closed page that nobody was told of: wrong at the end, unless somebody tells later.
+ * Where it races the closing, the opening is in the log behind it, and removes it from the list.
+ */
+static void keep_latent(struct judge *judge, const struct access *access,
+                        const struct shadow_store *store)
+{
+    enum cause untold = finding_untold(store);
+    if (untold == CAUSE_NONE || judge->latent_count == JUDGE_LATENT ||
+        !(store->flags & SHADOW_STORE_SAID) || !(store->flags & SHADOW_STORE_SAID_BEFORE))
+        return;
+    struct judge_latent *latent = &judge->latent[judge->latent_count++];
+    *latent = (struct judge_latent){
+        .page_addr =
+            versions_tracked_addr(judge->versions, access->guest_addr) & ~(TRK_HOST_PAGE_BYTES - 1),
+    };
+    struct finding *finding = &latent->finding;
+    *finding = (struct finding){
+        .found = true,
+        .kind = TRK_VERDICT_LOST_CPU_WRITE,
+        .latent = true,
+        .agent = TRK_AGENT_CPU,
+        .check = *access,
+        .guest_addr = access->guest_addr,
+        .size_bytes = access->size_bytes,
+        .store = *store,
+    };
+    finding->store.event = access->event;
+    finding->store.stream = access->stream;
+    finding_at(finding, access->event, access->stream, untold);
+}
+
+static enum trk_status store(struct judge *judge, const struct trk_trace_event *event,
+                             enum trk_agent agent)
+{
+    struct judge_stream *stream = &judge->streams[event->stream];
+    struct access access = access_of(event, event->event.seq);
+    uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
+    struct shadow_store made = {
+        .stamp = event->event.domain,
+        .agent = (uint8_t)agent,
+        .flags = agent == TRK_AGENT_GPU ? SHADOW_STORE_GPU : 0,
+    };
+    judge->stores++;
+    if (event->event.type == TRK_EVENT_GPU_WRITE)
+        made.tick = trk_event_number32(&event->event);
+    if (agent == TRK_AGENT_CPU && stream->faulted && stream->fault_page == page)
+        made.flags |= SHADOW_STORE_FAULTED;
+    stream->faulted = false;
+    if (agent != TRK_AGENT_GPU) {
+        if (versions_untracked(judge->versions, access.guest_addr))
+            made.flags |= SHADOW_STORE_UNTRACKED;
+        store_said(judge, access.guest_addr, event->stream, &made);
+        keep_latent(judge, &access, &made);
+    }
+    return versions_store(judge->versions, &access, &made);
+}
+
+/* What the story of a stale read needs beside the bytes. */
+static void finding_complete(const struct judge *judge, struct finding *finding)
+{
+    uint64_t known = versions_tracked_addr(judge->versions, finding->guest_addr);
+    const struct said_page *page = said_find(&judge->said, known);
+    finding->has_said = page != NULL;
+    if (page == NULL)
+        return;
+    finding->said = *page;
+    if (finding->cause == CAUSE_NOT_ARMED && page->protect != 0 &&
+        page->protect - 1 < finding->store.event &&
+        (finding->store.since == TRK_NOT_KNOWN || page->protect - 1 > finding->store.since))
+        finding->protect = page->protect;
+}
+
+static void check(struct judge *judge, const struct trk_trace_event *event, enum trk_agent agent,
+                  struct finding *finding)
+{
+    *finding = (struct finding){
+        .agent = agent == TRK_AGENT_GPU ? TRK_AGENT_GPU : TRK_AGENT_CPU,
+        .check = access_of(event, event->event.seq),
+        .stamped = event->event.type != TRK_EVENT_GPU_READ || event->event.domain != 0,
+        .seen = event->event.domain,
+    };
+    judge->checks++;
+    enum versions_word word = versions_check(judge->versions, finding);
+    judge->unknown += word == VERSIONS_UNKNOWN;
+    if (word != VERSIONS_STALE)
+        finding->found = false;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static enum trk_status change_views(struct judge *judge, const struct trk_trace_event *event,
+                                    struct finding *finding)
+{
+    struct access access = access_of(event, trk_event_size(&event->event));
+    judge->latent_count = 0; /* other bytes may be there now */
+    if (event->event.type == TRK_EVENT_MAP)
+        return versions_map(judge->versions, &access, trk_event_number32(&event->event),
+                            event->event.flags);
+    (void)finding;
+    return versions_unmap(judge->versions, &access);
+}
+
+/* ---- all events ------------------------------------------------------------------------------ */
+
+static enum trk_agent agent_of(const struct trk_event *event)
+{
+    return event->flags <= TRK_AGENT_FOREIGN ? (enum trk_agent)event->flags : TRK_AGENT_CPU;
+}
+
+static enum trk_status annotation(struct judge *judge, const struct trk_trace_event *due,
+                                  struct finding *finding)
+{
+    const struct trk_event *event = &due->event;
+    switch (event->type) {
+    case TRK_EVENT_TRACKER:
+        if (event->page >= SAID_TRACKERS)
+            return TRK_OK;
+        said_forget(&judge->said, event->page);
+        if (trk_policy_unpack(event->argument, &judge->policies[event->page]) != TRK_OK)
+            judge->policies[event->page].page_size_bytes = TRK_HOST_PAGE_BYTES;
+        return TRK_OK;
+    case TRK_EVENT_COPY_BEGIN:
+        copy_begin(&judge->streams[due->stream], due);
+        return TRK_OK;
+    case TRK_EVENT_COPY_END:
+        return copy_end(judge, due, finding);
+    case TRK_EVENT_GPU_WRITE:
+        return store(judge, due, TRK_AGENT_GPU);
+    case TRK_EVENT_WITNESS_STORE:
+        return store(judge, due, agent_of(event));
+    case TRK_EVENT_GPU_READ:
+        check(judge, due, TRK_AGENT_GPU, finding);
+        return TRK_OK;
+    case TRK_EVENT_WITNESS_CHECK:
+        check(judge, due, agent_of(event), finding);
+        return TRK_OK;
+    case TRK_EVENT_GPU_COMPLETE:
+        versions_complete(judge->versions, due->number, event->argument);
+        return TRK_OK;
+    case TRK_EVENT_MAP:
+    case TRK_EVENT_UNMAP:
+        return change_views(judge, due, finding);
+    case TRK_EVENT_FRAME:
+        judge->frames++;
+        return TRK_OK;
+    case TRK_EVENT_SIGNAL:
+        return order_signal(judge->order, due->stream, due->number, event->domain, event->argument);
+    case TRK_EVENT_AWAIT:
+        judge->streams[due->stream].last_await = due->number + 1;
+        order_await(judge->order, due->stream, event->domain, event->argument);
+        return TRK_OK;
+    default: /* nothing follows from the others */
+        return TRK_OK;
+    }
+}
+
+enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *event,
+                           struct finding *finding)
+{
+    finding->found = false;
+    if (event->stream >= judge->stream_count)
+        return TRK_E_DAMAGED;
+    enum trk_status status = event->event.type >= TRK_EVENT_FIRST_ANNOTATION
+                                 ? annotation(judge, event, finding)
+                                 : judge_operation_event(judge, event, finding);
+    if (finding->found)
+        finding_complete(judge, finding);
+    return status;
+}
+
+void judge_end(struct judge *judge, bool whole, struct finding *finding)
+{
+    finding->found = versions_unexcused(judge->versions, finding);
+    for (uint32_t i = 0; whole && !finding->found && i < judge->latent_count; i++) {
+        const struct finding *latent = &judge->latent[i].finding;
+        if (!versions_settled(judge->versions, latent->guest_addr, latent->store.event))
+            *finding = *latent;
+    }
+    if (finding->found)
+        finding_complete(judge, finding);
+}

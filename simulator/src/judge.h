@@ -1,0 +1,112 @@
+/*
+ * The oracle of traces: who wrote each byte last, which copy has it, and who should have told.
+ *
+ * It takes the events of a trace one by one and runs nothing: operations leave their pages in the
+ * state that they are for, stores, copies and GPU work move the bytes, and what was read, lost or
+ * refused is judged by that alone. So it works on the traces of any tracker that annotates, and
+ * goes on where the core cannot be followed. What cannot be proven is not said; what could not be
+ * judged is counted. Memory is bounded by the pages that are touched, and by fixed limits beyond
+ * that.
+ *
+ * Rules: scenario-format, Order and Verdicts.
+ */
+#ifndef SIMULATOR_JUDGE_H
+#define SIMULATOR_JUDGE_H
+
+#include "finding.h"
+#include "order.h"
+#include "recorder/trace.h"
+#include "said.h"
+#include "track/policy.h"
+#include "versions.h"
+
+#define JUDGE_COPIES_OPEN 8u /* copies of one stream that overlap in time */
+#define JUDGE_DEPTH                                                                                \
+    8u /* operations of one stream inside each other; deeper ones are not judged                   \
+        */
+#define JUDGE_LATENT 8u
+
+struct judge_copy {
+    uint64_t begin;
+    uint64_t guest_addr, size_bytes;
+    unsigned direction;
+};
+
+/* An operation that has ended inside another. */
+struct judge_past {
+    uint64_t event;
+    uint64_t guest_addr, size_bytes;
+    uint8_t op; /* 0: there was none */
+};
+
+/* An operation of the log that has not ended. */
+struct judge_operation {
+    uint64_t event;
+    uint64_t guest_addr, size_bytes;
+    uint64_t callback_event; /* TRK_NOT_KNOWN: none yet */
+    uint8_t op, flags, access, tracker;
+    uint8_t callback;         /* enum trk_callback; 0: a range's */
+    bool in_callback;         /* what the stream does next may be the callback's */
+    struct judge_past nested; /* the newest */
+    bool was_gpu;             /* a fault, and its page was the GPU's */
+    bool reentered;           /* it was begun inside an upload's callback of its own tracker */
+};
+
+struct judge_stream {
+    uint32_t depth; /* of operations; those beyond JUDGE_DEPTH are only counted */
+    struct judge_operation operations[JUDGE_DEPTH];
+    uint32_t copy_count;
+    struct judge_copy copies[JUDGE_COPIES_OPEN];
+    uint64_t last_await; /* 1 + event */
+    /* The newest fault, until the stream's next witness: whether a store was seen. */
+    bool faulted;
+    uint64_t fault_page;
+};
+
+/* A store that nobody was told of, as far as the log has got. */
+struct judge_latent {
+    struct finding finding;
+    uint64_t page_addr; /* that the tracker knows */
+};
+
+struct judge {
+    struct order *order;
+    struct versions *versions;
+    struct said said;
+    uint32_t stream_count;
+    struct judge_stream *streams;
+    struct trk_policy policies[SAID_TRACKERS];
+    uint32_t latent_count;
+    struct judge_latent latent[JUDGE_LATENT];
+    /* What was done. */
+    uint64_t copies, checks, unknown, frames, stores;
+};
+
+/* granule_bytes: a power of two, 1 to 4096. judge_deinit in any case. Allocates. */
+TRK_MUST_USE enum trk_status judge_init(struct judge *judge, uint32_t streams,
+                                        uint32_t granule_bytes);
+void judge_deinit(struct judge *judge);
+
+/* Events before this one may be missing; UINT64_MAX: before any from now on. */
+void judge_doubt(struct judge *judge, uint64_t event);
+
+/* Take the next event; the first rule that breaks fills finding. TRK_OK or TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *event,
+                                        struct finding *finding);
+
+/* The tracker's own refusal, of this FAIL event: what broke, as far as the log says. */
+void judge_refusal(const struct judge *judge, const struct trk_trace_event *event,
+                   struct finding *finding);
+
+/* After the last event: what nobody has excused. whole: nothing is missing at the end. */
+void judge_end(struct judge *judge, bool whole, struct finding *finding);
+
+/* The innermost operation of a stream, or NULL. */
+const struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
+
+/* judge_operations.c: what the tracker's operations leave behind. */
+TRK_MUST_USE enum trk_status judge_operation_event(struct judge *judge,
+                                                   const struct trk_trace_event *event,
+                                                   struct finding *finding);
+
+#endif

@@ -1,0 +1,316 @@
+/*
+ * The story of a scenario's verdict, out of the notes of its run.
+ */
+#include "simulator/scenario_story.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cause.h"
+#include "scenario_schedule.h"
+#include "scenario_tape.h"
+
+#define NONE SIZE_MAX
+
+/* The notes in order, and which of them are the story's persons. */
+struct telling {
+    const struct trk_scenario *scenario;
+    const struct trk_scenario_report *report;
+    struct trk_scenario_story *story;
+    const struct scenario_tape *tape;
+    size_t count;
+    const struct tape_note *notes[SCENARIO_TAPE_NOTES];
+    size_t step[SCENARIO_TAPE_NOTES]; /* of a note in the story, from 1; 0: left out */
+    size_t store, copy_before, copy_after, closing, opened; /* indices or NONE */
+};
+
+static bool is_verdict(const struct telling *telling, const char *verdict)
+{
+    return strcmp(telling->report->verdict, verdict) == 0;
+}
+
+static bool is_write(const struct tape_note *note)
+{
+    return note->kind == TAPE_STORE || note->kind == TAPE_GPU_WRITE;
+}
+
+/* Whose copy is concerned. */
+static bool gpu_side(const struct telling *telling)
+{
+    return is_verdict(telling, "stale-gpu-read") || is_verdict(telling, "lost-gpu-write");
+}
+
+/* ---- who is who ------------------------------------------------------------------------------ */
+
+static void find_persons(struct telling *telling)
+{
+    enum tape_kind copy = gpu_side(telling) ? TAPE_COPY_UP : TAPE_COPY_DOWN;
+    telling->store = telling->copy_before = telling->copy_after = NONE;
+    telling->closing = telling->opened = NONE;
+    for (size_t i = 0; i < telling->count; i++) {
+        const struct tape_note *note = telling->notes[i];
+        if (telling->tape->newer != NULL && is_write(note) && note->op == telling->tape->newer)
+            telling->store = i;
+    }
+    if (telling->store == NONE)
+        return;
+    for (size_t i = 0; i < telling->count; i++) {
+        const struct tape_note *note = telling->notes[i];
+        bool after = i > telling->store;
+        if (note->kind == copy)
+            *(after ? &telling->copy_after : &telling->copy_before) = i;
+        else if (note->kind == TAPE_RIGHTS && !(note->rights & TRK_RIGHT_WRITE) && after &&
+                 telling->closing == NONE)
+            telling->closing = i;
+        else if (note->kind == TAPE_RIGHTS && !after)
+            telling->opened = i;
+    }
+}
+
+/* Why nobody could know of the store, or CAUSE_NONE. */
+static enum cause untold(const struct telling *telling)
+{
+    const struct tape_note *store = telling->notes[telling->store];
+    uint64_t page = telling->tape->focus & ~(uint64_t)(SCENARIO_PAGE_BYTES - 1);
+    if (store->kind == TAPE_GPU_WRITE || store->state == SAID_CPU || store->after_fault)
+        return CAUSE_NONE;
+    if (store->op->verb != VERB_STORE)
+        return CAUSE_AGENT_NOT_TOLD;
+    bool other_view = store->guest_addr >= page + SCENARIO_PAGE_BYTES ||
+                      store->guest_addr + store->size_bytes <= page;
+    return other_view ? CAUSE_VIEW_NOT_TOLD : CAUSE_NOT_ARMED;
+}
+
+static enum cause stale_gpu_cause(const struct telling *telling)
+{
+    bool by_gpu = telling->notes[telling->store]->kind == TAPE_GPU_WRITE;
+    if (telling->copy_after != NONE)
+        return by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN;
+    if (untold(telling) != CAUSE_NONE)
+        return untold(telling);
+    if (telling->copy_before == NONE)
+        return CAUSE_NEVER_COPIED;
+    return telling->closing != NONE ? CAUSE_COPIED_BEFORE_ARM : CAUSE_NOT_COPIED_AGAIN;
+}
+
+static enum cause cause_of(const struct telling *telling)
+{
+    if (is_verdict(telling, "fatal:reentry"))
+        return CAUSE_REENTRY;
+    if (is_verdict(telling, "fatal:retained"))
+        return CAUSE_RETAINED;
+    if (telling->store == NONE)
+        return CAUSE_NONE;
+    bool by_gpu = telling->notes[telling->store]->kind == TAPE_GPU_WRITE;
+    bool copied = telling->copy_after != NONE;
+    if (is_verdict(telling, "stale-gpu-read"))
+        return stale_gpu_cause(telling);
+    if (is_verdict(telling, "stale-cpu-read") && by_gpu)
+        return copied ? CAUSE_OLDER_DOWNLOAD : CAUSE_NEVER_DOWNLOADED;
+    if (is_verdict(telling, "stale-cpu-read"))
+        return copied ? CAUSE_DOWNLOAD_OVER_NEWER : CAUSE_OVERWRITTEN_BY_NOBODY;
+    if (is_verdict(telling, "lost-gpu-write"))
+        return copied ? CAUSE_UPLOAD_OVER_NEWER : CAUSE_DROPPED;
+    if (is_verdict(telling, "lost-cpu-write"))
+        return untold(telling) != CAUSE_NONE ? untold(telling) : CAUSE_DOWNLOAD_OVER_NEWER;
+    return CAUSE_NONE;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static const char *state_word(uint8_t state)
+{
+    return state == SAID_GPU     ? "the GPU's: closed to all accesses"
+           : state == SAID_CLEAN ? "CLEAN: no dirty bit, closed to stores"
+                                 : "open to the CPU, dirty bit set";
+}
+
+static void note_text(const struct tape_note *note, char *text, size_t size)
+{
+    const char *op = note->op != NULL ? note->op->text : "the host";
+    switch (note->kind) {
+    case TAPE_STORE:
+        snprintf(text, size, "%s: the bytes change in guest memory, %s; the page is %s", op,
+                 note->after_fault              ? "after a fault"
+                 : note->op->verb == VERB_STORE ? "no fault"
+                                                : "which raises no fault",
+                 state_word(note->state));
+        return;
+    case TAPE_GPU_WRITE:
+        snprintf(text, size, "%s: the bytes change in the GPU's copy", op);
+        return;
+    case TAPE_COPY_UP:
+        snprintf(text, size, "%s: guest memory's bytes are copied to the GPU here", op);
+        return;
+    case TAPE_COPY_DOWN:
+        snprintf(text, size, "%s: the GPU's bytes are copied home here", op);
+        return;
+    case TAPE_FAULT:
+        snprintf(text, size, "%s: faults; the page is %s", op, state_word(note->state));
+        return;
+    case TAPE_RIGHTS:
+        snprintf(text, size, "%s: the host page is %s", op,
+                 note->rights & TRK_RIGHT_WRITE  ? "opened"
+                 : note->rights & TRK_RIGHT_READ ? "closed to stores"
+                                                 : "closed to all accesses");
+        return;
+    default:
+        snprintf(text, size, "%s: reads the bytes, which are too old", op);
+        return;
+    }
+}
+
+static void add_role(struct telling *telling, size_t note, const char *role)
+{
+    if (note == NONE || telling->step[note] == 0)
+        return;
+    char *text = telling->story->lines[telling->step[note] - 1].role;
+    size_t used = strlen(text), room = sizeof telling->story->lines[0].role;
+    snprintf(text + used, room - used, "%s%s", used > 0 ? ", " : "", role);
+}
+
+static void add_step(struct telling *telling, size_t i)
+{
+    struct trk_scenario_story *story = telling->story;
+    if (story->count == TRK_SCENARIO_STORY_LINES)
+        return;
+    struct trk_scenario_line *line = &story->lines[story->count++];
+    const struct tape_note *note = telling->notes[i];
+    telling->step[i] = story->count;
+    snprintf(line->thread, sizeof line->thread, "%s",
+             telling->scenario->threads[note->thread].name);
+    note_text(note, line->text, sizeof line->text);
+}
+
+/* What led to the store, the store, and the end. Without a store: the end. */
+static void add_steps(struct telling *telling)
+{
+    size_t most = TRK_SCENARIO_STORY_LINES - 1, first = telling->store;
+    if (first == NONE)
+        first = telling->count > most ? telling->count - most : 0;
+    for (size_t i = 0; i < first; i++) {
+        bool fault = telling->store != NONE && telling->notes[i]->kind == TAPE_FAULT &&
+                     telling->notes[i]->op == telling->notes[telling->store]->op;
+        if (i == telling->copy_before || i == telling->opened || fault)
+            add_step(telling, i);
+    }
+    /* The newest must not be cut off. */
+    size_t room = most - telling->story->count, rest = telling->count - first;
+    for (size_t i = first; i < telling->count; i++) {
+        bool person = i == telling->store || i == telling->copy_after || i == telling->closing;
+        if (person || rest <= room || i + (room - 3) > telling->count)
+            add_step(telling, i);
+    }
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+/* What holds for verdicts that are not about bytes. */
+static const struct {
+    const char *verdict, *missing, *passes;
+} others[] = {
+    {"protection-loose",
+     "the host's rights must be taken from the page in the same hold in which its state or watches "
+     "change",
+     "the protection call before anybody else can look at the page"},
+    {"kernel-access",
+     "the page must be opened before the kernel is called: a system call gets no fault, but an "
+     "error",
+     "an invalidate or a download of the range just before the call"},
+    {"unhandled-fault", "the byte must be registered and mapped when its fault is served", ""},
+    {"livelock", "a served fault must change something before the access is tried again", ""},
+    {"deadlock", "all threads must take these locks in one order, and wait for nothing inside them",
+     "one of the waiting threads through before the other begins"},
+    {"watch-leak", "each watch must be taken back before its page is untracked", ""},
+};
+
+static void say_writer(struct telling *telling)
+{
+    const struct tape_note *note = telling->notes[telling->store];
+    snprintf(telling->story->writer, sizeof telling->story->writer, "%s, operation %" PRIu32 ": %s",
+             telling->scenario->threads[note->thread].name, note->op->number, note->op->text);
+}
+
+static size_t step_of(const struct telling *telling, size_t note)
+{
+    return note == NONE ? 0 : telling->step[note];
+}
+
+static void say(struct telling *telling)
+{
+    struct trk_scenario_story *story = telling->story;
+    enum cause cause = cause_of(telling);
+    size_t last = telling->count > 0 ? telling->count - 1 : NONE;
+    bool before = cause == CAUSE_COPIED_BEFORE_ARM || cause == CAUSE_NOT_COPIED_AGAIN ||
+                  telling->copy_after == NONE;
+    size_t copy = before ? telling->copy_before : telling->copy_after;
+    struct cause_steps steps = {
+        .store = step_of(telling, telling->store),
+        .copy = step_of(telling, copy),
+        .clean = step_of(telling, telling->closing),
+        .read = step_of(telling, last),
+        .at = step_of(telling, last),
+    };
+    size_t at = cause == CAUSE_COPIED_BEFORE_ARM                                 ? telling->closing
+                : cause >= CAUSE_VIEW_NOT_TOLD && cause <= CAUSE_NOT_ARMED       ? telling->store
+                : cause == CAUSE_NEVER_COPIED || cause == CAUSE_NEVER_DOWNLOADED ? last
+                                                                                 : copy;
+    add_role(telling, telling->store, "last writer");
+    add_role(telling, cause == CAUSE_NONE ? last : at, "event at fault");
+    add_role(telling, last, "visible here");
+    cause_fill(cause_words(cause)->missing, &steps, story->missing);
+    cause_fill(cause_words(cause)->passes, &steps, story->passes);
+    for (size_t i = 0; cause == CAUSE_NONE && i < sizeof others / sizeof *others; i++) {
+        if (!is_verdict(telling, others[i].verdict))
+            continue;
+        snprintf(story->missing, sizeof story->missing, "%s", others[i].missing);
+        snprintf(story->passes, sizeof story->passes, "%s", others[i].passes);
+    }
+    if (telling->store != NONE)
+        say_writer(telling);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum trk_status run_again(const struct trk_scenario *scenario,
+                                 const struct trk_scenario_report *report,
+                                 struct scenario_tape *tape)
+{
+    struct trk_scenario_fault fault;
+    struct trk_scenario_report again;
+    struct repro repro;
+    struct schedule_request request = {.tape = tape, .fault = &fault};
+    bool one =
+        scenario->schedule.kind == SCHEDULE_IN_ORDER || scenario->schedule.kind == SCHEDULE_LIST;
+    if (report->guest_addr == TRK_NOT_KNOWN || (report->schedule[0] == '\0' && !one))
+        return TRK_OK;
+    if (report->schedule[0] == '\0')
+        return schedule_scenario(scenario, &request, &again);
+    enum trk_status status = TRK_E_ARGUMENT;
+    request.repro = &repro;
+    if (repro_read(&repro, report->schedule, scenario, &fault))
+        status = schedule_scenario(scenario, &request, &again);
+    repro_deinit(&repro);
+    return status;
+}
+
+enum trk_status trk_scenario_tell(const struct trk_scenario *scenario,
+                                  const struct trk_scenario_report *report,
+                                  struct trk_scenario_story *story)
+{
+    struct scenario_tape tape = {.focus = report->guest_addr};
+    struct telling telling = {
+        .scenario = scenario, .report = report, .story = story, .tape = &tape};
+    memset(story, 0, sizeof *story);
+    enum trk_status status = run_again(scenario, report, &tape);
+    if (status != TRK_OK)
+        return status;
+    size_t first = tape.count > SCENARIO_TAPE_NOTES ? tape.count - SCENARIO_TAPE_NOTES : 0;
+    for (size_t i = first; i < tape.count; i++)
+        telling.notes[telling.count++] = &tape.notes[i % SCENARIO_TAPE_NOTES];
+    find_persons(&telling);
+    add_steps(&telling);
+    say(&telling);
+    return TRK_OK;
+}

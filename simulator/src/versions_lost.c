@@ -1,0 +1,112 @@
+/*
+ * The version check: bytes whose only copy is overwritten or given up.
+ *
+ * Proven is only what cannot be otherwise: the newest bytes are ordered before the copy that covers
+ * them, no copy that could have saved them is known to have come after them, and no newer store,
+ * not even a racing one, stands in the log.
+ */
+#include "versions_state.h"
+
+/* Whether the GPU's newest write is nowhere but in its own copy, as seen by a stream. */
+static bool only_gpu_has(const struct versions *versions, const struct shadow_history *history,
+                         uint32_t stream)
+{
+    const struct shadow_store *store = &history->stores[0];
+    return history->store_count > 0 && (store->flags & SHADOW_STORE_GPU) &&
+           !(store->flags & SHADOW_STORE_PART) &&
+           order_before(versions->order, store->stream, store->event, stream) &&
+           !store_in_doubt(versions, store) &&
+           (history->down_count == 0 || history->down[0].end < store->event);
+}
+
+/* Whether the GPU's copy is known to have been without the newest store when that was made. */
+static bool gpu_was_without(const struct shadow_history *history)
+{
+    const struct shadow_store *store = &history->stores[0];
+    if (history->up_count > 0)
+        return (store->flags & SHADOW_STORE_AFTER_COPIES) && history->up[0].end < store->event;
+    for (uint32_t i = 1; i < history->store_count; i++) {
+        if (history->stores[i].flags & SHADOW_STORE_GPU)
+            return true;
+    }
+    return false;
+}
+
+/* Likewise the newest store to guest memory, by a copy that began at an event. */
+static bool only_guest_has(const struct versions *versions, const struct shadow_history *history,
+                           const struct shadow_copy *copy)
+{
+    const struct shadow_store *store = &history->stores[0];
+    return history->store_count > 0 && !(store->flags & (SHADOW_STORE_GPU | SHADOW_STORE_PART)) &&
+           store->event < copy->begin &&
+           order_before(versions->order, store->stream, store->event, copy->stream) &&
+           !store_in_doubt(versions, store) && gpu_was_without(history);
+}
+
+bool copy_loses(const struct versions *versions, const struct shadow_history *history,
+                const struct shadow_copy *copy, enum trk_copy direction, struct finding *lost)
+{
+    bool up = direction == TRK_COPY_UP;
+    if (copy->flags & SHADOW_COPY_FETCHED)
+        return false;
+    if (!(up ? only_gpu_has(versions, history, copy->stream)
+             : only_guest_has(versions, history, copy)))
+        return false;
+    lost->found = true;
+    lost->kind = up ? TRK_VERDICT_LOST_GPU_WRITE : TRK_VERDICT_LOST_CPU_WRITE;
+    lost->agent = up ? TRK_AGENT_GPU : TRK_AGENT_CPU;
+    lost->store = history->stores[0];
+    lost->has_copy = true;
+    lost->copy = *copy;
+    enum cause untold = up ? CAUSE_NONE : finding_untold(&lost->store);
+    if (untold != CAUSE_NONE)
+        finding_at(lost, lost->store.event, lost->store.stream, untold);
+    else
+        finding_at(lost, copy->end, copy->stream,
+                   up ? CAUSE_UPLOAD_OVER_NEWER : CAUSE_DOWNLOAD_OVER_NEWER);
+    return true;
+}
+
+void versions_drop(const struct versions *versions, const struct access *access,
+                   struct finding *lost)
+{
+    if (!access_valid(access))
+        return;
+    uint64_t at = access->guest_addr, end_addr = at + access->size_bytes;
+    struct piece piece;
+    while (!lost->found && piece_next(&at, end_addr, &piece)) {
+        const struct shadow_page *page =
+            shadow_find(versions->shadow, views_key(&versions->views, piece.guest_addr));
+        for (uint32_t i = 0; page != NULL && i < page->count && !lost->found; i++) {
+            const struct shadow_segment *segment = &page->segments[i];
+            if (segment->end <= piece.first || piece.end <= segment->first ||
+                !only_gpu_has(versions, &segment->history, access->stream))
+                continue;
+            lost->found = true;
+            lost->kind = TRK_VERDICT_LOST_GPU_WRITE;
+            lost->agent = TRK_AGENT_GPU;
+            lost->check = *access;
+            lost->store = segment->history.stores[0];
+            uint32_t first = segment->first > piece.first ? segment->first : piece.first;
+            lost->guest_addr = piece.guest_addr + (first - piece.first);
+            lost->size_bytes = (segment->end < piece.end ? segment->end : piece.end) - first;
+            finding_at(lost, access->event, access->stream, CAUSE_DROPPED);
+        }
+    }
+}
+
+bool versions_settled(const struct versions *versions, uint64_t guest_addr, uint64_t event)
+{
+    const struct shadow_page *page =
+        shadow_find(versions->shadow, views_key(&versions->views, guest_addr));
+    uint32_t offset = (uint32_t)(guest_addr % SHADOW_PAGE_BYTES);
+    for (uint32_t i = 0; page != NULL && i < page->count; i++) {
+        const struct shadow_segment *segment = &page->segments[i];
+        if (offset < segment->first || offset >= segment->end)
+            continue;
+        const struct shadow_history *history = &segment->history;
+        return history->store_count == 0 || history->stores[0].event != event ||
+               (history->up_count > 0 && history->up[0].end > event);
+    }
+    return true;
+}

@@ -1,0 +1,52 @@
+/*
+ * Inside the version check: its state, and walking a range page by page.
+ */
+#ifndef SIMULATOR_VERSIONS_STATE_H
+#define SIMULATOR_VERSIONS_STATE_H
+
+#include "versions.h"
+#include "views.h"
+
+#define HELD_BACK_MAX 8u
+
+/* A finding that a racing store may still excuse. */
+struct held {
+    struct finding finding;
+    uint64_t key; /* the bytes, whatever view shows them */
+    uint32_t first, end;
+};
+
+struct versions {
+    const struct order *order;
+    struct shadow *shadow;
+    struct views views;
+    uint32_t granule_bytes;
+    uint64_t doubt;     /* 1 + the newest event before which events may be missing; 0 none */
+    uint64_t tick_done; /* of the GPU */
+    uint64_t tick_event;
+    size_t held_count;
+    struct held held[HELD_BACK_MAX]; /* ascending by event */
+};
+
+/* The part of a range that lies in one page. */
+struct piece {
+    uint64_t guest_addr;
+    uint32_t first, end; /* bytes of the page */
+};
+
+/* The next piece of [*at, end_addr); false at the end. */
+bool piece_next(uint64_t *at, uint64_t end_addr, struct piece *piece);
+
+bool access_valid(const struct access *access);
+
+/* Whether a store is old enough for something about it to be missing. */
+bool store_in_doubt(const struct versions *versions, const struct shadow_store *store);
+
+/*
+ * Whether a copy by this stream loses the newest bytes of this history: an upload the GPU's, a
+ * download the CPU's. Fills store, copy, kind, cause and the event at fault.
+ */
+bool copy_loses(const struct versions *versions, const struct shadow_history *history,
+                const struct shadow_copy *copy, enum trk_copy direction, struct finding *lost);
+
+#endif

@@ -1,0 +1,100 @@
+# Goal: trk ctl reaches a recording that runs, each command is answered, and trk stat counts.
+# Method: a program that waits for files, so that the test decides what happens in which order.
+. "$(dirname "$0")/lib.sh"
+XDG_RUNTIME_DIR=$dir/run
+export XDG_RUNTIME_DIR
+mkdir run
+
+# start OPTION...: record a program that makes 1000 marks, waits for go1, 100 marks, go2, 10 marks.
+start() {
+    rm -f ready ready2 go1 go2 c*.trk
+    cat >script <<'SCRIPT'
+marks 1000
+touch ready
+await go1
+marks 100
+touch ready2
+await go2
+marks 10
+SCRIPT
+    "$trk" record --json -o c.trk "$@" -- "$tools/trace_tool" obey script >rec-out 2>rec-err &
+    recorder=$!
+    while [ ! -e ready ]; do sleep 0.02; done
+}
+
+stop() {
+    wait "$recorder" || fail "the recorder ends with $?"
+    [ ! -e "run/trk/$recorder" ] || fail "the control folder is left"
+}
+
+# disable throws away and counts; enable goes on.
+start
+run 0 ctl snapshot "$recorder"
+same "answer" "$(cat out)" "ok 1000 events"
+"$trk" info --json c.trk >info 2>/dev/null
+same "events after a snapshot" "$("$tools/json_get" info events)" 1000
+run 0 ctl disable "$recorder"
+same "answer" "$(cat out)" ok
+: >go1
+while [ ! -e ready2 ]; do sleep 0.02; done
+run 1 ctl mark "$recorder" 5
+same "answer" "$(cat out)" "error disabled"
+sleep 0.1
+run 0 ctl --json enable "$recorder"
+same "command" "$(get command)" enable
+same "ok" "$(get ok)" true
+run 0 ctl mark "$recorder" 77
+: >go2
+stop
+same "events" "$("$tools/json_get" rec-out events)" 1011
+same "discarded" "$("$tools/json_get" rec-out discarded)" 100
+same "dropped" "$("$tools/json_get" rec-out dropped)" 100
+run 3 dump --json c.trk
+same "the loss" "$(grep -c '"type":"drop".*"number":100.*"of":"mark"' out)" 1
+same "the recorder's mark" "$(grep '"thread":"(recorder)"' out | grep -c '"number":77')" 1
+
+# A snapshot of a flight recording is a dump, there when the answer is.
+start --flight 1M
+run 0 ctl snapshot "$recorder"
+same "answer" "$(cat out)" "ok c.trk"
+run 0 info --json c.trk
+same "trigger" "$(get header.flight.trigger)" control
+same "events of the dump" "$(get events)" 1000
+: >go1
+: >go2
+stop
+start --flight 1M --trigger exit
+run 1 ctl snapshot "$recorder"
+: >go1
+: >go2
+stop
+
+# What cannot be meant or is not there.
+run 2 ctl snapshot 999999999
+run 2 ctl explode 1
+run 2 ctl mark 1
+run 2 ctl mark 1 many
+run 2 ctl enable 0
+mkdir -p run/trk/1234567
+run 2 ctl snapshot 1234567
+mkfifo run/trk/1234567/commands run/trk/1234567/answers
+run 4 ctl --timeout 100 snapshot 1234567 # its recorder was killed
+said "no answer"
+
+# Counting: the command's own output and code, and the same counts as a file has.
+printf 'marks 1000\nframe 1\nframe 2\nexit 7\n' >script
+"$trk" stat --json -- sh -c "echo said; exec $tools/trace_tool obey script" >all 2>err
+same "exit code of stat" $? 7
+same "output" "$(head -1 all)" said
+sed 1d all >out
+same "marks" "$(get events_of.mark)" 1000
+same "frames" "$(get events_of.frame)" 2
+same "events" "$(get events)" 1002
+same "dropped" "$(get dropped)" 0
+same "exit code in the JSON" "$(get exit_code)" 7
+run 7 stat -- "$tools/trace_tool" obey script
+said "1000  mark"
+run 0 stat -- true
+said "did not join"
+run 2 stat -- ./no-such-command
+finish

@@ -1,0 +1,186 @@
+# Goal: a flight recording writes what it holds when a trigger fires, nothing before, and tells at the
+# end what never fired and what came closest.
+# Method: a program that does what a script says, one script a trigger; the dumps are read back.
+. "$(dirname "$0")/lib.sh"
+
+# fly CODE OPTION... : the script on standard input is recorded into f.trk and its successors.
+fly() {
+    want=$1
+    shift
+    cat >script
+    rm -f f*.trk
+    "$trk" record --flight 1M --json -o f.trk "$@" -- "$tools/trace_tool" obey script >out 2>err
+    got=$?
+    [ "$got" -eq "$want" ] || {
+        fail "record $*: exit code $got, expected $want"
+        sed 's/^/    /' err
+    }
+}
+
+# dump_is FILE TRIGGER EVENTS
+dump_is() {
+    [ -e "$1" ] || {
+        fail "no $1 for $2"
+        return
+    }
+    "$trk" info --json "$1" >info 2>/dev/null
+    same "trigger of $1" "$("$tools/json_get" info header.flight.trigger)" "$2"
+    same "events of $1" "$("$tools/json_get" info events)" "$3"
+}
+
+# Nothing fires: nothing is written.
+fly 5 <<'SCRIPT'
+marks 1000
+exit 5
+SCRIPT
+[ ! -e f.trk ] || fail "a dump without a trigger"
+same "dumps" "$(get dumps)" 0
+for trigger in signal api control fail fatal; do
+    said "trigger $trigger never fired"
+done
+
+# What comes closest to a frame and to a mark is told.
+fly 0 --trigger frame:7-9,mark:2000 <<'SCRIPT'
+frame 3
+frame 5
+marks 1990
+SCRIPT
+said "trigger frame never fired: the last frame was 5"
+said "trigger mark never fired: the nearest mark was 1990"
+[ ! -e f.trk ] || fail "a dump without a trigger"
+
+# Each trigger; pauses let the recorder take a turn before the next event comes.
+fly 0 --trigger api <<'SCRIPT'
+marks 1000
+trigger
+pause 200
+marks 10
+SCRIPT
+dump_is f.trk api 1000
+fly 0 <<'SCRIPT'
+marks 1000
+fail
+pause 200
+marks 10
+SCRIPT
+dump_is f.trk fail 1001
+fly 134 <<'SCRIPT'
+marks 1000
+abort
+SCRIPT
+dump_is f.trk fatal 1000
+same "signal" "$("$tools/json_get" info signal)" 6
+fly 3 --trigger exit <<'SCRIPT'
+marks 1000
+exit 3
+SCRIPT
+dump_is f.trk exit 1000
+same "exit code" "$("$tools/json_get" info exit_code)" 3
+fly 0 --trigger frame:2-3 <<'SCRIPT'
+frame 1
+marks 10
+frame 2
+marks 10
+frame 3
+marks 10
+frame 4
+pause 200
+marks 10
+SCRIPT
+dump_is f.trk frame 34
+fly 0 --trigger frame:2-99 <<'SCRIPT'
+frame 1
+frame 2
+marks 10
+SCRIPT
+dump_is f.trk frame 12
+fly 0 --trigger mark:500 <<'SCRIPT'
+marks 600
+pause 200
+SCRIPT
+dump_is f.trk mark 600
+
+# SIGUSR2 to the recorder.
+cat >script <<'SCRIPT'
+marks 1000
+touch ready
+await go
+SCRIPT
+rm -f f*.trk
+"$trk" record --flight 1M -o f.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+kill -USR2 "$recorder"
+while [ ! -e f.trk ]; do sleep 0.02; done
+: >go
+wait "$recorder" || fail "recorder with SIGUSR2: $?"
+dump_is f.trk signal 1000
+
+# The time after, the cooldown, and the last dump.
+fly 0 --trigger api --after 300 <<'SCRIPT'
+marks 100
+trigger
+pause 50
+marks 10
+pause 400
+SCRIPT
+dump_is f.trk api 110
+fly 0 --trigger api --cooldown 60000 <<'SCRIPT'
+marks 100
+trigger
+pause 200
+trigger
+pause 200
+SCRIPT
+same "dumps in the cooldown" "$(get dumps)" 1
+said "1 firings made no dump"
+fly 0 --trigger api --cooldown 0 --dumps 2 <<'SCRIPT'
+marks 100
+trigger
+pause 200
+marks 100
+trigger
+pause 200
+trigger
+pause 200
+SCRIPT
+same "dumps" "$(get dumps)" 2
+dump_is f.trk api 100
+dump_is f-2.trk api 200
+[ ! -e f-3.trk ] || fail "more dumps than allowed"
+
+# The time before: chunks that ended before it stay away, and count as missing.
+fly 0 --trigger api,exit --cooldown 0 --before 100 <<'SCRIPT'
+marks 9000
+pause 50
+trigger
+pause 400
+marks 20
+SCRIPT
+"$trk" info --json f-2.trk >info 2>/dev/null
+same "events in the time before" "$("$tools/json_get" info events)" 20
+same "events missing" "$("$tools/json_get" info dropped)" 9000
+
+# A ring that is full forgets the oldest; nothing is uncounted.
+rm -f f*.trk
+run 0 record --flight 64K --block 20000 --trigger exit --json -o f.trk -- "$tools/trace_tool" marks 1500000
+"$trk" info --json f.trk >info 2>/dev/null
+events=$("$tools/json_get" info events)
+at_least "events that fit" "$events" 100000
+same "all" $((events + $("$tools/json_get" info dropped))) 1500000
+at_least "forgotten" "$("$tools/json_get" info dropped)" 1
+
+# What cannot be meant, and files that are there.
+run 2 record --flight 1K -o g.trk -- true
+run 2 record --flight 1M -o - -- true
+run 2 record --flight 1M --trigger frame:9-7 -o g.trk -- true
+said "frame:9-7"
+run 2 record --flight 1M --trigger noise -o g.trk -- true
+run 2 record --before 5 -o g.trk -- true
+said "with --flight only"
+run 2 record --flight 1M -o f.trk -- touch ran
+said "give -f"
+[ ! -e ran ] || fail "the command ran though the file exists"
+run 0 record --flight 1M --trigger exit -f -o f.trk -- true
+[ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
+finish

@@ -1,0 +1,327 @@
+/*
+ * Goal: what the oracle says of traces beyond stale reads: bytes that are lost, or known to nobody;
+ * refusals that did not come; and that it says nothing where it cannot know.
+ *
+ * Method: tapes of the real core and tapes of annotations alone, as of another tracker, judged by
+ * the oracle alone. One table of cases, and some that look closer.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "verdict_case.h"
+
+#define ALIAS UINT64_C(0x300000000)
+
+static void ignore(enum trk_status status)
+{
+    (void)status;
+}
+
+/* ---- annotations alone, as another tracker's ------------------------------------------------- */
+
+static void foreign_good(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+    tape_store(tape, TAPE_GPU, TAPE_A, 2);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_CPU, TAPE_A, 2);
+}
+
+static void foreign_upload_over_gpu(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_store(tape, TAPE_GPU, TAPE_A, 3);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+}
+
+static void foreign_download_over_cpu(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_store(tape, TAPE_CPU, TAPE_A, 3);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+}
+
+/* Another thread's store is not ordered before the download: either may come first. */
+static void download_races_store(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A, 3);
+    tape_as(tape, 0);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+}
+
+/* The copy waits in its middle for the thread that stores. */
+static void download_waits_for_store(struct tape *tape)
+{
+    foreign_good(tape);
+    struct trk_event event = {
+        .type = TRK_EVENT_COPY_BEGIN, .argument = TAPE_A, .context = TRK_COPY_DOWN};
+    trk_event_set_size(&event, TAPE_P);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A, 3);
+    tape_signal(tape, 1, 1);
+    tape_as(tape, 0);
+    tape_put(tape, &event);
+    tape_await(tape, 1, 1);
+    event.type = TRK_EVENT_COPY_END;
+    tape_put(tape, &event);
+}
+
+static void nothing_checked(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+}
+
+static void nothing_known_of_checked(struct tape *tape)
+{
+    nothing_checked(tape);
+    tape_check(tape, TAPE_GPU, TAPE_A + TAPE_P, 1);
+}
+
+/* ---- nobody is told -------------------------------------------------------------------------- */
+
+static void taken(struct tape *tape)
+{
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+static void latent_silent_store(struct tape *tape)
+{
+    taken(tape);
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+}
+
+static void latent_kernel_store(struct tape *tape)
+{
+    taken(tape);
+    tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
+}
+
+static void latent_alias_store(struct tape *tape)
+{
+    tape_map(tape, TAPE_A, TAPE_P, 0, 0);
+    tape_map(tape, ALIAS, TAPE_P, 0, TRK_MAP_ALIAS | TRK_MAP_UNTRACKED);
+    taken(tape);
+    tape_store(tape, TAPE_CPU, ALIAS, 2);
+}
+
+/* The store comes before what tells of it. */
+static void told_afterwards(struct tape *tape)
+{
+    taken(tape);
+    tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
+    ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, 64, NULL, NULL));
+}
+
+/* Nothing orders the upload before the store: its page may have been open. */
+static void silent_store_races_upload(struct tape *tape)
+{
+    taken(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+}
+
+/* Another thread's fault opened the page; its events stand behind the store that it let through. */
+static void opened_by_another(struct tape *tape)
+{
+    taken(tape);
+    tape_signal(tape, 1, 1);
+    tape_as(tape, 1);
+    tape_await(tape, 1, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+    tape_as(tape, 2);
+    trk_tracker_fault(tape->tracker, TAPE_A + 64, TRK_ACCESS_WRITE);
+}
+
+/* ---- the only copy --------------------------------------------------------------------------- */
+
+static void gpu_has_it(struct tape *tape)
+{
+    tape_upload(tape, TAPE_A, TAPE_P, true);
+    tape_store(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+/* The flush gives the page up instead of bringing it home: that is a way to discard. */
+static void discard(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    ignore(trk_tracker_unmark_gpu(((struct tape *)context)->tracker, guest_addr, size_bytes));
+}
+
+static void discarded(struct tape *tape)
+{
+    foreign_good(tape);
+    gpu_has_it(tape);
+    ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, 64, discard, tape));
+}
+
+/* An untrack that should have been refused. */
+static void untracked_with_the_only_copy(struct tape *tape)
+{
+    gpu_has_it(tape);
+    ignore(trk_tracker_untrack(tape->tracker, TAPE_A, TAPE_P));
+    tape_remove(tape, TRK_EVENT_FAIL, 0);
+    tape->streams[0].records[tape->streams[0].count - 1].event.flags = TRK_OK; /* OP_END */
+}
+
+static void ask(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    bool answer;
+    ignore(trk_tracker_is_gpu(((struct tape *)context)->tracker, guest_addr, size_bytes, &answer));
+}
+
+/* The tracker does not notice that it was called from its own callback. */
+static void reentry_let_pass(struct tape *tape)
+{
+    struct trk_transfer upload = {.size = sizeof upload,
+                                  .guest_addr = TAPE_A,
+                                  .size_bytes = TAPE_P,
+                                  .range = ask,
+                                  .context = tape};
+    ignore(trk_tracker_upload(tape->tracker, &upload));
+    tape_remove(tape, TRK_EVENT_FAIL, 0);
+}
+
+/* The GPU has not run what is read back. */
+static void early_read_back(struct tape *tape)
+{
+    struct trk_event done = {.type = TRK_EVENT_GPU_COMPLETE, .argument = 1};
+    struct trk_event write = {
+        .type = TRK_EVENT_GPU_WRITE, .argument = TAPE_A, .seq = 64, .domain = 2};
+    trk_event_set_number32(&write, 2);
+    tape_put(tape, &done);
+    tape_put(tape, &write);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_CPU, TAPE_A, 1);
+}
+
+static const struct verdict_case cases[] = {
+    {"another tracker's, good", foreign_good, "ok", 0, ""},
+    {"another's upload over the GPU's bytes", foreign_upload_over_gpu, "lost-gpu-write",
+     TRK_EVENT_COPY_END, "uploaded over newer bytes"},
+    {"another's download over the CPU's bytes", foreign_download_over_cpu, "lost-cpu-write",
+     TRK_EVENT_COPY_END, "downloaded over newer bytes"},
+    {"download races store", download_races_store, "ok", 0, ""},
+    {"download waits for store", download_waits_for_store, "ok", 0, ""},
+    {"nothing checked", nothing_checked, "unknown", 0, ""},
+    {"nothing known of what was checked", nothing_known_of_checked, "unknown", 0, ""},
+    {"silent store", latent_silent_store, "lost-cpu-write", TRK_EVENT_WITNESS_STORE,
+     "missed re-arm"},
+    {"kernel's store", latent_kernel_store, "lost-cpu-write", TRK_EVENT_WITNESS_STORE,
+     "stored without invalidate"},
+    {"store through an alias", latent_alias_store, "lost-cpu-write", TRK_EVENT_WITNESS_STORE,
+     "stored through an untracked view"},
+    {"told afterwards", told_afterwards, "ok", 0, ""},
+    {"silent store races upload", silent_store_races_upload, "ok", 0, ""},
+    {"opened by another", opened_by_another, "ok", 0, ""},
+    {"discarded", discarded, "ok", 0, ""},
+    {"untracked with the only copy", untracked_with_the_only_copy, "lost-gpu-write",
+     TRK_EVENT_OP_END, "given up with the only copy"},
+    {"re-entry let pass", reentry_let_pass, "fatal:reentry", TRK_EVENT_OP_BEGIN,
+     "called from an upload's callback"},
+    {"early read-back", early_read_back, "stale-cpu-read", TRK_EVENT_COPY_END,
+     "read back before the GPU was done"},
+};
+
+Test(oracle, table)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tape *tape = tape_create("default");
+        cases[i].record(tape);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), cases[i].verdict, "%s: %s (%s)", cases[i].name,
+                         trk_verdict_name(&report), report.text);
+        cr_expect_str_eq(report.detail, cases[i].detail, "%s: %s", cases[i].name, report.detail);
+        if (cases[i].type_at != 0) {
+            cr_expect_eq(tape_type_at(tape, report.event_at), cases[i].type_at, "%s",
+                         cases[i].name);
+            cr_expect_str_neq(report.missing, "", "%s", cases[i].name);
+            cr_expect_geq(report.story_count, 1, "%s", cases[i].name);
+        }
+        tape_destroy(tape);
+    }
+}
+
+/* Lines of 64 bytes: what fills a line is told apart, what fills a part of one is not judged. */
+Test(oracle, granules)
+{
+    struct tape *tape = tape_create("default");
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+    tape_check(tape, TAPE_CPU, TAPE_A, 1);
+    struct trk_sim_report report = tape_judge_alone(tape, 64);
+    cr_expect_str_eq(trk_verdict_name(&report), "stale-cpu-read");
+    tape_destroy(tape);
+
+    tape = tape_create("default");
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+    struct trk_event event = {
+        .type = TRK_EVENT_WITNESS_STORE, .argument = TAPE_A + 40, .seq = 8, .domain = 7};
+    tape_put(tape, &event);
+    tape_check(tape, TAPE_CPU, TAPE_A, 2);
+    report = tape_judge_alone(tape, 64);
+    cr_expect_str_eq(trk_verdict_name(&report), "ok", "%s", report.text);
+    report = tape_judge_alone(tape, 1);
+    cr_expect_str_eq(trk_verdict_name(&report), "stale-cpu-read");
+    tape_destroy(tape);
+}
+
+/* A store to a part of a granule is none to the rest of it, whatever reads or copies that. */
+Test(oracle, granules_in_part)
+{
+    struct tape *tape = tape_create("default");
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_store_faulting(tape, TAPE_A + 64, 2);
+    tape_gpu_read(tape, TAPE_A, 64);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, 64);
+    tape_store(tape, TAPE_GPU, TAPE_A + 128, 3);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, 64);
+    struct trk_sim_report report = tape_judge_alone(tape, 4096);
+    cr_expect_str_neq(trk_verdict_name(&report), "stale-gpu-read", "%s", report.text);
+    cr_expect_str_neq(trk_verdict_name(&report), "lost-cpu-write", "%s", report.text);
+    cr_expect_str_neq(trk_verdict_name(&report), "lost-gpu-write", "%s", report.text);
+    tape_destroy(tape);
+}
+
+/* An operation whose events are lost. */
+static void lost_operation(struct tape *tape)
+{
+    size_t count = tape->streams[0].count;
+    bool answer;
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
+    tape->streams[0].count = count;
+}
+
+/* Events are missing: what needs none of them is still said, the rest is unknown. */
+Test(oracle, goes_on_after_a_loss)
+{
+    struct tape *tape = tape_create("default");
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    lost_operation(tape);
+    tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
+    tape_gpu_read(tape, TAPE_A, 64);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    tape_check(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    struct trk_sim_report report = tape_judge(tape);
+    cr_expect_str_eq(trk_verdict_name(&report), "trace-incomplete", "%s", report.text);
+    cr_expect_eq(report.checks, 2);
+    cr_expect_eq(report.unknown, 1);
+    cr_expect_not(report.complete);
+    tape_destroy(tape);
+
+    tape = tape_create("default");
+    lost_operation(tape);
+    tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    tape_check(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 8);
+    report = tape_judge(tape);
+    cr_expect_str_eq(trk_verdict_name(&report), "stale-cpu-read", "%s", report.text);
+    cr_expect_not(report.complete);
+    tape_destroy(tape);
+}
