@@ -240,6 +240,8 @@ bool scenario_json_expect(struct scenario_json *json, const cJSON *item)
     if (schedules != NULL && !scenario_json_number(json, schedules, "expect.schedules",
                                                    UINT64_C(1) << 53, &expect->schedules))
         return false;
+    if (schedules != NULL && expect->schedules == 0)
+        return scenario_fault(json->fault, "expect.schedules", "there is one schedule at least");
     return at == NULL || at_parse(json, at);
 }
 

@@ -99,6 +99,16 @@ bool scenario_text_mark(struct scenario_text *text, char mark)
     return true;
 }
 
+bool scenario_text_between(struct scenario_text *text, char separator, char end)
+{
+    const char *at = text->at;
+    if (!scenario_text_mark(text, separator))
+        return *text->at == end ||
+               scenario_text_fail(text, at, "expected %c or %c", separator, end);
+    return *text->at != end ||
+           scenario_text_fail(text, at, "nothing stands behind this %c", separator);
+}
+
 /* The digits of a number, without a look at what follows. */
 static bool digits(struct scenario_text *text, uint64_t *out)
 {

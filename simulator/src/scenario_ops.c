@@ -138,8 +138,8 @@ static bool mask_parse(struct scenario_text *text, struct scenario_op *op)
             return scenario_text_fail(text, at, "a run of pages that ends before it begins");
         for (uint64_t page = first; page <= last; page++)
             op->mask[page / 64] |= UINT64_C(1) << (page % 64);
-        if (!scenario_text_mark(text, ',') && *text->at != '}')
-            return scenario_text_fail(text, text->at, "expected , or } in a mask");
+        if (!scenario_text_between(text, ',', '}'))
+            return false;
     }
     return true;
 }

@@ -12,6 +12,8 @@
 #include "scenario_json.h"
 #include "track/pages.h"
 
+#define NAME_BYTES 63u /* as reports have room for */
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 bool scenario_json_keys(struct scenario_json *json, const cJSON *object, const char *where,
@@ -194,6 +196,20 @@ static void needs(struct trk_scenario *scenario)
     snprintf(scenario->needs, sizeof scenario->needs, "%s", text);
 }
 
+/* Words of small letters and digits with a dash between; short enough for every report. */
+static bool kebab_case(const char *name)
+{
+    size_t length = strlen(name);
+    bool dash = true;
+    for (size_t i = 0; i < length; i++) {
+        bool word = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9');
+        if (!word && (name[i] != '-' || dash))
+            return false;
+        dash = !word;
+    }
+    return !dash && length <= NAME_BYTES;
+}
+
 static bool header(struct scenario_json *json, const cJSON *root)
 {
     static const char *const keys[] = {"scenario", "name",    "about",  "source",
@@ -217,8 +233,8 @@ static bool header(struct scenario_json *json, const cJSON *root)
     if (!scenario_json_text(json, item, "name", &name))
         return false;
     json->scenario->name = name;
-    if (*name == '\0')
-        return scenario_fault(json->fault, "name", "expected a name");
+    if (!kebab_case(name))
+        return scenario_fault(json->fault, "name", "expected a short name in kebab-case: a-b-2");
     json->scenario->about = "";
     item = cJSON_GetObjectItemCaseSensitive(root, "about");
     if (item != NULL && !scenario_json_text(json, item, "about", &json->scenario->about))

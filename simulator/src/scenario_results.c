@@ -41,8 +41,8 @@ static bool list_parse(struct scenario_text *text, struct scenario_result *resul
             !scenario_text_expression(text, &span->size_bytes) ||
             (calls && !scenario_text_rights(text, &span->rights)))
             return false;
-        if (!scenario_text_mark(text, ',') && *text->at != ']')
-            return scenario_text_fail(text, text->at, "expected , or ] in a list");
+        if (!scenario_text_between(text, ',', ']'))
+            return false;
     }
     result->spans = spans;
     result->span_count = (uint32_t)count;
@@ -63,17 +63,43 @@ static bool fatal_parse(struct scenario_text *text, struct scenario_result *resu
                               "lock, watch, protect or livelock");
 }
 
+/* The largest number that an operation can find: an answer, a byte, a count of calls. */
+static uint64_t number_most(enum scenario_verb verb)
+{
+    switch (verb) {
+    case VERB_GEN_TRACK:
+    case VERB_GEN:
+        return 0;
+    case VERB_IS_CPU:
+    case VERB_IS_GPU:
+        return 1;
+    case VERB_CALLS:
+        return UINT64_MAX;
+    default:
+        return UINT8_MAX;
+    }
+}
+
+static bool number_parse(struct scenario_text *text, struct scenario_result *result,
+                         enum scenario_verb verb)
+{
+    const char *at = text->at;
+    result->kind = RESULT_NUMBER;
+    if (!scenario_text_number(text, &result->number))
+        return false;
+    return result->number <= number_most(verb) ||
+           scenario_text_fail(text, at, "%s never gives this number", scenario_verb_word(verb));
+}
+
 static bool result_parse(struct scenario_text *text, struct scenario_result *result,
-                         uint32_t allowed)
+                         enum scenario_verb verb, uint32_t allowed)
 {
     if (*text->at == '[' && (allowed & (RESULT_BIT(RESULT_RANGES) | RESULT_BIT(RESULT_CALLS)))) {
         scenario_text_mark(text, '[');
         return list_parse(text, result, allowed & RESULT_BIT(RESULT_CALLS));
     }
-    if (*text->at >= '0' && *text->at <= '9') {
-        result->kind = RESULT_NUMBER;
-        return scenario_text_number(text, &result->number);
-    }
+    if (*text->at >= '0' && *text->at <= '9' && (allowed & RESULT_BIT(RESULT_NUMBER)))
+        return number_parse(text, result, verb);
     if (allowed & RESULT_BIT(RESULT_RIGHTS)) {
         unsigned rights;
         result->kind = RESULT_RIGHTS;
@@ -113,7 +139,7 @@ bool scenario_results_parse(struct scenario_text *text, struct scenario_op *op, 
         }
         struct scenario_result *result = &results[count++];
         *result = (struct scenario_result){0};
-        if (!result_parse(text, result, allowed))
+        if (!result_parse(text, result, op->verb, allowed))
             return false;
         if (!(allowed & RESULT_BIT(result->kind)))
             return scenario_text_fail(text, at, "%s has no such result",

@@ -33,6 +33,8 @@ size_t scenario_text_word(const struct scenario_text *text);
 bool scenario_text_take(struct scenario_text *text, const char *word);
 /* Whether the next character is this one; steps over it then. */
 bool scenario_text_mark(struct scenario_text *text, char mark);
+/* Behind an item of a list: a separator with another item behind it, or else the list's end. */
+bool scenario_text_between(struct scenario_text *text, char separator, char end);
 
 /* A number, decimal or 0x. */
 bool scenario_text_number(struct scenario_text *text, uint64_t *out);

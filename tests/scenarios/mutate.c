@@ -73,8 +73,10 @@ static void other_result(const char *operation, const char *result, char *out, s
     unsigned number;
     char word[32];
     out[0] = '\0';
-    if (sscanf(result, "%u", &number) == 1)
-        snprintf(out, size, "%u", number == 255 ? 1 : number + 1);
+    if (sscanf(result, "%u", &number) == 1 && begins(operation, "gen"))
+        snprintf(out, size, "new other");
+    else if (sscanf(result, "%u", &number) == 1)
+        snprintf(out, size, "%u", number == 0 ? 1 : number - 1);
     else if (sscanf(result, "%31[a-z] %u", word, &number) == 2)
         snprintf(out, size, "%s %u", word, number + 1);
     else if (begins(result, "[]"))

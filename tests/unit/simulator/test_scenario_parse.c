@@ -17,6 +17,8 @@
 #define ENTRY(text) "{" HEAD ", \"memory\": {" text "}, \"threads\": {}}"
 #define KEY(text)   "{" HEAD ", \"memory\": {" A "}, \"threads\": {\"t\": [\"l: frame\"]}, " text "}"
 
+#define NAME(text) "{\"scenario\": 1, \"name\": \"" text "\", \"threads\": {}}"
+
 struct refusal {
     const char *name, *json, *where, *text;
     uint32_t column;
@@ -41,6 +43,13 @@ static const struct refusal refusals[] = {
     {"version 2", "{\"scenario\": 2, \"name\": \"n\", \"threads\": {}}", "scenario", "version 2",
      0},
     {"no name", "{\"scenario\": 1, \"threads\": {}}", "", "key name is missing", 0},
+    {"name in words", NAME("a b"), "name", "kebab-case", 0},
+    {"name in capitals", NAME("Abc"), "name", "kebab-case", 0},
+    {"name with a dash too many", NAME("a--b"), "name", "kebab-case", 0},
+    {"name that ends in a dash", NAME("a-"), "name", "kebab-case", 0},
+    {"name of nothing", NAME(""), "name", "kebab-case", 0},
+    {"name of 64 bytes", NAME("0123456789012345678901234567890123456789012345678901234567890123"),
+     "name", "short", 0},
     {"no threads", "{" HEAD "}", "", "key threads is missing", 0},
     {"unknown key", KEY("\"polcy\": {}"), "polcy", "unknown key", 0},
     {"key twice", KEY("\"about\": \"a\", \"about\": \"b\""), "about", "twice", 0},
@@ -120,6 +129,14 @@ static const struct refusal refusals[] = {
      "[\"repeat 256 { gpu_write A 1TiB 1 }\"]}}",
      "threads.t, operation 1", "more than 16777216 steps", 1},
     {"repeat nothing", OP("repeat 2"), "threads.t, operation 1", "expected { operations }", 9},
+    {"nothing behind , of a mask", OP("watch_mask A {1,} w"), "threads.t, operation 1",
+     "behind this ,", 16},
+    {"nothing behind , of a list", OP("upload A 1P => [A 1P,]"), "threads.t, operation 1",
+     "behind this ,", 21},
+    {"answer of 2", OP("is_cpu A 8 => 2"), "threads.t, operation 1", "never gives", 15},
+    {"byte of 256", OP("load A 8 => 256"), "threads.t, operation 1", "never gives", 13},
+    {"generation by number", OP("gen A 8 => 1"), "threads.t, operation 1", "never gives", 12},
+    {"no schedules", KEY("\"expect\": {\"schedules\": 0}"), "expect.schedules", "one schedule", 0},
     {"mask page", OP("watch_mask A {1024} w"), "threads.t, operation 1", "0 to 1023", 15},
     {"mask backwards", OP("watch_mask A {9-8} w"), "threads.t, operation 1", "before it begins",
      15},
