@@ -84,8 +84,7 @@ static void hold(struct model *model, struct pages pages, bool held)
 
 static enum trk_status upload_locked(struct model *model, struct pages pages, bool written)
 {
-    bool taken[TRK_REGION_PAGES * 3]; /* a nested upload of another tracker has its own */
-    _Static_assert(FIXTURE_REGIONS == 3, "room for all pages");
+    bool taken[FIXTURE_PAGES]; /* a nested upload of another tracker has its own */
     FOR_REGIONS(region, pages)
     {
         struct pages part = pages_in_region(pages, region);
