@@ -176,6 +176,9 @@ enum trk_status trk_op_fail(const struct operation *operation, enum trk_status f
         .thread_id = operation->self->id,
     };
     strncpy(failure.text, text, sizeof failure.text - 1);
+    for (struct trk_read_back_frame *frame = operation->self->read_backs; frame != NULL;
+         frame = frame->outer)
+        frame->refused |= frame->tracker == tracker && failure_class == TRK_E_PROTECT;
     if (tracker->failure != NULL)
         tracker->failure(tracker->failure_context, &failure);
     else
