@@ -1,8 +1,7 @@
 /* Paranoid mode: the bytes of clean pages are looked at, and what nobody saw is told. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "demo_state.h"
 #include "recorder/capture.h"
@@ -30,6 +29,13 @@ static void paranoid_on_finding(void *context, const struct trk_paranoid_finding
     trk_capture_trigger(); /* a flight recording writes down how it came to that */
 }
 
+static uint64_t paranoid_clock(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
 enum trk_status demo_paranoid_open(struct demo *demo, struct trk_observer *observer,
                                    struct trk_error *error)
 {
@@ -43,6 +49,7 @@ enum trk_status demo_paranoid_open(struct demo *demo, struct trk_observer *obser
         .bytes = paranoid_bytes,
         .finding = paranoid_on_finding,
         .context = demo,
+        .now_ns = paranoid_clock,
     };
     enum trk_status status = trk_paranoid_create(&demo->paranoid, &options, error);
     if (status == TRK_OK) {

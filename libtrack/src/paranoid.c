@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "internal.h"
 
@@ -186,11 +185,9 @@ static void look(struct trk_paranoid *paranoid, struct known_region *region, uin
     }
 }
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(const struct trk_paranoid *paranoid)
 {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return paranoid->options.now_ns != NULL ? paranoid->options.now_ns() : 0;
 }
 
 /* Whether it is this page's turn in this frame. */
@@ -207,7 +204,7 @@ static void look_at_range(struct trk_paranoid *paranoid, uint64_t guest_addr, ui
     if (paranoid->tracker == NULL ||
         !trk_range_valid(paranoid->tracker->policy.arena, guest_addr, size_bytes))
         return;
-    uint64_t start = now_ns();
+    uint64_t start = now_ns(paranoid);
     struct range range = range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
     for (uint32_t index = range.first_region; index < range.end_region; ++index) {
         struct window window = range_window(&range, index);
@@ -217,7 +214,7 @@ static void look_at_range(struct trk_paranoid *paranoid, uint64_t guest_addr, ui
                 look(paranoid, region, page, moment);
         }
     }
-    atomic_fetch_add_explicit(&paranoid->ns, now_ns() - start, memory_order_relaxed);
+    atomic_fetch_add_explicit(&paranoid->ns, now_ns(paranoid) - start, memory_order_relaxed);
 }
 
 /* Claim nothing more of these pages. Signal-safe. */
@@ -306,7 +303,7 @@ void trk_paranoid_draw(struct trk_paranoid *paranoid, uint64_t guest_addr, uint6
 
 void trk_paranoid_frame(struct trk_paranoid *paranoid)
 {
-    uint64_t start = now_ns();
+    uint64_t start = now_ns(paranoid);
     struct known_region *region = atomic_load_explicit(&paranoid->newest, memory_order_acquire);
     for (; region != NULL; region = region->next) {
         for (uint32_t page = 0; page < TRK_REGION_PAGES; ++page) {
@@ -315,7 +312,7 @@ void trk_paranoid_frame(struct trk_paranoid *paranoid)
         }
     }
     atomic_fetch_add_explicit(&paranoid->frame, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&paranoid->ns, now_ns() - start, memory_order_relaxed);
+    atomic_fetch_add_explicit(&paranoid->ns, now_ns(paranoid) - start, memory_order_relaxed);
 }
 
 struct trk_paranoid_counts trk_paranoid_counts(const struct trk_paranoid *paranoid)

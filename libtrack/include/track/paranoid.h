@@ -42,20 +42,24 @@ typedef const void *trk_paranoid_bytes_fn(void *context, uint64_t page_addr);
 /* Called on the thread that looked, with no lock held. Each difference is told once. */
 typedef void trk_paranoid_finding_fn(void *context, const struct trk_paranoid_finding *finding);
 
+/* Nanoseconds from any moment on. */
+typedef uint64_t trk_paranoid_clock_fn(void);
+
 struct trk_paranoid_options {
     size_t size;                  /* sizeof(struct trk_paranoid_options) */
     uint32_t one_in;              /* of so many pages one is looked at each time; 1: all */
     struct trk_observer observer; /* gets every event too */
     trk_paranoid_bytes_fn *bytes;
     trk_paranoid_finding_fn *finding;
-    void *context; /* of both */
+    void *context;                 /* of both */
+    trk_paranoid_clock_fn *now_ns; /* NULL: the cost is not measured */
 };
 
 struct trk_paranoid_counts {
     uint64_t compared; /* pages whose bytes were held against a known hash */
     uint64_t learned;  /* pages that a hash was taken of */
     uint64_t findings;
-    uint64_t ns; /* spent with all that */
+    uint64_t ns; /* spent with all that, by the owner's clock */
 };
 
 /**
