@@ -310,7 +310,9 @@ static enum trk_status run_checked(struct model *model, const struct model_step 
     case MODEL_UNREGISTER:
         return registration(model, step);
     case MODEL_GUEST:
-        return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE), step->rights);
+        /* [M-45] */
+        return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE),
+                           step->rights | (step->rights & TRK_RIGHT_WRITE ? TRK_RIGHT_READ : 0u));
     case MODEL_WATCH:
     case MODEL_UNWATCH:
         return watch_often(model, pages, step);
