@@ -55,6 +55,14 @@ static const struct trk_option demo_options[] = {
      .value = "NAME",
      .about = "How guest memory is protected: mprotect, userfaultfd, or best, which tries both. "
               "Default $TRK_BACKEND, else mprotect."},
+    {.name = "paranoid",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about = "Hold one in N clean pages against the hash of its bytes at uploads, draws and the "
+              "ends of frames, another one each time, and tell of stores that nobody saw, with "
+              "what the looking costs. 1: all pages. Default 0: none."},
     {.name = "bug",
      .kind = TRK_OPTION_TEXT,
      .value = "NAME",
@@ -108,13 +116,21 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
         const char *key;
         uint64_t number;
     } counts[] = {
-        {"frames", result->frames},         {"faults", result->faults},
-        {"stores", result->stores},         {"loads", result->loads},
-        {"uploads", result->uploads},       {"downloads", result->downloads},
-        {"bytes", result->bytes},           {"checks", result->checks},
-        {"mismatches", result->mismatches}, {"failures", result->failures},
+        {"frames", result->frames},
+        {"faults", result->faults},
+        {"stores", result->stores},
+        {"loads", result->loads},
+        {"uploads", result->uploads},
+        {"downloads", result->downloads},
+        {"bytes", result->bytes},
+        {"checks", result->checks},
+        {"mismatches", result->mismatches},
+        {"failures", result->failures},
+        {"paranoid_findings", result->paranoid_findings},
+        {"paranoid_compared", result->paranoid_compared},
+        {"paranoid_ns", result->paranoid_ns},
     };
-    size_t count = sizeof counts / sizeof counts[0];
+    size_t count = sizeof counts / sizeof counts[0] - (demo->paranoid > 0 ? 0 : 3);
     if (json) {
         cJSON *object = trk_json_out_object(SCHEMA);
         trk_json_out_text(object, "device", result->device_name);
@@ -131,6 +147,11 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
     printf("\nseed        %" PRIu64 "\n", demo->seed);
     for (size_t i = 0; i < count; i++) {
         printf("%-11s %" PRIu64 "\n", counts[i].key, counts[i].number);
+    }
+    if (demo->paranoid > 0 && result->paranoid_compared > 0) {
+        printf("paranoid mode took %.0f ns a page, %.3f ms a frame\n",
+               (double)result->paranoid_ns / (double)result->paranoid_compared,
+               (double)result->paranoid_ns / 1e6 / (double)result->frames);
     }
 }
 
@@ -163,6 +184,7 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->device = (uint32_t)trk_options_number(options, "device");
     demo->seed = trk_options_number(options, "seed");
     demo->check = trk_options_flag(options, "check");
+    demo->paranoid = (uint32_t)trk_options_number(options, "paranoid");
     if (demo->megabytes % 2 != 0) {
         trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
         return TRK_EXIT_USAGE;
@@ -202,7 +224,7 @@ static int run_demo(const struct trk_options *options)
         return code == TRK_EXIT_USAGE ? TRK_EXIT_ENVIRONMENT : code;
     }
     print_result(&demo, &result, json);
-    bool wrong = result.mismatches > 0 || result.failures > 0;
+    bool wrong = result.mismatches > 0 || result.failures > 0 || result.paranoid_findings > 0;
     return wrong && demo.check ? TRK_EXIT_BROKEN : TRK_EXIT_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simulator/scenario_story.h"
 #include "terminal.h"
 
 /*
@@ -35,33 +34,53 @@ static void print_sentence(const char *label, const char *text)
     }
 }
 
-void trk_scenario_story_print(const struct trk_scenario_file *file, bool folder)
+void trk_scenario_story_print_one(const struct trk_scenario_story *story)
 {
-    struct trk_scenario_story story;
-    if (!tell(file, folder, &story)) {
-        return;
-    }
-    if (story.count > 0) {
+    if (story->count > 0) {
         puts("  what happened:");
     }
-    for (size_t i = 0; i < story.count; i++) {
+    for (size_t i = 0; i < story->count; i++) {
         printf("%6zu  ", i + 1);
-        trk_terminal_text(stdout, story.lines[i].thread);
+        trk_terminal_text(stdout, story->lines[i].thread);
         fputs(": ", stdout);
-        trk_terminal_text(stdout, story.lines[i].text);
-        if (story.lines[i].role[0] != '\0') {
-            printf("  <- %s", story.lines[i].role);
+        trk_terminal_text(stdout, story->lines[i].text);
+        if (story->lines[i].role[0] != '\0') {
+            printf("  <- %s", story->lines[i].role);
         }
         putchar('\n');
     }
-    print_sentence("last writer:", story.writer);
-    print_sentence("missing edge:", story.missing);
-    print_sentence("would pass:", story.passes);
+    print_sentence("last writer:", story->writer);
+    print_sentence("missing edge:", story->missing);
+    print_sentence("would pass:", story->passes);
+}
+
+void trk_scenario_story_print(const struct trk_scenario_file *file, bool folder)
+{
+    struct trk_scenario_story story;
+    if (tell(file, folder, &story)) {
+        trk_scenario_story_print_one(&story);
+    }
 }
 
 static void add_sentence(cJSON *object, const char *key, const char *text)
 {
     trk_json_out_text(object, key, text[0] != '\0' ? text : NULL);
+}
+
+void trk_scenario_story_json_one(cJSON *object, const struct trk_scenario_story *story)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "story");
+    for (size_t i = 0; i < story->count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        trk_json_out_number(line, "step", i + 1);
+        trk_json_out_text(line, "thread", story->lines[i].thread);
+        trk_json_out_text(line, "text", story->lines[i].text);
+        add_sentence(line, "role", story->lines[i].role);
+        cJSON_AddItemToArray(list, line);
+    }
+    add_sentence(object, "writer", story->writer);
+    add_sentence(object, "missing", story->missing);
+    add_sentence(object, "passes", story->passes);
 }
 
 void trk_scenario_story_json(cJSON *object, const struct trk_scenario_file *file, bool folder)
@@ -70,16 +89,5 @@ void trk_scenario_story_json(cJSON *object, const struct trk_scenario_file *file
     if (!tell(file, folder, &story)) {
         story = (struct trk_scenario_story){0};
     }
-    cJSON *list = cJSON_AddArrayToObject(object, "story");
-    for (size_t i = 0; i < story.count; i++) {
-        cJSON *line = cJSON_CreateObject();
-        trk_json_out_number(line, "step", i + 1);
-        trk_json_out_text(line, "thread", story.lines[i].thread);
-        trk_json_out_text(line, "text", story.lines[i].text);
-        add_sentence(line, "role", story.lines[i].role);
-        cJSON_AddItemToArray(list, line);
-    }
-    add_sentence(object, "writer", story.writer);
-    add_sentence(object, "missing", story.missing);
-    add_sentence(object, "passes", story.passes);
+    trk_scenario_story_json_one(object, &story);
 }

@@ -8,6 +8,11 @@
 
 #include "json_out.h"
 #include "scenario_files.h"
+#include "simulator/scenario_story.h"
+
+/* A story that was told already. */
+void trk_scenario_story_print_one(const struct trk_scenario_story *story);
+void trk_scenario_story_json_one(cJSON *object, const struct trk_scenario_story *story);
 
 void trk_scenario_story_print(const struct trk_scenario_file *file, bool folder);
 

@@ -114,9 +114,15 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     options.observer = trk_capture_observer();
     options.failure = demo_on_failure;
     options.failure_context = demo;
-    enum trk_status status = trk_tracker_create(&demo->tracker, &options, error);
+    enum trk_status status = demo_paranoid_open(demo, &options.observer, error);
+    if (status == TRK_OK) {
+        status = trk_tracker_create(&demo->tracker, &options, error);
+    }
     if (status != TRK_OK) {
         return status;
+    }
+    if (demo->paranoid != NULL) {
+        trk_paranoid_watch(demo->paranoid, demo->tracker);
     }
     trk_capture_tracker(options.id, &options.policy, demo->backend->kind);
     demo_memory_announce(&demo->memory);
@@ -197,6 +203,7 @@ static void demo_close(struct demo *demo)
         (void)!trk_fault_uninstall(NULL);
     }
     trk_tracker_destroy(demo->tracker);
+    trk_paranoid_destroy(demo->paranoid);
     demo_memory_detach(&demo->memory, demo->backend);
     trk_backend_destroy(demo->backend);
     demo_gpu_close(&demo->gpu);
@@ -273,6 +280,7 @@ enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_
     status = demo_open(demo, error);
     if (status == TRK_OK) {
         demo_play(demo);
+        demo_paranoid_close(demo);
         demo->result.failures = atomic_load(&demo->failures);
         snprintf(demo->result.device_name, sizeof demo->result.device_name, "%s",
                  trk_vk_info(demo->gpu.vk)->device_name);

@@ -67,6 +67,8 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    uint32_t
+        paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed; needs 2 frames */
 };
 
@@ -84,6 +86,7 @@ struct trk_demo_result {
     uint64_t checks;     /* slots of the GPU's copy that were checked */
     uint64_t mismatches; /* slots, on either side, whose bytes were not the expected ones */
     uint64_t failures;   /* operations that the tracker refused */
+    uint64_t paranoid_findings, paranoid_compared, paranoid_ns;
     char device_name[256];
 };
 

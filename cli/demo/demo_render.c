@@ -76,8 +76,10 @@ void demo_render_frame(struct demo *demo, uint32_t frame)
     demo_service_file_read(demo, &plan);
     render_gpu_writes(demo, &plan);
     demo_service_result_read(demo, &plan);
+    demo_paranoid_draw(demo, &plan);
     demo_gpu_run(&demo->gpu);
     demo_check_gpu(demo, &plan);
     demo_note(demo, demo->gpu.status);
+    demo_paranoid_frame(demo);
     demo->result.frames += demo->status == TRK_OK;
 }

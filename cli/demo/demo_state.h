@@ -18,6 +18,7 @@
 #include "demo_memory.h"
 #include "demo_sync.h"
 #include "track/fault.h"
+#include "track/paranoid.h"
 #include "track/tracker.h"
 
 /* Slots that the guest of the meeting stores to, at most. */
@@ -54,7 +55,8 @@ struct demo {
     struct demo_sync sync;
     struct trk_backend *backend;
     struct trk_tracker *tracker;
-    bool installed; /* the fault handler */
+    struct trk_paranoid *paranoid; /* NULL: not wanted */
+    bool installed;                /* the fault handler */
     _Atomic bool stop;
     _Atomic uint64_t failures;
     enum trk_status status; /* first error that is no failure of the tracker */
@@ -105,6 +107,14 @@ void demo_service_result_read(struct demo *demo, const struct demo_plan *plan);
 
 /* demo_render.c */
 void demo_render_frame(struct demo *demo, uint32_t frame);
+
+/* demo_paranoid.c: all do nothing where it is not wanted. */
+enum trk_status demo_paranoid_open(struct demo *demo, struct trk_observer *observer,
+                                   struct trk_error *error);
+/* Of the area that is about to be read, and of the whole frame. */
+void demo_paranoid_draw(struct demo *demo, const struct demo_plan *plan);
+void demo_paranoid_frame(struct demo *demo);
+void demo_paranoid_close(struct demo *demo);
 
 /* demo_check.c */
 void demo_check_gpu(struct demo *demo, const struct demo_plan *plan);

@@ -70,3 +70,16 @@ enum trk_status judge_replay(const char *script, const char *schedule,
     trk_scenario_destroy(scenario);
     return status;
 }
+
+enum trk_status judge_tell(const char *script, const struct trk_scenario_report *report,
+                           struct trk_scenario_story *out)
+{
+    struct trk_scenario *scenario;
+    memset(out, 0, sizeof *out);
+    enum trk_status status = load(script, &scenario);
+    if (status != TRK_OK)
+        return status;
+    status = trk_scenario_tell(scenario, report, out);
+    trk_scenario_destroy(scenario);
+    return status == TRK_E_ARGUMENT ? TRK_OK : status;
+}

@@ -4,7 +4,7 @@
 #ifndef SIMULATOR_EXPLORE_JUDGE_H
 #define SIMULATOR_EXPLORE_JUDGE_H
 
-#include "simulator/scenario.h"
+#include "simulator/scenario_story.h"
 
 /* What the schedules of a script came to. */
 struct judged {
@@ -23,6 +23,12 @@ TRK_MUST_USE enum trk_status judge_run(const char *script, uint64_t most, struct
 TRK_MUST_USE enum trk_status judge_replay(const char *script, const char *schedule,
                                           struct trk_scenario_report *out,
                                           struct trk_scenario_fault *fault);
+
+/* The story of a report that judge_run or judge_replay gave of this script; empty: there is none.
+ */
+TRK_MUST_USE enum trk_status judge_tell(const char *script,
+                                        const struct trk_scenario_report *report,
+                                        struct trk_scenario_story *out);
 
 /* The script's own hash, as a schedule names it: 8 digits and a NUL. */
 TRK_MUST_USE enum trk_status judge_hash(const char *script, char out[9]);

@@ -148,6 +148,7 @@ static void write_newer(struct script *script, const struct newer *newer, const 
 static void page_newer(struct script *script, cJSON *list, uint64_t page_addr, bool gpu)
 {
     const struct window *window = script->window;
+    bool between = false;
     for (uint32_t i = 0; i < window->newer_count; i++) {
         struct newer newer = window->newer[i];
         uint64_t end = newer.guest_addr + newer.size_bytes;
@@ -157,9 +158,9 @@ static void page_newer(struct script *script, cJSON *list, uint64_t page_addr, b
         if (newer.guest_addr < page_addr)
             newer.guest_addr = page_addr;
         newer.size_bytes = (end < page_end ? end : page_end) - newer.guest_addr;
-        if (list == NULL)
-            growing_add(&script->text, "%s",
-                        script->text.text[script->text.size - 2] == '{' ? "" : " ; ");
+        if (list == NULL && between)
+            growing_add(&script->text, " ; ");
+        between = true;
         write_newer(script, &newer, gpu ? "gpu_write" : "raw_write");
         if (list != NULL)
             take(script, list);

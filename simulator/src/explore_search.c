@@ -111,12 +111,14 @@ static char *own_script(const struct window *window, enum script_kind kind)
     return window_script(window, &request);
 }
 
-/* What is at stake where the trace itself broke inside the window. */
+/* Whether the window holds the last that happened before the trace itself broke a rule. */
 static bool broke_in(const struct trk_sim_report *recorded, const struct window *window)
 {
     const struct projection *projection = window->projection;
-    return breaks(recorded->verdict) && recorded->event_visible != TRK_NOT_KNOWN &&
-           projection->items[window->end - 1].last >= recorded->event_visible;
+    bool last = window->end == projection->count && projection->run->stopped;
+    bool visible = recorded->event_visible != TRK_NOT_KNOWN &&
+                   projection->items[window->end - 1].last >= recorded->event_visible;
+    return breaks(recorded->verdict) && (last || visible);
 }
 
 /* The event behind a label of ours; TRK_NOT_KNOWN: none. */
@@ -152,13 +154,14 @@ static void describe(struct trk_explore_finding *finding, const struct window *w
     finding->speculative_at = TRK_NOT_KNOWN;
     finding->schedules = report->schedules;
     memcpy(finding->orders, report->interleavings, sizeof finding->orders);
+    finding->preemptions = report->preemptions;
 }
 
 /* Run the order once more with each read held against the recording. */
 static enum trk_status look_back(struct trk_explore_finding *finding, const struct window *window,
                                  const char *schedule)
 {
-    struct trk_scenario_report checked;
+    struct trk_scenario_report checked = {.verdict = ""};
     struct trk_scenario_fault fault;
     char *script = own_script(window, SCRIPT_CHECKED);
     if (script == NULL)
@@ -191,7 +194,7 @@ static enum trk_status keep_script(struct search_state *state, const struct wind
 }
 
 static enum trk_status found(struct search_state *state, const struct window *window,
-                             const struct judged *judged, bool recorded)
+                             const struct judged *judged, bool recorded, const char *tried)
 {
     struct trk_explore_report *report = state->report;
     const struct trk_scenario_report *from = &judged->report;
@@ -201,9 +204,12 @@ static enum trk_status found(struct search_state *state, const struct window *wi
     struct trk_explore_finding *finding = &report->findings[report->finding_count - 1];
     describe(finding, window, from);
     finding->recorded = recorded;
+    enum trk_status status = judge_tell(tried, from, &finding->story);
+    if (status != TRK_OK)
+        return status;
     char *script = own_script(window, SCRIPT_EXPLORE);
     char hash[9];
-    enum trk_status status = script == NULL ? TRK_E_MEMORY : judge_hash(script, hash);
+    status = script == NULL ? TRK_E_MEMORY : judge_hash(script, hash);
     free(script);
     if (status != TRK_OK || from->schedule[0] == '\0')
         return status;
@@ -241,6 +247,16 @@ static enum trk_status run_recorded(const struct search_state *state, const stru
     return status;
 }
 
+static void count_orders(struct search_state *state, const struct trk_scenario_report *tried)
+{
+    bool all = tried->interleavings[0] != '\0';
+    state->report->distinct++;
+    state->report->schedules += tried->schedules;
+    state->report->stopped += !all;
+    state->orders_known &= all;
+    add_orders(state, tried->interleavings);
+}
+
 static enum trk_status try_orders(struct search_state *state, const struct window *window)
 {
     struct trk_explore_report *report = state->report;
@@ -258,17 +274,11 @@ static enum trk_status try_orders(struct search_state *state, const struct windo
     char *script = window_script(window, &request);
     struct judged judged;
     status = script == NULL ? TRK_E_MEMORY : judge_run(script, state->options->schedules, &judged);
+    if (status == TRK_OK)
+        count_orders(state, &judged.report);
+    if (status == TRK_OK && (judged.seen & ~UINT32_C(1)) != 0)
+        status = found(state, window, &judged, bad, script);
     free(script);
-    if (status != TRK_OK)
-        return status;
-    report->distinct++;
-    report->schedules += judged.report.schedules;
-    bool all = judged.report.interleavings[0] != '\0';
-    report->stopped += !all;
-    state->orders_known &= all;
-    add_orders(state, judged.report.interleavings);
-    if ((judged.seen & ~UINT32_C(1)) != 0)
-        status = found(state, window, &judged, bad);
     return status == TRK_OK ? keep_script(state, window, &judged) : status;
 }
 
@@ -295,27 +305,33 @@ enum trk_status search_window(struct search_state *state, const struct window *w
 enum trk_status search_replay(struct search_state *state, const struct window *window,
                               const struct line *line, struct trk_error *error)
 {
-    struct trk_scenario_report out;
-    struct trk_scenario_fault fault;
+    struct trk_scenario_report out = {.verdict = ""};
+    struct trk_scenario_fault fault = {.text = ""};
     char hash[9];
     char *script = own_script(window, SCRIPT_EXPLORE);
     if (script == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
     enum trk_status status = judge_hash(script, hash);
-    if (status == TRK_OK && memcmp(line->schedule + 14, hash, 8) != 0)
-        status = trk_error_set(error, TRK_E_ARGUMENT,
-                               "it was made for another trace, or another state of this one");
-    else if (status == TRK_OK)
+    bool ours = status == TRK_OK && memcmp(line->schedule + 14, hash, 8) == 0;
+    struct trk_explore_finding *finding = &state->report->findings[0];
+    if (ours)
         status = judge_replay(script, line->schedule, &out, &fault);
+    if (ours && status == TRK_OK && strcmp(out.verdict, "ok") != 0)
+        status = judge_tell(script, &out, &finding->story);
     free(script);
-    if (status == TRK_E_ARGUMENT && error->text[0] == '\0')
-        return trk_error_set(error, TRK_E_CONFLICT, "%s", fault.text);
+    if (status == TRK_OK && !ours)
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "it was made for another trace, or another state of this one");
+    if (status == TRK_E_ARGUMENT) /* a line that is none at all, or one that leads elsewhere */
+        return trk_error_set(error,
+                             strncmp(fault.text, "diverged", 8) == 0 ? TRK_E_CONFLICT : status,
+                             "%s", fault.text);
     if (status != TRK_OK)
-        return status;
+        return trk_error_set(error, status, "the window cannot be run: %s",
+                             trk_status_name(status));
     state->report->schedules = 1;
     if (strcmp(out.verdict, "ok") == 0)
         return TRK_OK;
-    struct trk_explore_finding *finding = &state->report->findings[0];
     state->report->finding_count = 1;
     describe(finding, window, &out);
     line_write(finding->schedule, sizeof finding->schedule, window, line->schedule, hash);

@@ -132,9 +132,9 @@ static void note_text(const struct tape_note *note, char *text, size_t size)
     switch (note->kind) {
     case TAPE_STORE:
         snprintf(text, size, "%s: the bytes change in guest memory, %s; the page is %s", op,
-                 note->after_fault              ? "after a fault"
-                 : note->op->verb == VERB_STORE ? "no fault"
-                                                : "which raises no fault",
+                 note->after_fault                                  ? "after a fault"
+                 : note->op != NULL && note->op->verb == VERB_STORE ? "no fault"
+                                                                    : "which raises no fault",
                  state_word(note->state));
         return;
     case TAPE_GPU_WRITE:

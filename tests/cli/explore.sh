@@ -60,6 +60,13 @@ same "copy-first: speculative" "$(get findings.0.speculative first)" false
 expect open-write lost-gpu-write op_begin
 expect branch stale-gpu-read gpu_read
 same "branch: speculative" "$(get findings.0.speculative first)" true
+at_least "branch: lines of the story" "$(get findings.0.story.# first)" 3
+run 1 explore branch.trk
+grep -q "last writer: guest-two" out || fail "branch: no last writer"
+grep -q "missing edge: " out || fail "branch: no missing edge"
+cp out first.txt
+run 1 explore --json branch.trk
+cp out first
 run 0 dump branch.trk "$(get findings.0.speculative_at first)"
 grep -q " fault " out || grep -q " witness_check " out || fail "branch: speculative from no read on"
 
@@ -67,6 +74,7 @@ grep -q " fault " out || grep -q " witness_check " out || fail "branch: speculat
 run 2 explore --schedule "$line" good.trk
 said "another"
 run 2 explore --schedule trk1:nonsense good.trk
+run 2 explore --schedule "$line!" open-write.trk
 # A line of another build of the core is tried; where it leads elsewhere it says so.
 line=$(get findings.0.schedule first)
 steps=${line##*:}
@@ -128,7 +136,7 @@ if [ $? -ne 4 ]; then
             same "demo, seed $seed, $engine: findings" "$(get finding_count)" 0
         done
     done
-    for bug in copy-before-arm flush-leaves-page call-in-callback; do
+    for bug in $("$trk" demo --list-bugs); do
         run 0 record -f -o bug.trk -- "$trk" demo --frames 16 --bug "$bug"
         run 1 explore --json bug.trk
         same "$bug: verdict" "$(get findings.0.verdict)" "$(get recorded)"

@@ -1,5 +1,5 @@
 # Recording beyond what record.sh tells: shell tests of their own.
-foreach(test hardship flight ctl config)
+foreach(test hardship flight ctl config paranoid)
   add_test(NAME cli.${test}
            COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/${test}.sh $<TARGET_FILE:trk>
                    $<TARGET_FILE_DIR:trace_tool>)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "recorder/trace.h"
+#include "simulator/scenario_story.h"
 #include "simulator/sim.h"
 
 TRK_EXTERN_C_BEGIN
@@ -76,7 +77,9 @@ struct trk_explore_finding {
     uint64_t speculative_at; /* the read that first saw something else; TRK_NOT_KNOWN: none */
     uint64_t schedules;      /* tried in this window */
     char orders[40];         /* all there are, in decimal; "" not known */
-    char schedule[640];      /* for trk_explore_replay; "" too long for a line */
+    uint64_t preemptions;    /* in the order shown */
+    struct trk_scenario_story story;
+    char schedule[640]; /* for trk_explore_replay; "" too long for a line */
 };
 
 struct trk_explore_report {

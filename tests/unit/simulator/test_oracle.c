@@ -47,7 +47,9 @@ static void foreign_download_over_cpu(struct tape *tape)
 static void download_races_store(struct tape *tape)
 {
     foreign_good(tape);
+    tape_signal(tape, 5, 1);
     tape_as(tape, 1);
+    tape_await(tape, 5, 1);
     tape_store(tape, TAPE_CPU, TAPE_A, 3);
     tape_as(tape, 0);
     tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
@@ -60,7 +62,9 @@ static void download_waits_for_store(struct tape *tape)
     struct trk_event event = {
         .type = TRK_EVENT_COPY_BEGIN, .argument = TAPE_A, .context = TRK_COPY_DOWN};
     trk_event_set_size(&event, TAPE_P);
+    tape_signal(tape, 5, 1);
     tape_as(tape, 1);
+    tape_await(tape, 5, 1);
     tape_store(tape, TAPE_CPU, TAPE_A, 3);
     tape_signal(tape, 1, 1);
     tape_as(tape, 0);
@@ -125,6 +129,13 @@ static void silent_store_races_upload(struct tape *tape)
     taken(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A, 2);
+}
+
+static void kernel_store_races_upload(struct tape *tape)
+{
+    taken(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
 }
 
 /* Another thread's fault opened the page; its events stand behind the store that it let through. */
@@ -218,6 +229,7 @@ static const struct verdict_case cases[] = {
      "stored through an untracked view"},
     {"told afterwards", told_afterwards, "ok", 0, ""},
     {"silent store races upload", silent_store_races_upload, "ok", 0, ""},
+    {"kernel's store races upload", kernel_store_races_upload, "ok", 0, ""},
     {"opened by another", opened_by_another, "ok", 0, ""},
     {"discarded", discarded, "ok", 0, ""},
     {"untracked with the only copy", untracked_with_the_only_copy, "lost-gpu-write",

@@ -1,0 +1,326 @@
+/*
+ * Hashes of clean pages.
+ *
+ * An entry is the hash of a page's bytes while the page was clean, 0 when none is known. It goes
+ * with the first event of an operation that may make the page something else or clean again: from
+ * then on nothing is claimed until the page is learned anew. Learning and comparing read the bytes
+ * first and look at the page's state afterwards: a store that the tracker sees makes the page CPU
+ * before its bytes change. A region's turn counts the entries dropped, so that what was read across
+ * a drop is not believed. Dropping happens in fault handlers too and is a store.
+ */
+#define _GNU_SOURCE /* MAP_NORESERVE */
+#include "track/paranoid.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+struct known_region {
+    _Atomic uint64_t turn;
+    uint32_t index;
+    struct known_region *next; /* in the order of their making, newest first */
+    _Atomic uint64_t hashes[TRK_REGION_PAGES];
+};
+
+struct trk_paranoid {
+    struct trk_paranoid_options options;
+    const struct trk_tracker *tracker;
+    void *directory;
+    _Atomic(struct known_region *) *regions; /* TRK_REGION_COUNT, in the directory */
+    _Atomic(struct known_region *) newest;
+    pthread_mutex_t make_mutex;
+    _Atomic uint32_t transfers; /* operations in progress in which the owner may write pages */
+    _Atomic uint64_t frame;
+    _Atomic uint64_t compared, learned, findings, ns;
+};
+
+/* The range of the upload that this thread is in: its end has none. */
+struct upload {
+    uint64_t guest_addr, size_bytes;
+};
+static _Thread_local struct upload upload __attribute__((tls_model("initial-exec")));
+
+#define DIRECTORY_BYTES (TRK_REGION_COUNT * sizeof(_Atomic(struct known_region *)))
+
+enum trk_status trk_paranoid_create(struct trk_paranoid **out,
+                                    const struct trk_paranoid_options *options,
+                                    struct trk_error *error)
+{
+    *out = NULL;
+    if (options == NULL || options->size != sizeof *options || options->one_in == 0 ||
+        options->bytes == NULL || options->finding == NULL)
+        return trk_error_set(error, TRK_E_ARGUMENT, "paranoid: the options are not usable");
+    struct trk_paranoid *paranoid = calloc(1, sizeof *paranoid);
+    void *regions = mmap(NULL, DIRECTORY_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (paranoid == NULL || regions == MAP_FAILED) {
+        if (regions != MAP_FAILED)
+            munmap(regions, DIRECTORY_BYTES);
+        free(paranoid);
+        return trk_error_set(error, TRK_E_MEMORY, "paranoid: no memory");
+    }
+    paranoid->options = *options;
+    paranoid->directory = paranoid->regions = regions;
+    (void)pthread_mutex_init(&paranoid->make_mutex, NULL);
+    *out = paranoid;
+    return TRK_OK;
+}
+
+void trk_paranoid_destroy(struct trk_paranoid *paranoid)
+{
+    if (paranoid == NULL)
+        return;
+    for (struct known_region *region = paranoid->newest; region != NULL;) {
+        struct known_region *next = region->next;
+        free(region);
+        region = next;
+    }
+    munmap(paranoid->directory, DIRECTORY_BYTES);
+    (void)pthread_mutex_destroy(&paranoid->make_mutex);
+    free(paranoid);
+}
+
+void trk_paranoid_watch(struct trk_paranoid *paranoid, const struct trk_tracker *tracker)
+{
+    paranoid->tracker = tracker;
+}
+
+static struct known_region *find(const struct trk_paranoid *paranoid, uint32_t index)
+{
+    return atomic_load_explicit(&paranoid->regions[index], memory_order_acquire);
+}
+
+/* NULL without memory: then nothing is claimed of its pages. */
+static struct known_region *find_or_make(struct trk_paranoid *paranoid, uint32_t index)
+{
+    struct known_region *region = find(paranoid, index);
+    if (region != NULL)
+        return region;
+    (void)pthread_mutex_lock(&paranoid->make_mutex);
+    region = find(paranoid, index);
+    if (region == NULL && (region = calloc(1, sizeof *region)) != NULL) {
+        region->index = index;
+        region->next = paranoid->newest;
+        atomic_store_explicit(&paranoid->newest, region, memory_order_release);
+        atomic_store_explicit(&paranoid->regions[index], region, memory_order_release);
+    }
+    (void)pthread_mutex_unlock(&paranoid->make_mutex);
+    return region;
+}
+
+/* 64 bits of a page's bytes, never 0. Eight lanes, for the multipliers to work side by side. */
+static uint64_t hash_page(const void *bytes)
+{
+    const uint64_t odd = UINT64_C(0x9fb21c651e98df25);
+    uint64_t lanes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < TRK_HOST_PAGE_BYTES; i += sizeof lanes) {
+        uint64_t words[8];
+        memcpy(words, at + i, sizeof words);
+        for (size_t lane = 0; lane < 8; ++lane) {
+            uint64_t mixed = (lanes[lane] ^ words[lane]) * odd;
+            lanes[lane] = mixed ^ mixed >> 29;
+        }
+    }
+    uint64_t hash = odd;
+    for (size_t lane = 0; lane < 8; ++lane) {
+        hash = (hash ^ lanes[lane]) * odd;
+        hash ^= hash >> 32;
+    }
+    return hash != 0 ? hash : 1;
+}
+
+/* Whether the page is clean now. No lock: the bytes were read before. */
+static bool is_clean(const struct trk_paranoid *paranoid, uint32_t index, uint32_t page)
+{
+    atomic_thread_fence(memory_order_acquire);
+    if (!region_live(paranoid->tracker, index))
+        return false;
+    const struct region *region = region_slot(paranoid->tracker, index);
+    uint64_t not_cpu = __atomic_load_n(&region->not_cpu[page / 64], __ATOMIC_RELAXED);
+    uint64_t gpu = __atomic_load_n(&region->gpu[page / 64], __ATOMIC_RELAXED);
+    return (not_cpu & ~gpu) >> (page % 64) & 1;
+}
+
+static void tell(struct trk_paranoid *paranoid, const struct trk_paranoid_finding *finding)
+{
+    atomic_fetch_add_explicit(&paranoid->findings, 1, memory_order_relaxed);
+    paranoid->options.finding(paranoid->options.context, finding);
+}
+
+/* Hold a page against what is known of it, or learn it where nothing is. */
+static void look(struct trk_paranoid *paranoid, struct known_region *region, uint32_t page,
+                 enum trk_paranoid_moment moment)
+{
+    uint64_t turn = atomic_load(&region->turn);
+    uint64_t known = atomic_load_explicit(&region->hashes[page], memory_order_relaxed);
+    bool quiet = atomic_load(&paranoid->transfers) == 0;
+    if (known == 0 && !quiet)
+        return; /* the owner may be about to fill it */
+    if (!is_clean(paranoid, region->index, page))
+        return;
+    uint64_t page_addr = trk_region_address(region->index) + page * TRK_HOST_PAGE_BYTES;
+    const void *bytes = paranoid->options.bytes(paranoid->options.context, page_addr);
+    if (bytes == NULL)
+        return;
+    uint64_t seen = hash_page(bytes);
+    if (!is_clean(paranoid, region->index, page) || atomic_load(&region->turn) != turn)
+        return;
+    if (known == 0) {
+        atomic_store(&region->hashes[page], seen);
+        atomic_fetch_add_explicit(&paranoid->learned, 1, memory_order_relaxed);
+        if (atomic_load(&region->turn) != turn || atomic_load(&paranoid->transfers) != 0)
+            atomic_store(&region->hashes[page], 0);
+        return;
+    }
+    atomic_fetch_add_explicit(&paranoid->compared, 1, memory_order_relaxed);
+    /* Whoever exchanges it tells it. */
+    if (known != seen && atomic_compare_exchange_strong(&region->hashes[page], &known, seen)) {
+        struct trk_paranoid_finding finding = {page_addr, known, seen, moment};
+        tell(paranoid, &finding);
+    }
+}
+
+static uint64_t now_ns(const struct trk_paranoid *paranoid)
+{
+    return paranoid->options.now_ns != NULL ? paranoid->options.now_ns() : 0;
+}
+
+/* Whether it is this page's turn in this frame. */
+static bool in_sample(const struct trk_paranoid *paranoid, uint32_t index, uint32_t page)
+{
+    uint64_t number = (uint64_t)index * TRK_REGION_PAGES + page;
+    uint64_t frame = atomic_load_explicit(&paranoid->frame, memory_order_relaxed);
+    return (number + frame) % paranoid->options.one_in == 0;
+}
+
+static void look_at_range(struct trk_paranoid *paranoid, uint64_t guest_addr, uint64_t size_bytes,
+                          enum trk_paranoid_moment moment)
+{
+    if (paranoid->tracker == NULL ||
+        !trk_range_valid(paranoid->tracker->policy.arena, guest_addr, size_bytes))
+        return;
+    uint64_t start = now_ns(paranoid);
+    struct range range = range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
+    for (uint32_t index = range.first_region; index < range.end_region; ++index) {
+        struct window window = range_window(&range, index);
+        struct known_region *region = find_or_make(paranoid, index);
+        for (uint32_t page = window.first; region != NULL && page < window.end; ++page) {
+            if (in_sample(paranoid, index, page))
+                look(paranoid, region, page, moment);
+        }
+    }
+    atomic_fetch_add_explicit(&paranoid->ns, now_ns(paranoid) - start, memory_order_relaxed);
+}
+
+/* Claim nothing more of these pages. Signal-safe. */
+static void drop(struct trk_paranoid *paranoid, uint32_t index, uint32_t first, uint32_t count)
+{
+    struct known_region *region = index < TRK_REGION_COUNT ? find(paranoid, index) : NULL;
+    if (region == NULL)
+        return;
+    atomic_fetch_add(&region->turn, 1);
+    for (uint32_t page = first; page < first + count && page < TRK_REGION_PAGES; ++page)
+        atomic_store_explicit(&region->hashes[page], 0, memory_order_relaxed);
+}
+
+static void drop_range(struct trk_paranoid *paranoid, uint64_t guest_addr, uint64_t size_bytes)
+{
+    if (!trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes))
+        return;
+    struct range range = range_pages(guest_addr, size_bytes, TRK_HOST_PAGE_BYTES);
+    for (uint32_t index = range.first_region; index < range.end_region; ++index) {
+        struct window window = range_window(&range, index);
+        drop(paranoid, index, window.first, window.end - window.first);
+    }
+}
+
+/* Operations in which pages neither change state nor are written. */
+static bool is_harmless(uint16_t op)
+{
+    return op == TRK_OP_IS_CPU || op == TRK_OP_IS_GPU || op == TRK_OP_LOCK || op == TRK_OP_UNLOCK ||
+           op == TRK_OP_REGISTER || op == TRK_OP_GEN_QUERY || op == TRK_OP_GEN_TRACK;
+}
+
+static void begin(struct trk_paranoid *paranoid, const struct trk_event *event)
+{
+    if (event->context == TRK_OP_UPLOAD) {
+        upload = (struct upload){event->argument, trk_event_size(event)};
+        look_at_range(paranoid, upload.guest_addr, upload.size_bytes, TRK_PARANOID_UPLOAD);
+    }
+    if (is_harmless(event->context))
+        return;
+    atomic_fetch_add(&paranoid->transfers, 1);
+    drop_range(paranoid, event->argument, trk_event_size(event));
+}
+
+static void end(struct trk_paranoid *paranoid, const struct trk_event *event)
+{
+    if (is_harmless(event->context))
+        return;
+    atomic_fetch_sub(&paranoid->transfers, 1);
+    if (event->context == TRK_OP_UPLOAD)
+        look_at_range(paranoid, upload.guest_addr, upload.size_bytes, TRK_PARANOID_UPLOAD);
+}
+
+static void observe(void *context, const struct trk_event *event)
+{
+    struct trk_paranoid *paranoid = context;
+    switch (event->type) {
+    case TRK_EVENT_OP_BEGIN:
+        begin(paranoid, event);
+        break;
+    case TRK_EVENT_FAULT:
+        atomic_fetch_add(&paranoid->transfers, 1);
+        drop_range(paranoid, event->argument, 1);
+        break;
+    case TRK_EVENT_RANGE:
+        drop(paranoid, trk_domain_region(event->domain), event->page, event->pages);
+        break;
+    case TRK_EVENT_OP_END:
+        end(paranoid, event);
+        break;
+    default:
+        break;
+    }
+    if (paranoid->options.observer.emit != NULL)
+        paranoid->options.observer.emit(paranoid->options.observer.context, event);
+}
+
+struct trk_observer trk_paranoid_observer(struct trk_paranoid *paranoid)
+{
+    return (struct trk_observer){.context = paranoid, .emit = observe};
+}
+
+void trk_paranoid_draw(struct trk_paranoid *paranoid, uint64_t guest_addr, uint64_t size_bytes)
+{
+    look_at_range(paranoid, guest_addr, size_bytes, TRK_PARANOID_DRAW);
+}
+
+void trk_paranoid_frame(struct trk_paranoid *paranoid)
+{
+    uint64_t start = now_ns(paranoid);
+    struct known_region *region = atomic_load_explicit(&paranoid->newest, memory_order_acquire);
+    for (; region != NULL; region = region->next) {
+        for (uint32_t page = 0; page < TRK_REGION_PAGES; ++page) {
+            if (in_sample(paranoid, region->index, page))
+                look(paranoid, region, page, TRK_PARANOID_FRAME);
+        }
+    }
+    atomic_fetch_add_explicit(&paranoid->frame, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&paranoid->ns, now_ns(paranoid) - start, memory_order_relaxed);
+}
+
+struct trk_paranoid_counts trk_paranoid_counts(const struct trk_paranoid *paranoid)
+{
+    return (struct trk_paranoid_counts){
+        .compared = atomic_load(&paranoid->compared),
+        .learned = atomic_load(&paranoid->learned),
+        .findings = atomic_load(&paranoid->findings),
+        .ns = atomic_load(&paranoid->ns),
+    };
+}
