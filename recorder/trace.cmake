@@ -16,6 +16,7 @@ target_sources(
           src/linear.c
           src/note.c
           src/output.c
+          src/packing.c
           src/quick.c
           src/reader.c
           src/reader_open.c

@@ -2,7 +2,7 @@
 # Left out is what has to do with a real host.
 get_target_property(core_sources track SOURCES)
 list(FILTER core_sources EXCLUDE REGEX
-     "/(backend|backend_.*|emulate|emulate_.*|fault|fault_(access|chain|emulate|stack)|harvest|image_table|lock|peek|space|space_.*)\\.c$")
+     "/(backend|backend_.*|crash|crash_.*|emulate|emulate_.*|fault|fault_(access|chain|emulate|stack)|harvest|image_table|lock|peek|space|space_.*)\\.c$")
 get_target_property(core_sim_sources track TRK_SIM_SOURCES)
 set(core_files ${core_sources})
 list(TRANSFORM core_files REPLACE "^src/" "")

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
+#include "track/crash.h"
 #include "track/fault.h"
 
 #if defined(__x86_64__)
@@ -190,6 +192,7 @@ static enum trk_status install(struct trk_error *error)
         if (sigaction(signals[i], &action, &native.former[i]) != 0)
             return failed(error, "cannot install a signal handler");
     }
+    trk_crash_reports_set(TRK_CRASH_REPORT_NONE, STDERR_FILENO); /* faults are meant here */
     enum trk_status status = trk_fault_install(nobodys, NULL, error);
     if (status != TRK_OK)
         return status;

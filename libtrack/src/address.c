@@ -6,7 +6,8 @@
 #include "track/address.h"
 #include "mutation.h"
 
-_Static_assert(TRK_PAGE_INDEX_COUNT == 100663296u, "[M-4] names the table's size");
+_Static_assert(TRK_REGION_PAGES < 64u || TRK_PAGE_INDEX_COUNT == 100663296u,
+               "[M-4] names the table's size");
 _Static_assert(TRK_REGION_COUNT < (1u << 24), "a region's number fits the 24 bits of a domain");
 
 #define PACKED_END ((uint64_t)TRK_PAGE_INDEX_COUNT * TRK_GUEST_PAGE_BYTES)

@@ -28,6 +28,7 @@
 #include "backend_host.h"
 #include "backend_probe.h"
 #include "kernel_abi.h"
+#include "mappings.h"
 #include "track/address.h"
 
 /* A page's byte; 0: not attached. The low bits are the rights of the mapping, TRK_RIGHT_*. */
@@ -42,8 +43,9 @@
 struct userfaultfd {
     struct trk_backend backend; /* first: the public part */
     int fd;
-    bool guards;                  /* the kernel has guard pages for files */
-    struct trk_mappings mappings; /* without guards: pages closed to loads split mappings */
+    bool guards; /* the kernel has guard pages for files */
+    /* Without guards: pages closed to loads split mappings. With them only its reserve is used. */
+    struct trk_mappings mappings;
     uint8_t *pages; /* ALL_PAGES bytes of address space, touched where memory is attached */
 };
 
@@ -73,10 +75,34 @@ static uint8_t wanted(uint8_t now, unsigned rights)
                      (now & PAGE_ARMED)); /* closed by mprotect, and armed beneath if it was */
 }
 
-/* One step of a move: make the call, and remember in `now` that it was made. */
-static int set_rights(struct host_range range, uint8_t *now, unsigned rights)
+/*
+ * With guards no mappings are short in the long run, but a page that goes from a guard to arming,
+ * or back, is closed by mprotect in between. When the rest of the process has taken every mapping,
+ * that alone would be refused: pieces of the reserve are let go for it, and taken back after the
+ * move.
+ */
+static int mprotect_spared(struct userfaultfd *self, struct host_range range, unsigned rights)
 {
-    int result = (*now & PAGE_RIGHTS) == rights ? 0 : trk_host_mprotect(range, rights);
+    int result = trk_host_mprotect(range, rights);
+    for (int step = 0; result == ENOMEM && self->guards && step < TRK_RELIEF_STEPS; step++) {
+        trk_mappings_let_go(&self->mappings, step);
+        result = trk_host_mprotect(range, rights);
+    }
+    return result;
+}
+
+static void take_spares_back(struct userfaultfd *self)
+{
+    if (TRK_UNLIKELY(__atomic_load_n(&self->mappings.reserve_out, __ATOMIC_RELAXED) != 0) &&
+        self->guards && self->mappings.reserve != NULL)
+        trk_mappings_refill(&self->mappings);
+}
+
+/* One step of a move: make the call, and remember in `now` that it was made. */
+static int set_rights(struct userfaultfd *self, struct host_range range, uint8_t *now,
+                      unsigned rights)
+{
+    int result = (*now & PAGE_RIGHTS) == rights ? 0 : mprotect_spared(self, range, rights);
     if (result == 0)
         *now = (uint8_t)((*now & ~PAGE_RIGHTS) | rights);
     return result;
@@ -107,14 +133,14 @@ static int set_guarded(struct host_range range, uint8_t *now, bool guarded)
  * Move pages that are all under `*now` to `to`; `*now` is what was reached. A guard goes before
  * arming and comes after un-protecting, so between the two mprotect must stop stores.
  */
-static int move(const struct userfaultfd *self, struct host_range range, uint8_t *now, uint8_t to)
+static int move(struct userfaultfd *self, struct host_range range, uint8_t *now, uint8_t to)
 {
     bool guard_moves = ((*now ^ to) & PAGE_GUARDED) != 0;
     bool arm_moves = ((*now ^ to) & PAGE_ARMED) != 0;
     unsigned meanwhile = *now & to & PAGE_RIGHTS;
     if (guard_moves && arm_moves)
         meanwhile &= ~TRK_RIGHT_WRITE;
-    int result = set_rights(range, now, meanwhile);
+    int result = set_rights(self, range, now, meanwhile);
     if (result == 0 && !(to & PAGE_GUARDED))
         result = set_guarded(range, now, false);
     if (result == 0)
@@ -122,13 +148,13 @@ static int move(const struct userfaultfd *self, struct host_range range, uint8_t
     if (result == 0 && (to & PAGE_GUARDED))
         result = set_guarded(range, now, true);
     if (result == 0)
-        result = set_rights(range, now, to & PAGE_RIGHTS);
+        result = set_rights(self, range, now, to & PAGE_RIGHTS);
     return result;
 }
 
 /* The same for pages that are all under `from`; on failure they are under `from` again. */
-static int move_or_stay(const struct userfaultfd *self, struct host_range range, uint8_t from,
-                        uint8_t to, uint8_t *reached)
+static int move_or_stay(struct userfaultfd *self, struct host_range range, uint8_t from, uint8_t to,
+                        uint8_t *reached)
 {
     uint8_t now = from;
     int result = move(self, range, &now, to);
@@ -205,6 +231,7 @@ static int userfaultfd_protect(struct trk_backend *backend, uint64_t guest_addr,
     if (result != 0)
         protect_back(self, (struct host_range){range.first, done * TRK_HOST_PAGE_BYTES}, pages,
                      former);
+    take_spares_back(self);
     errno = former_errno;
     return result;
 }
@@ -349,12 +376,10 @@ enum trk_status trk_backend_userfaultfd_create(struct trk_backend **out, int64_t
         userfaultfd_destroy(&self->backend);
         return TRK_E_UNSUPPORTED;
     }
-    if (!guarded) {
-        self->mappings =
-            (struct trk_mappings){.budget = trk_host_mapping_budget(), .loads_only = true};
-        trk_host_reserve_make(&self->mappings);
+    self->mappings = (struct trk_mappings){.budget = trk_host_mapping_budget(), .loads_only = true};
+    trk_host_reserve_make(&self->mappings);
+    if (!guarded)
         self->backend.mappings = &self->mappings;
-    }
     *out = &self->backend;
     return TRK_OK;
 }

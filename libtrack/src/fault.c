@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "crash_parts.h"
 #include "fault_parts.h"
 
 /* Written under the mutex while no handler of ours is installed; read by the handler. */
@@ -46,8 +47,10 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
     fault.owner_context = fault_context;
     bool served = serve(&fault);
     errno = former_errno;
-    if (!served)
-        trk_fault_chain(&fault);
+    if (served)
+        return;
+    trk_crash_tell(&fault, trk_fault_former_is_default(&fault));
+    trk_fault_chain(&fault);
 }
 
 static bool is_ours(const struct sigaction *action)
@@ -64,13 +67,22 @@ static enum trk_status system_error(struct trk_error *error, const char *what)
     return TRK_E_SYSTEM;
 }
 
+/* Signals that a thread's own instruction raises, and what abort(3) sends. */
+static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+
 static enum trk_status install_all(struct trk_error *error)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
+    /*
+     * Signals that others send wait: their handlers may touch guest memory, whose regions this
+     * thread has locked perhaps. Those that an instruction raises cannot wait.
+     */
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
+        sigdelset(&action.sa_mask, raised[i]);
 
     /* First look, then install: a fault in between must find the former handlers known. */
     if (!trk_fault_former_save())
@@ -93,6 +105,7 @@ enum trk_status trk_fault_install(trk_fault_fn *owner, void *context, struct trk
     enum trk_status status = TRK_OK;
     pthread_mutex_lock(&install_mutex);
     if (!installed) {
+        trk_crash_modules_refresh();
         fault_context = context;
         __atomic_store_n(&fault_owner, owner, __ATOMIC_RELEASE);
         status = install_all(error);
@@ -106,17 +119,51 @@ enum trk_status trk_fault_install(trk_fault_fn *owner, void *context, struct trk
     return status;
 }
 
-enum trk_status trk_fault_uninstall(struct trk_error *error)
+/* Say who has a signal in our place: its module, if the dynamic linker knows one. */
+static enum trk_status name_other(int signal_number, const struct sigaction *action,
+                                  struct trk_error *error)
 {
-    enum trk_status status = TRK_OK;
-    pthread_mutex_lock(&install_mutex);
-    for (size_t i = 0; installed && status == TRK_OK && i < FAULT_SIGNALS; i++) {
+    const char *name = signal_number == SIGSEGV  ? "SIGSEGV"
+                       : signal_number == SIGBUS ? "SIGBUS"
+                                                 : "SIGILL";
+    if (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL)
+        return trk_error_set(error, TRK_E_EXISTS, "%s: the default is back in our place", name);
+    if (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN)
+        return trk_error_set(error, TRK_E_EXISTS, "%s is ignored in our place", name);
+    uint64_t host_addr = (uint64_t)(uintptr_t)action->sa_handler; /* both forms share the place */
+    struct crash_place place = {.module = "?", .offset_bytes = host_addr};
+    trk_crash_modules_refresh();
+    (void)trk_crash_module_find(host_addr, &place);
+    return trk_error_set(error, TRK_E_EXISTS, "%s: a handler of %.60s (+0x%llx) stands over ours",
+                         name, place.module, (unsigned long long)place.offset_bytes);
+}
+
+/* Whether all signals are ours still; with the mutex held. */
+static enum trk_status look_for_others(struct trk_error *error)
+{
+    for (size_t i = 0; i < FAULT_SIGNALS; i++) {
         struct sigaction current;
         if (sigaction(trk_fault_signals[i], NULL, &current) != 0)
-            status = system_error(error, "cannot look at a signal handler");
-        else if (!is_ours(&current))
-            status = trk_error_set(error, TRK_E_EXISTS, "a later handler stands over ours");
+            return system_error(error, "cannot look at a signal handler");
+        if (!is_ours(&current))
+            return name_other(trk_fault_signals[i], &current, error);
     }
+    return TRK_OK;
+}
+
+enum trk_status trk_fault_check(struct trk_error *error)
+{
+    pthread_mutex_lock(&install_mutex);
+    enum trk_status status =
+        installed ? look_for_others(error) : trk_error_set(error, TRK_E_ARGUMENT, "not installed");
+    pthread_mutex_unlock(&install_mutex);
+    return status;
+}
+
+enum trk_status trk_fault_uninstall(struct trk_error *error)
+{
+    pthread_mutex_lock(&install_mutex);
+    enum trk_status status = installed ? look_for_others(error) : TRK_OK;
     if (installed && status == TRK_OK) {
         if (!trk_fault_former_restore(FAULT_SIGNALS))
             status = system_error(error, "cannot put a signal handler back");

@@ -94,6 +94,18 @@ static struct former *former_of(int signal_number)
     return &formers[i];
 }
 
+/* Handler, default, or ignored; SA_RESETHAND leaves the default behind. */
+bool trk_fault_former_is_default(const struct fault *fault)
+{
+    const struct former *former = former_of(fault->signal_number);
+    const struct sigaction *action = &former->action;
+    if (!(action->sa_flags & SA_SIGINFO) &&
+        (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN))
+        return true;
+    return (action->sa_flags & (int)SA_RESETHAND) &&
+           __atomic_load_n(&former->spent, __ATOMIC_RELAXED);
+}
+
 void trk_fault_chain(struct fault *fault)
 {
     struct former *former = former_of(fault->signal_number);

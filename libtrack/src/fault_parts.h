@@ -42,6 +42,7 @@ bool trk_fault_emulate(struct fault *fault);
 extern const int trk_fault_signals[FAULT_SIGNALS];
 bool trk_fault_former_save(void);
 bool trk_fault_former_restore(unsigned count);
+bool trk_fault_former_is_default(const struct fault *fault);
 void trk_fault_chain(struct fault *fault);
 
 #endif

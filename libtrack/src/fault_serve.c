@@ -128,9 +128,14 @@ static enum trk_status serve_view(const struct operation *operation, enum trk_ac
     struct ownership found = ownership(operation);
     if (registered_only && !found.registered)
         return TRK_E_END;
-    if (found.gpu)
-        bring_home(operation, access);
-    return TRK_OK;
+    if (!found.gpu)
+        return TRK_OK;
+    struct trk_read_back_frame frame = {operation->tracker, operation->self->read_backs, false};
+    operation->self->read_backs = &frame;
+    bring_home(operation, access);
+    operation->self->read_backs = frame.outer;
+    /* What the host refused, with the page left where it was, it would refuse at the next try. */
+    return frame.refused && ownership(operation).gpu ? TRK_E_PROTECT : TRK_OK;
 }
 
 /* Tell of a failure that nobody has told of. */

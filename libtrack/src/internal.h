@@ -279,6 +279,13 @@ enum trk_status trk_op_check(struct operation *operation);
 enum trk_status trk_op_end(const struct operation *operation, enum trk_status status,
                            uint64_t result);
 /* Report a failure: the event, then the owner's handler. Holds no locks. */
+/* A read-back under way in a fault of a tracker, and whether the host has refused it something. */
+struct trk_read_back_frame {
+    const struct trk_tracker *tracker;
+    struct trk_read_back_frame *outer;
+    bool refused;
+};
+
 enum trk_status trk_op_fail(const struct operation *operation, enum trk_status failure_class,
                             const char *text);
 

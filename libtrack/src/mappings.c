@@ -105,7 +105,7 @@ void trk_mappings_count(struct trk_mappings *mappings, int64_t change)
         warn(mappings);
 }
 
-void trk_mappings_relieve(struct trk_mappings *mappings, int step)
+void trk_mappings_let_go(struct trk_mappings *mappings, int step)
 {
     static const int pieces[TRK_RELIEF_STEPS] = {2, 8, TRK_RESERVE_PIECES};
     if (mappings->reserve == NULL)
@@ -119,6 +119,13 @@ void trk_mappings_relieve(struct trk_mappings *mappings, int step)
         if (!(__atomic_fetch_or(&mappings->reserve_out, bit, __ATOMIC_RELAXED) & bit))
             trk_host_reserve_set(mappings, (uint32_t)__builtin_ctzll(bit), false);
     }
+}
+
+void trk_mappings_relieve(struct trk_mappings *mappings, int step)
+{
+    if (mappings->reserve == NULL)
+        return;
+    trk_mappings_let_go(mappings, step);
     int64_t met = __atomic_load_n(&mappings->count, __ATOMIC_RELAXED);
     if (__atomic_load_n(&mappings->reserve_out, __ATOMIC_RELAXED) == ~UINT64_C(0))
         met = INT64_MIN; /* from now on nothing is risked */

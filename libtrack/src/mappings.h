@@ -87,6 +87,8 @@ struct window trk_mappings_closed_run(const struct hold *hold, uint32_t region_i
  */
 #define TRK_RELIEF_STEPS 3
 void trk_mappings_relieve(struct trk_mappings *mappings, int step);
+/* Only let pieces go: no limit is noted, nothing is said. */
+void trk_mappings_let_go(struct trk_mappings *mappings, int step);
 void trk_mappings_refill(struct trk_mappings *mappings);
 
 /* Whether a store to a page inside a closed run may be refused for want of mappings. */

@@ -134,7 +134,7 @@ static uint64_t any_of_all(const uint64_t *set, uint64_t inverted)
 
 bool trk_window_any_long(const uint64_t *set, uint32_t first, uint32_t end, uint64_t inverted)
 {
-    if (end - first == TRK_REGION_PAGES)
+    if (TRK_REGION_WORDS % 4 == 0 && end - first == TRK_REGION_PAGES)
         return any_of_all(set, inverted) != 0;
     struct window window = {.first = first, .end = end};
     uint64_t any = 0;

@@ -209,6 +209,15 @@ enum trk_status trk_tracker_unregister(struct trk_tracker *tracker, uint64_t gue
     return registration_run(tracker, TRK_OP_UNREGISTER, guest_addr, size_bytes);
 }
 
+/*
+ * What the processor makes of rights: it knows no page that can be written and not read. Without
+ * this such a page could be read until a watch closes it, and then a load of it would be a crash.
+ */
+static unsigned rights_of_host(unsigned rights)
+{
+    return rights & TRK_RIGHT_WRITE ? rights | TRK_RIGHT_READ : rights;
+}
+
 enum trk_status trk_tracker_set_guest_protection(struct trk_tracker *tracker, uint64_t guest_addr,
                                                  uint64_t size_bytes, unsigned rights)
 {
@@ -221,7 +230,7 @@ enum trk_status trk_tracker_set_guest_protection(struct trk_tracker *tracker, ui
     enum trk_status status = trk_op_begin(&operation, 0, rights);
     if (status != TRK_OK)
         return trk_op_end(&operation, status, 0);
-    status = trk_generations_protect(&operation, rights);
+    status = trk_generations_protect(&operation, rights_of_host(rights));
     if (status == TRK_E_PROTECT)
         trk_op_fail(&operation, status, trk_op_refusal_text(status));
     return trk_op_end(&operation, status, 0);

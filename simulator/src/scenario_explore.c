@@ -182,6 +182,9 @@ static enum trk_status run_simplest(struct explorer *explorer, struct engine_gra
     struct driver *driver = explorer->driver;
     struct engine_way ways[ENGINE_GRAPH_CAME];
     enum trk_status status = TRK_OK;
+    /* Where nothing broke the usual schedule, which came first, is as good as any. */
+    if (driver->tally->seen == UINT32_C(1) << scenario_verdict_number("ok"))
+        return TRK_OK;
     if (!engine_graph_ways(graph, driver->end - 1, ways))
         return TRK_OK; /* what was met will do */
     uint64_t schedules = driver->tally->schedules;

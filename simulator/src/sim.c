@@ -137,7 +137,7 @@ static enum trk_status finish(struct run *run)
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run))
+    if (!run_doubtful(run) && !run->windowed)
         judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
@@ -225,7 +225,9 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
     if (status == TRK_OK)
         status = run_all(run, error);
     else
-        trk_error_set(error, status, "no simulation of a trace with %zu threads",
+        trk_error_set(error, status,
+                      status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
+                                              : "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
     take_counts(run);
     run_deinit(run);

@@ -30,3 +30,10 @@ target_link_libraries(race_storm PRIVATE race_support)
 trk_target(race_storm)
 add_test(NAME race.storm COMMAND race_storm 5)
 track_race(space space_race.c)
+
+# The same with signals, forks and threads that come and go. Not for the thread sanitizer, which has
+# signals of its own.
+add_executable(fault_storm fault_storm.c storm_world.c)
+target_link_libraries(fault_storm PRIVATE race_support)
+trk_target(fault_storm)
+add_test(NAME storm.faults COMMAND fault_storm 3)

@@ -19,17 +19,27 @@ TRK_EXTERN_C_BEGIN
 
 #define TRK_HOST_PAGE_BYTES  UINT64_C(4096)
 #define TRK_GUEST_PAGE_BYTES UINT64_C(16384)
-#define TRK_REGION_BYTES     (UINT64_C(4) << 20)
-#define TRK_REGION_PAGES     1024u /* of TRK_HOST_PAGE_BYTES each */
-#define TRK_REGION_WORDS     (TRK_REGION_PAGES / 64u)
+/* Of TRK_HOST_PAGE_BYTES each. Tests build the simulated core with fewer: edges are everywhere
+ * then. */
+#ifndef TRK_REGION_PAGES
+#define TRK_REGION_PAGES 1024u
+#endif
+#define TRK_REGION_BYTES (TRK_HOST_PAGE_BYTES * TRK_REGION_PAGES)
+#define TRK_REGION_WORDS ((TRK_REGION_PAGES + 63u) / 64u)
 
 #define TRK_LOW_FIRST   TRK_HOST_PAGE_BYTES /* page 0 is never valid */
-#define TRK_LOW_END     (UINT64_C(1) << 40)
 #define TRK_ARENA_FIRST UINT64_C(0x080000000000)
-#define TRK_ARENA_END   (TRK_ARENA_FIRST + (UINT64_C(512) << 30))
+#if TRK_REGION_PAGES >= 64u
+#define TRK_LOW_END   (UINT64_C(1) << 40)
+#define TRK_ARENA_END (TRK_ARENA_FIRST + (UINT64_C(512) << 30))
+#else /* very small regions keep their numbers below 2^24 */
+#define TRK_LOW_END   (UINT64_C(1) << 34)
+#define TRK_ARENA_END (TRK_ARENA_FIRST + (UINT64_C(1) << 34))
+#endif
 
 /* Regions are numbered without the gap between the bands: low first, then the arena. */
-#define TRK_REGION_COUNT ((uint32_t)((TRK_LOW_END + (TRK_ARENA_END - TRK_ARENA_FIRST)) >> 22))
+#define TRK_REGION_COUNT                                                                           \
+    ((uint32_t)((TRK_LOW_END + (TRK_ARENA_END - TRK_ARENA_FIRST)) / TRK_REGION_BYTES))
 /* Entries of the packed 16 KiB index, for owners that keep tables of guest pages. */
 #define TRK_PAGE_INDEX_COUNT ((uint32_t)((TRK_LOW_END + (TRK_ARENA_END - TRK_ARENA_FIRST)) >> 14))
 
@@ -70,12 +80,12 @@ static inline uint32_t trk_region_index(uint64_t guest_addr)
 {
     uint64_t packed =
         guest_addr < TRK_LOW_END ? guest_addr : guest_addr - TRK_ARENA_FIRST + TRK_LOW_END;
-    return (uint32_t)(packed >> 22);
+    return (uint32_t)(packed / TRK_REGION_BYTES);
 }
 
 static inline uint64_t trk_region_address(uint32_t region)
 {
-    uint64_t packed = (uint64_t)region << 22;
+    uint64_t packed = (uint64_t)region * TRK_REGION_BYTES;
     return packed < TRK_LOW_END ? packed : packed - TRK_LOW_END + TRK_ARENA_FIRST;
 }
 

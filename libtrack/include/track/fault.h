@@ -33,6 +33,18 @@ typedef enum trk_fault_outcome trk_fault_fn(void *context, uint64_t host_addr,
 TRK_MUST_USE enum trk_status trk_fault_install(trk_fault_fn *owner, void *context,
                                                struct trk_error *error);
 
+/**
+ * Say whether the handler still has its signals: libraries that are loaded later may take them.
+ *
+ * A handler on top of ours is no harm if it hands on what it does not know; a default action is.
+ *
+ * @return TRK_OK; TRK_E_EXISTS, and error names the signal and the module whose handler stands in
+ *         our place; TRK_E_ARGUMENT when nothing is installed; TRK_E_SYSTEM.
+ *
+ * Allocates: no. Blocks: on the dynamic linker's lock. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_fault_check(struct trk_error *error);
+
 /* Put the previous handlers back. TRK_E_EXISTS when somebody installed over ours (left alone). */
 TRK_MUST_USE enum trk_status trk_fault_uninstall(struct trk_error *error);
 

@@ -15,12 +15,14 @@
 TRK_EXTERN_C_BEGIN
 
 struct trk_upload_frame;
+struct trk_read_back_frame;
 
 struct trk_thread {
     uint32_t id; /* owner id of locks; never 0 once in use */
     /* Uploads whose callbacks run on this thread now, innermost first; NULL: none. */
     const struct trk_upload_frame *uploads;
-    uint32_t locks_held; /* region locks of any tracker */
+    uint32_t locks_held;                    /* region locks of any tracker */
+    struct trk_read_back_frame *read_backs; /* of faults that run on this thread, innermost first */
     /* Livelock: the last fault that a tracker served, and how often in a row without a change. */
     uint64_t fault_tracker; /* the tracker's serial number, 0 before the first */
     uint64_t fault_page;

@@ -148,7 +148,8 @@ TRK_MUST_USE enum trk_status trk_tracker_unregister(struct trk_tracker *tracker,
 
 /*
  * Say what the guest's own rights are (TRK_RIGHT_*), also for new mappings; the default is rw. Host
- * protection is never looser. Page-rounded.
+ * protection is never looser. Page-rounded. A page that may be written may be read too: no host
+ * tells the two apart.
  */
 TRK_MUST_USE enum trk_status trk_tracker_set_guest_protection(struct trk_tracker *tracker,
                                                               uint64_t guest_addr,

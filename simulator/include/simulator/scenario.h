@@ -58,8 +58,9 @@ struct trk_scenario_report {
     bool differ;    /* both engines explored, whole, and found other verdicts */
     uint64_t steps; /* from one scheduling point of a thread to its next; init and finally apart */
     char schedule[512]; /* of the verdict, for trk_scenario_replay; "" one that the file gives */
-    /* In it: how often a thread went on though the last one could have. Of all schedules that come
-     * to the verdict, when all were explored, it has the fewest, and of those the fewest steps. */
+    /* In it: how often a thread went on though the last one could have. Of all schedules that break
+     * the verdict's rule, when all were explored, it has the fewest, and of those the fewest steps.
+     */
     uint64_t preemptions;
     char interleavings[40];   /* exploring: all schedules there are, in decimal; "" not known */
     uint64_t states;          /* exploring: with a choice, or at the end; 0: not known */

@@ -11,7 +11,7 @@
 struct child_end {
     int exit_code;     /* -1 when a signal ended it */
     int signal_number; /* 0 when it exited */
-    char output[4096]; /* standard error, terminated; the beginning of it */
+    char output[16384]; /* standard error, terminated; the beginning of it */
 };
 
 /* body's return value becomes the child's exit code. */

@@ -15,8 +15,10 @@
 #include "track/pages.h"
 #include "track/tracker.h"
 
-#define FIXTURE_BASE      UINT64_C(0x200000000) /* a region's first address */
-#define FIXTURE_REGIONS   3u
+#define FIXTURE_BASE UINT64_C(0x200000000) /* a region's first address */
+#ifndef FIXTURE_REGIONS
+#define FIXTURE_REGIONS 3u
+#endif
 #define FIXTURE_PAGES     (FIXTURE_REGIONS * TRK_REGION_PAGES)
 #define FIXTURE_CALLS_MAX 256u
 

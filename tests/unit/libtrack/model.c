@@ -84,8 +84,7 @@ static void hold(struct model *model, struct pages pages, bool held)
 
 static enum trk_status upload_locked(struct model *model, struct pages pages, bool written)
 {
-    bool taken[TRK_REGION_PAGES * 3]; /* a nested upload of another tracker has its own */
-    _Static_assert(FIXTURE_REGIONS == 3, "room for all pages");
+    bool taken[FIXTURE_PAGES]; /* a nested upload of another tracker has its own */
     FOR_REGIONS(region, pages)
     {
         struct pages part = pages_in_region(pages, region);
@@ -311,7 +310,9 @@ static enum trk_status run_checked(struct model *model, const struct model_step 
     case MODEL_UNREGISTER:
         return registration(model, step);
     case MODEL_GUEST:
-        return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE), step->rights);
+        /* [M-45] */
+        return model_guest(model, pages_rounded(step->first, step->size, MODEL_PAGE),
+                           step->rights | (step->rights & TRK_RIGHT_WRITE ? TRK_RIGHT_READ : 0u));
     case MODEL_WATCH:
     case MODEL_UNWATCH:
         return watch_often(model, pages, step);

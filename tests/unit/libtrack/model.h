@@ -75,7 +75,7 @@ struct model {
     uint32_t fail_in; /* the nth next host call is refused; 0: none */
     bool refused;
     uint32_t changes[FIXTURE_REGIONS]; /* of what page managers hold, refused ones too */
-    uint32_t failures;
+    uint32_t failures, refusals;       /* refusals: those of class protect */
     enum trk_status last_failure;
     struct fixture_call calls[FIXTURE_CALLS_MAX];
     uint32_t call_count;

@@ -26,6 +26,7 @@ enum trk_status model_check(const struct model *model, uint64_t first, uint64_t 
 enum trk_status model_fail(struct model *model, enum trk_status failure_class)
 {
     model->failures++;
+    model->refusals += failure_class == TRK_E_PROTECT;
     model->last_failure = failure_class;
     return failure_class;
 }
@@ -96,9 +97,12 @@ static enum trk_status serve_view(struct model *model, uint64_t first, uint32_t 
     struct pages pages = pages_rounded(first, width, model->policy.page_size_bytes);
     if (access == TRK_ACCESS_WRITE)
         return model_invalidate(model, pages);
-    if (pages_any(model->gpu, pages))
-        model_flush(model, pages);
-    return TRK_OK;
+    if (!pages_any(model->gpu, pages))
+        return TRK_OK;
+    uint32_t refusals = model->refusals;
+    model_flush(model, pages);
+    bool failed = model->refusals != refusals && pages_any(model->gpu, pages);
+    return failed ? TRK_E_PROTECT : TRK_OK;
 }
 
 /* Registered pages of the frame, or the page alone. */

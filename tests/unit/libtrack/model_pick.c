@@ -194,7 +194,7 @@ static bool may_be_bad(enum model_verb verb)
 
 struct model_step run_pick(struct run *run)
 {
-    static const uint8_t rights[] = {3, 3, 3, 3, 1, 0, 5, 7};
+    static const uint8_t rights[] = {3, 3, 3, 2, 1, 0, 5, 7};
     uint64_t *random = &run->random;
     struct model_step step = {.verb = pick_verb(random)};
     while (run->short_ways && !run_keeps_short_ways(step.verb))

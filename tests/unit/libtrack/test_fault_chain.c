@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -242,6 +244,36 @@ Test(fault_chain, owner_is_asked_for_page_faults_only)
     }
 }
 
+/* ---- signals while a fault is served ---- */
+
+static sigset_t mask_of_owner;
+
+static enum trk_fault_outcome look_at_mask(void *context, uint64_t host_addr,
+                                           enum trk_access access)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, &mask_of_owner);
+    (void)context;
+    (void)access;
+    mprotect((void *)(uintptr_t)(host_addr & ~(PAGE - 1)), PAGE, PROT_READ | PROT_WRITE);
+    return TRK_FAULT_SERVED;
+}
+
+/* Others' signals wait while a fault is served; what an instruction raises does not. */
+Test(fault_chain, signals_in_the_handler)
+{
+    static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+    static const int sent[] = {SIGUSR1, SIGALRM, SIGTERM, SIGPROF, SIGINT, SIGCHLD};
+    unsigned char *memory = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_eq(trk_fault_install(look_at_mask, NULL, NULL), TRK_OK);
+    *(volatile unsigned char *)memory = 1;
+    for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
+        cr_expect_eq(sigismember(&mask_of_owner, raised[i]), 0, "signal %d", raised[i]);
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++)
+        cr_expect_eq(sigismember(&mask_of_owner, sent[i]), 1, "signal %d", sent[i]);
+    munmap(memory, PAGE);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+}
+
 /* ---- installing and taking away ---- */
 
 static void on_top(int signal_number)
@@ -279,19 +311,58 @@ Test(fault_chain, uninstall_puts_the_former_handlers_back)
 
 Test(fault_chain, uninstall_leaves_a_later_handler_alone)
 {
-    static const int signals[] = {SIGSEGV, SIGBUS};
-    for (size_t i = 0; i < 2; i++) {
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL};
+    for (size_t i = 0; i < 3; i++) {
         struct sigaction later = {.sa_handler = on_top}, ours, after;
         cr_assert_eq(trk_fault_install(decline, NULL, NULL), TRK_OK);
         cr_assert_eq(sigaction(signals[i], &later, &ours), 0);
         cr_expect_eq(trk_fault_uninstall(NULL), TRK_E_EXISTS);
         sigaction(signals[i], NULL, &after);
         cr_expect_eq(after.sa_handler, on_top);
-        sigaction(signals[!i], NULL, &after);
+        sigaction(signals[(i + 1) % 3], NULL, &after);
         cr_expect_eq(after.sa_sigaction, ours.sa_sigaction, "the other one stays ours");
         cr_assert_eq(sigaction(signals[i], &ours, NULL), 0);
         cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
     }
+}
+
+struct other_case {
+    const char *name;
+    struct sigaction action;
+    const char *said;
+};
+
+/* Who stands in our place is named, by signal and module. */
+Test(fault_chain, others_are_named)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL};
+    static const char *const names[] = {"SIGSEGV", "SIGBUS", "SIGILL"};
+    const struct other_case cases[] = {
+        {"a handler", {.sa_handler = on_top}, ": a handler of (program) (+0x"},
+        {"libc's", {.sa_handler = (void (*)(int))(uintptr_t)abs}, ": a handler of /"},
+        {"nobody's", {.sa_handler = (void (*)(int))(uintptr_t)64}, ": a handler of ? (+0x40)"},
+        {"the default", {.sa_handler = SIG_DFL}, ": the default is back in our place"},
+        {"ignored", {.sa_handler = SIG_IGN}, " is ignored in our place"},
+    };
+    struct trk_error error;
+    cr_expect_eq(trk_fault_check(&error), TRK_E_ARGUMENT);
+    cr_assert_eq(trk_fault_install(decline, NULL, NULL), TRK_OK);
+    cr_expect_eq(trk_fault_check(&error), TRK_OK);
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t j = 0; j < sizeof cases / sizeof cases[0]; j++) {
+            struct sigaction ours;
+            char said[64];
+            cr_assert_eq(sigaction(signals[i], &cases[j].action, &ours), 0);
+            cr_expect_eq(trk_fault_check(&error), TRK_E_EXISTS, "%s", cases[j].name);
+            cr_expect_eq(trk_fault_check(NULL), TRK_E_EXISTS);
+            snprintf(said, sizeof said, "%s%s", names[i], cases[j].said);
+            cr_expect_eq(strncmp(error.text, said, strlen(said)), 0, "%s: %s", cases[j].name,
+                         error.text);
+            cr_assert_eq(sigaction(signals[i], &ours, NULL), 0);
+        }
+    }
+    cr_expect_eq(trk_fault_check(NULL), TRK_OK);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
 }
 
 Test(fault_chain, install_needs_an_owner)

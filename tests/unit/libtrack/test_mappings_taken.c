@@ -126,6 +126,7 @@ static const struct taken_case {
 } cases[] = {
     {"mprotect", BACKEND_MPROTECT, false, false},
     {"userfaultfd without guards", BACKEND_UFFD_PLAIN, false, false},
+    {"userfaultfd with guards", BACKEND_UFFD_GUARDS, false, false},
     {"a second view", BACKEND_MPROTECT, true, false},
     {"a second view, the GPU's too", BACKEND_MPROTECT, true, true},
 };
@@ -143,7 +144,8 @@ static bool world_open(const struct taken_case *one)
     world.backend = backend_choice_open(one->backend, (int64_t)((uintptr_t)world.guest - GUEST));
     if (world.backend == NULL)
         return false;
-    world.backend->mappings->warn = on_warning;
+    if (world.backend->mappings != NULL)
+        world.backend->mappings->warn = on_warning;
     cr_assert_eq(trk_backend_attach(world.backend, GUEST, GUEST_BYTES, NULL), TRK_OK);
     struct trk_tracker_options options = trk_tracker_options_default();
     options.backend = world.backend;
@@ -179,15 +181,18 @@ Test(mappings_taken, no_access_fails)
         store(300, 0xab);
         take_mappings(); /* what was let go for it, too */
         store(100, 0xac);
-        cr_expect(is_cpu(0), "%s: the host is known to be short, so the run comes home together",
-                  cases[i].name);
+        /* With guards a page takes mappings for a moment only: each comes home alone. */
+        bool alone = cases[i].backend == BACKEND_UFFD_GUARDS;
+        cr_expect_eq(is_cpu(0), !alone,
+                     "%s: the host is known to be short, so the run comes home together",
+                     cases[i].name);
         take_mappings();
         store(TRK_REGION_PAGES + 300, 0xad);
         take_mappings();
         volatile unsigned char byte = world.guest[(TRK_REGION_PAGES - 10) * PAGE];
         (void)byte;
         cr_expect_eq(world.failures, 0, "%s", cases[i].name);
-        cr_expect_eq(world.warnings, 1, "%s: it is said", cases[i].name);
+        cr_expect_eq(world.warnings, !alone, "%s: it is said", cases[i].name);
         world_close();
     }
 }

@@ -105,21 +105,30 @@ static bool random_step(struct run *run, struct model_step *step)
     return do_step(side, step);
 }
 
+/* A place in three regions of 1024 pages, where there are fewer pages; windows stay inside. */
+#define AT_SCALED(page) ((page)*FIXTURE_PAGES / 3072u / 16u * 16u)
+#define AT_LAST         (FIXTURE_PAGES - WINDOW_PAGES)
+#define AT(page)        (AT_SCALED(page) < AT_LAST ? AT_SCALED(page) : AT_LAST)
+
 static bool episode(struct run *run, uint64_t seed, uint64_t number, uint32_t steps)
 {
     /* Around region edges and word edges; multiples of the largest tracker page. */
-    static const uint32_t first[] = {1024 - 32, 2048 - 32, 1024 + 32, 1504, 1024 - 64};
-    static const uint32_t second[] = {64, 256, 1664, 2608, 3008};
+    static const uint32_t first[] = {AT(1024 - 32), AT(2048 - 32), AT(1024 + 32), AT(1504),
+                                     AT(1024 - 64)};
+    static const uint32_t second[] = {AT(64), AT(256), AT(1664), AT(2608), AT(3008)};
     struct trk_policy policy = pick_policy(number);
-    bool observed = number / 5 % 2 == 0;
+    if (policy.page_size_bytes > TRK_REGION_BYTES)
+        policy.page_size_bytes = MODEL_PAGE;
+    /* The short ways, where nobody listens, want regions of whole words. */
+    bool observed = number / 5 % 2 == 0 || TRK_REGION_PAGES < 64;
     run->random = seed * UINT64_C(0x2545f4914f6cdd1d) + number;
     run->windows[0] = first[random_below(&run->random, 5)];
     run->windows[1] = second[random_below(&run->random, 5)];
     run->short_ways = random_chance(&run->random, 3);
     run->sparse = random_chance(&run->random, 4);
     if (run->sparse) { /* an untouched region lies between */
-        run->windows[0] = 1024 - 64;
-        run->windows[1] = 3008;
+        run->windows[0] = AT(1024 - 64);
+        run->windows[1] = AT(3008);
     }
     bool good = true;
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
