@@ -47,6 +47,9 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         run->streams[i].thread.id = i + 1;
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
+    /* A thread says late what it has lost: until then what others did looks whole. */
+    if (status == TRK_OK && state.dropped > 0)
+        judge_doubt(&run->judge, UINT64_MAX);
     return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
