@@ -214,6 +214,10 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
         add_number(fields, "word", event->page);
         add_address(fields, "bits", event->argument);
         break;
+    case TRK_EVENT_STATE:
+        add_domain(fields, event);
+        add_address(fields, "hash", event->argument);
+        break;
     case TRK_EVENT_OPERAND:
         add_address(fields, "operand", event->argument);
         break;

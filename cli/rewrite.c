@@ -1,5 +1,7 @@
 #include "rewrite.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +76,35 @@ enum trk_status trk_rewrite_end(struct trk_rewrite *rewrite, const struct trk_tr
     rewrite->bytes = end < 0 ? 0 : (uint64_t)end;
     return status == TRK_OK ? trk_trace_verify(rewrite->out.reopen, &rewrite->digest, error)
                             : status;
+}
+
+enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite, const struct trk_input *source,
+                                 struct trk_error *error)
+{
+    static char buffer[1 << 16];
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", source->fd >= 0 ? source->fd : 0);
+    bool named = source->fd < 0 && strcmp(source->path, "-") != 0;
+    FILE *from = fopen(named ? source->path : path, "re");
+    size_t got = 0;
+    bool good = from && ftruncate(rewrite->out.fd, 0) == 0;
+    off_t at = 0;
+    while (good && (got = fread(buffer, 1, sizeof buffer, from)) > 0) {
+        good = pwrite(rewrite->out.fd, buffer, got, at) == (ssize_t)got;
+        at += (off_t)got;
+    }
+    good = good && !ferror(from);
+    int os_errno = errno;
+    if (from) {
+        fclose(from);
+    }
+    rewrite->bytes = (uint64_t)at;
+    if (!good) {
+        (void)trk_error_set(error, TRK_E_SYSTEM, "%s", strerror(os_errno));
+        error->os_errno = os_errno;
+        return TRK_E_SYSTEM;
+    }
+    return TRK_OK;
 }
 
 /* Not when the trace itself goes to standard output. */

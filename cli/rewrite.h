@@ -53,6 +53,11 @@ TRK_MUST_USE enum trk_status trk_rewrite_end(struct trk_rewrite *rewrite,
                                              const struct trk_trace_state *source,
                                              struct trk_error *error);
 
+/* Instead of what was written: the source as it is. Between trk_rewrite_end and the next. */
+TRK_MUST_USE enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite,
+                                              const struct trk_input *source,
+                                              struct trk_error *error);
+
 /* Let the output get its name if status is TRK_OK, else say why not, in JSON too. Exit codes;
  * frees.
  */

@@ -9,6 +9,7 @@ target_sources(
           src/columns_encode.c
           src/crc32c.c
           src/digest.c
+          src/follow.c
           src/format.c
           src/holds.c
           src/index.c
@@ -16,6 +17,7 @@ target_sources(
           src/linear.c
           src/note.c
           src/output.c
+          src/packing.c
           src/quick.c
           src/reader.c
           src/reader_open.c

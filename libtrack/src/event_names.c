@@ -19,6 +19,7 @@ static const char *const type_names[] = {
     [TRK_EVENT_FAIL] = "fail",
     [TRK_EVENT_MASK] = "mask",
     [TRK_EVENT_OPERAND] = "operand",
+    [TRK_EVENT_STATE] = "state",
     [TRK_EVENT_TRACKER] = "tracker",
     [TRK_EVENT_COPY_BEGIN] = "copy_begin",
     [TRK_EVENT_COPY_END] = "copy_end",

@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "mutation.h"
+#include "state_hash.h"
 
 static void emit_op_begin(const struct operation *operation, unsigned flags, unsigned rights)
 {
@@ -203,6 +204,13 @@ struct region *trk_region_lock(const struct operation *operation, uint32_t index
     if (observed(tracker))
         emit(tracker, &(struct trk_event){
                           .type = TRK_EVENT_LOCK,
+                          .domain = trk_domain(TRK_DOMAIN_REGION, tracker->id, index),
+                          .seq = region->seq,
+                      });
+    if (state_is_due(region->seq) && observed(tracker))
+        emit(tracker, &(struct trk_event){
+                          .type = TRK_EVENT_STATE,
+                          .argument = trk_state_region(region),
                           .domain = trk_domain(TRK_DOMAIN_REGION, tracker->id, index),
                           .seq = region->seq,
                       });

@@ -189,6 +189,7 @@ enum trk_status trk_pages_change(const struct operation *operation, const struct
     change.mask = mutant_mask(&change, less);
 #endif
     hold_begin(&hold, operation, window->index);
+    hold_state(&hold);
     hold.thrifty = kind == WATCH_DIRTY;
     struct region *region = hold.region;
     if (TRK_UNLIKELY(needs_counts(region, &change)))
@@ -259,6 +260,7 @@ enum trk_status trk_pages_set_rights(const struct operation *operation, const st
 {
     struct hold hold;
     hold_begin(&hold, operation, window->index);
+    hold_state(&hold);
     struct region *region = hold.region;
     struct page_extra *extra = pages_extra(operation->tracker, region);
     if (extra == NULL) {

@@ -12,6 +12,7 @@
 
 #include "internal.h"
 #include "mutation.h"
+#include "state_hash.h"
 
 /* One hold. Events are held back by one, since the last carries the end of the hold. */
 struct hold {
@@ -81,6 +82,24 @@ static inline void hold_begin_own(struct hold *hold, const struct operation *ope
     hold->no_room = false;
     hold->uncounted = false;
     hold->has_pending = false;
+}
+
+/*
+ * In a hold that changes watches or rights, before it does: what the holds so far have made of
+ * them. A look is no such hold: it begins its operation.
+ */
+static inline void hold_state(const struct hold *hold)
+{
+    const struct trk_tracker *tracker = hold->operation->tracker;
+    if (TRK_LIKELY(!state_is_due(hold->seq)) || hold->number == TRK_DOMAIN_SHARED ||
+        !observed(tracker))
+        return;
+    emit(tracker, &(struct trk_event){
+                      .type = TRK_EVENT_STATE,
+                      .argument = trk_state_pages(hold->region),
+                      .domain = trk_domain(TRK_DOMAIN_PAGES, tracker->id, hold->number),
+                      .seq = hold->seq,
+                  });
 }
 
 static inline void hold_begin(struct hold *hold, const struct operation *operation, uint32_t index)

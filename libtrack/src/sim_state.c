@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "generations.h"
+#include "state_hash.h"
 #include "views.h"
 
 enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uint32_t *word,
@@ -68,45 +69,6 @@ bool trk_sim_ready(struct trk_tracker *tracker)
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t digest, uint64_t value)
-{
-    digest = (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return digest ^ digest >> 29;
-}
-
-static uint64_t mix_words(uint64_t digest, const uint64_t *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        digest = mix(digest, words[i]);
-    return digest;
-}
-
-static uint64_t region_digest(const struct region *region)
-{
-    uint64_t digest =
-        mix_words(mix_words(1, region->not_cpu, TRK_REGION_WORDS), region->gpu, TRK_REGION_WORDS);
-    for (uint32_t i = 0; i < region->span_count; i++)
-        digest = mix(digest, (uint64_t)region->spans[i].first << 32 | region->spans[i].end);
-    for (const struct flight *flight = region->flights; flight != NULL; flight = flight->next)
-        digest = mix_words(mix(digest, 2), flight->taken, TRK_REGION_WORDS);
-    return digest;
-}
-
-static uint64_t pages_digest(const struct region *region)
-{
-    uint64_t digest = mix_words(3, region->watched, TRK_REGION_WORDS);
-    digest = mix_words(digest, region->many, TRK_REGION_WORDS);
-    digest = mix_words(digest, region->read, TRK_REGION_WORDS);
-    if (region->counts != NULL)
-        for (uint32_t page = 0; page < TRK_REGION_PAGES; page++)
-            if (page_bit(region->many, page))
-                digest = mix(digest, (uint64_t)page << 8 | region->counts[page]);
-    if (region->extra != NULL)
-        digest = mix_words(mix(digest, 4), region->extra->no_read,
-                           sizeof *region->extra / sizeof(uint64_t));
-    return mix(digest, region->shared);
-}
-
 /* The groups of shared pages. */
 static uint64_t views_digest(const struct region *region)
 {
@@ -114,25 +76,27 @@ static uint64_t views_digest(const struct region *region)
     for (uint32_t page = 0; region->views != NULL && page < TRK_REGION_PAGES; page++) {
         const struct view_group *group = region->views->group[page];
         if (group != NULL)
-            digest = mix_words(mix(digest, page), group->page_addr, group->count);
+            digest =
+                trk_state_mix_words(trk_state_mix(digest, page), group->page_addr, group->count);
     }
-    return region->views != NULL ? mix_words(digest, region->views->seen, TRK_REGION_WORDS)
-                                 : digest;
+    return region->views != NULL
+               ? trk_state_mix_words(digest, region->views->seen, TRK_REGION_WORDS)
+               : digest;
 }
 
 static uint64_t generations_digest(const struct generations *generations, uint32_t region)
 {
     const struct generation_table *table = generations->tables[region];
-    return table == NULL ? 6 : mix_words(7, table->of_page, REGION_GUEST_PAGES);
+    return table == NULL ? 6 : trk_state_mix_words(7, table->of_page, REGION_GUEST_PAGES);
 }
 
 static uint64_t mapped_digest(const struct generations *generations)
 {
-    uint64_t digest = mix(8, generations->newest);
+    uint64_t digest = trk_state_mix(8, generations->newest);
     for (uint32_t i = 0; i < generations->view_count; i++) {
         const struct trk_generations_view *view = &generations->views[i];
-        digest = mix(mix(digest, view->guest_addr), view->size_bytes);
-        digest = mix(mix(digest, view->physical_offset), view->rights);
+        digest = trk_state_mix(trk_state_mix(digest, view->guest_addr), view->size_bytes);
+        digest = trk_state_mix(trk_state_mix(digest, view->physical_offset), view->rights);
     }
     return digest;
 }
@@ -142,22 +106,23 @@ uint64_t trk_sim_lock_digest(const struct trk_tracker *tracker, const uint32_t *
 {
     uint32_t number;
     enum trk_sim_lock kind = trk_sim_lock_kind(tracker, word, &number);
-    uint64_t digest = mix(kind, number);
+    uint64_t digest = trk_state_mix(kind, number);
     if (kind == TRK_SIM_LOCK_REGION)
-        return mix(digest, region_digest(&tracker->regions[number]));
+        return trk_state_mix(digest, trk_state_region(&tracker->regions[number]));
     if (kind == TRK_SIM_LOCK_PAGES)
-        return mix(digest, pages_digest(&tracker->regions[number]));
+        return trk_state_mix(digest, trk_state_pages(&tracker->regions[number]));
     if (kind == TRK_SIM_LOCK_MEMORY)
         return digest;
     for (size_t i = 0; i < count; i++) {
         const struct region *region = &tracker->regions[regions[i]];
-        digest = mix(digest, pages_digest(region));
-        digest = mix(digest, kind == TRK_SIM_LOCK_SHARED
-                                 ? views_digest(region)
-                                 : generations_digest(tracker->generations, regions[i]));
+        digest = trk_state_mix(digest, trk_state_pages(region));
+        digest = trk_state_mix(digest, kind == TRK_SIM_LOCK_SHARED
+                                           ? views_digest(region)
+                                           : generations_digest(tracker->generations, regions[i]));
     }
-    return kind == TRK_SIM_LOCK_GENERATIONS ? mix(digest, mapped_digest(tracker->generations))
-                                            : digest;
+    return kind == TRK_SIM_LOCK_GENERATIONS
+               ? trk_state_mix(digest, mapped_digest(tracker->generations))
+               : digest;
 }
 
 uint64_t trk_sim_live_digest(const struct trk_tracker *tracker, const uint32_t *regions,
@@ -166,7 +131,7 @@ uint64_t trk_sim_live_digest(const struct trk_tracker *tracker, const uint32_t *
     uint64_t digest = 9;
     for (size_t i = 0; i < count; i++)
         if (tracker->live[regions[i] / 64] >> (regions[i] % 64) & 1)
-            digest = mix(digest, regions[i]);
+            digest = trk_state_mix(digest, regions[i]);
     return digest;
 }
 

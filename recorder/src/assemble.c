@@ -209,7 +209,8 @@ static enum trk_status take_other(struct trk_assemble *assemble, struct trk_text
     if (!trk_text_take(words, "kind", UINT8_MAX, &kind) ||
         !trk_text_take(words, "flags", UINT8_MAX, &flags) ||
         !trk_text_take(words, "stream", UINT32_MAX, &stream) || words->count > 0 ||
-        words->text == NULL || trk_format_kind_known((uint8_t)kind) ||
+        words->text == NULL ||
+        (trk_format_kind_known((uint8_t)kind) && kind != TRK_FORMAT_SNAPSHOT) ||
         words->text_bytes > TRK_FORMAT_RAW_MAX) {
         return refuse(assemble, "expected chunk kind=N flags=N stream=N \"BYTES\"");
     }

@@ -24,8 +24,9 @@
 #define TRK_FORMAT_KNOWN_FEATURES 0u
 
 /* Optional features [F-5]. */
-#define TRK_FORMAT_FEATURE_SUMMARIES 1u /* every EVENTS chunk that touches a domain has a summary  \
-                                         */
+#define TRK_FORMAT_FEATURE_SUMMARIES                                                               \
+    1u /* every EVENTS chunk that touches a domain has a summary                                   \
+        */
 
 /* Skippable frames: one fixed magic for each of the four, out of zstd's sixteen [F-2]. */
 #define TRK_FORMAT_FRAME_FILE    0x184D2A54u
@@ -55,12 +56,13 @@
 #define TRK_FORMAT_FRAME_PREFIX 8u
 
 enum trk_format_kind {
-    TRK_FORMAT_HEADER = 1, /* JSON: what the recording is of; the first chunk */
-    TRK_FORMAT_EVENTS = 2, /* columns */
-    TRK_FORMAT_NOTE = 3,   /* JSON: a stream's name, role and thread */
-    TRK_FORMAT_END = 4,    /* totals; the last chunk */
-    TRK_FORMAT_SCHEMA = 5, /* JSON: the types of events and how their columns are read */
-    TRK_FORMAT_INDEX = 6,  /* where the chunks before it are */
+    TRK_FORMAT_HEADER = 1,   /* JSON: what the recording is of; the first chunk */
+    TRK_FORMAT_EVENTS = 2,   /* columns */
+    TRK_FORMAT_NOTE = 3,     /* JSON: a stream's name, role and thread */
+    TRK_FORMAT_END = 4,      /* totals; the last chunk */
+    TRK_FORMAT_SCHEMA = 5,   /* JSON: the types of events and how their columns are read */
+    TRK_FORMAT_INDEX = 6,    /* where the chunks before it are */
+    TRK_FORMAT_SNAPSHOT = 7, /* the state that the events behind it begin with */
 };
 
 enum trk_format_codec {

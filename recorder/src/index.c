@@ -17,6 +17,7 @@ void trk_index_deinit(struct trk_index *index)
 {
     free(index->chunks);
     free(index->streams);
+    free(index->snapshot);
     trk_holds_deinit(&index->holds);
     trk_index_init(index);
 }
@@ -120,6 +121,21 @@ void trk_index_damage(struct trk_index *index, uint64_t offset, const char *form
         struct trk_trace_damage damage = {offset, index->at_chunk, text};
         index->on_damage(index->damage_context, &damage);
     }
+}
+
+enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *payload,
+                                   size_t size_bytes)
+{
+    if (index->snapshot != NULL || index->chunk_count > 0 || size_bytes == 0) {
+        return TRK_OK;
+    }
+    index->snapshot = malloc(size_bytes);
+    if (index->snapshot == NULL) {
+        return TRK_E_MEMORY;
+    }
+    memcpy(index->snapshot, payload, size_bytes);
+    index->snapshot_bytes = size_bytes;
+    return TRK_OK;
 }
 
 /* Stops at the top instead of wrapping to a number that would say "nothing lost". */

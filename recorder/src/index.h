@@ -39,6 +39,8 @@ struct trk_index {
     uint32_t at_chunk;    /* number in the file of what is looked at, for what damage is told */
     trk_trace_damage_fn *on_damage; /* NULL: nobody asks */
     void *damage_context;
+    uint8_t *snapshot; /* payload of the SNAPSHOT before all events; NULL: there is none */
+    size_t snapshot_bytes;
     struct trk_holds holds; /* from the summaries */
     bool all_summarised;    /* no summary was damaged or not looked at */
     struct trk_trace_state state;
@@ -61,6 +63,11 @@ TRK_MUST_USE enum trk_status trk_index_add(struct trk_index *index, struct trk_i
 /* Note damage at a file offset, and tell who asked. The first is kept, with its text. */
 void trk_index_damage(struct trk_index *index, uint64_t offset, const char *format, ...)
     TRK_PRINTF(3, 4);
+
+/* Keep a copy of a SNAPSHOT's payload, if it is the first and no events were before. TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *payload,
+                                                size_t size_bytes);
 
 /* Count events that are lost. */
 void trk_index_lose(struct trk_index *index, struct trk_index_stream *stream, uint64_t events);

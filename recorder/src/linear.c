@@ -143,6 +143,20 @@ static struct point *get_point(struct trk_linear *linear, uint64_t key)
     return point;
 }
 
+enum trk_status trk_linear_begin(struct trk_linear *linear, bool timeline, uint32_t number,
+                                 uint64_t value)
+{
+    struct point *point =
+        get_point(linear, (uint64_t)(timeline ? KEY_TIMELINE : KEY_DOMAIN) << 32 | number);
+    if (point == NULL) {
+        return TRK_E_MEMORY;
+    }
+    point->seen = true;
+    point->ended = true;
+    point->value = value;
+    return TRK_OK;
+}
+
 /* How a hold's number stands to the current one, also where the 32 bits have wrapped. */
 static int32_t hold_distance(const struct point *point, const struct trk_event *event)
 {

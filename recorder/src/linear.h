@@ -21,6 +21,13 @@ TRK_MUST_USE enum trk_status trk_linear_create(struct trk_linear **out, size_t s
                                                const struct trk_schema_type *types);
 void trk_linear_destroy(struct trk_linear *linear);
 
+/*
+ * Before the first event: hold `value` of a domain has been, or a timeline has reached `value`.
+ * TRK_OK, TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status trk_linear_begin(struct trk_linear *linear, bool timeline,
+                                              uint32_t number, uint64_t value);
+
 /* The stream's next event is known only by its time stamp; it is asked for when its turn comes. */
 void trk_linear_expect(struct trk_linear *linear, size_t stream, uint64_t tsc);
 

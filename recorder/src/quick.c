@@ -120,6 +120,15 @@ static enum trk_status take_note(struct quick *quick, uint64_t offset)
     return status;
 }
 
+static enum trk_status take_snapshot(struct quick *quick, uint64_t offset)
+{
+    struct trk_format_chunk chunk;
+    enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_SNAPSHOT, &chunk);
+    return status == TRK_OK ? trk_index_snapshot(quick->target->index, quick->target->unpack->raw,
+                                                 chunk.raw_bytes)
+                            : status;
+}
+
 static enum trk_status take_events(struct quick *quick, const struct trk_index_entry *entry)
 {
     struct trk_index *index = quick->target->index;
@@ -158,6 +167,8 @@ static enum trk_status take_index(struct quick *quick, uint64_t offset)
         struct trk_index_entry entry = trk_index_chunk_entry(payload, i);
         if (entry.chunk.kind == TRK_FORMAT_NOTE) {
             status = take_note(quick, entry.offset);
+        } else if (entry.chunk.kind == TRK_FORMAT_SNAPSHOT) {
+            status = take_snapshot(quick, entry.offset);
         } else {
             status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
         }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "chunk_events.h"
+#include "recorder/packing.h"
 
 /*
  * Decoded chunks that may be held at one time, all streams together. A recording has one for each
@@ -50,6 +51,26 @@ static void expect_chunk(struct trk_trace *trace, size_t stream, uint32_t chunk)
     }
 }
 
+/* [F-37] Holds and timelines that a snapshot says were before the first event. */
+static enum trk_status begin_in_middle(struct trk_trace *trace)
+{
+    struct trk_unpacking in = {0};
+    in.at = trk_trace_snapshot(trace, &in.end);
+    enum trk_status status = TRK_OK;
+    for (int timelines = 0; timelines < 2 && in.at != NULL; timelines++) {
+        uint64_t count = trk_unpacking_number(&in, UINT64_MAX);
+        for (uint64_t i = 0; i < count && !in.failed && status == TRK_OK; i++) {
+            uint32_t number = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
+            uint64_t value = trk_unpacking_number(&in, UINT64_MAX);
+            status = trk_linear_begin(trace->linear, timelines != 0, number, value);
+        }
+    }
+    if (in.failed) {
+        trk_index_damage(&trace->index, TRK_FORMAT_FILE_BYTES, "the snapshot is not readable");
+    }
+    return status;
+}
+
 static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *error)
 {
     enum trk_status status = trk_trace_scan(trace, error);
@@ -59,6 +80,10 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     trace->cursors = calloc(trace->index.stream_count + 1, sizeof *trace->cursors);
     if (trace->cursors == NULL ||
         trk_linear_create(&trace->linear, trace->index.stream_count, trace->types) != TRK_OK) {
+        trk_reader_stop(trace);
+        return no_memory(error);
+    }
+    if (begin_in_middle(trace) != TRK_OK) {
         trk_reader_stop(trace);
         return no_memory(error);
     }

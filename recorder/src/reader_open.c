@@ -165,6 +165,12 @@ unsigned trk_trace_clock_shift(const struct trk_trace *trace)
     return trace->index.chunk_count > 0 ? trace->index.clock_shift : 0;
 }
 
+const uint8_t *trk_trace_snapshot(const struct trk_trace *trace, const uint8_t **end)
+{
+    *end = trace->index.snapshot + trace->index.snapshot_bytes;
+    return trace->index.snapshot;
+}
+
 void trk_trace_marker(const struct trk_trace *trace, uint8_t out[16])
 {
     memcpy(out, trace->file.sync, TRK_FORMAT_SYNC_BYTES);

@@ -241,6 +241,10 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
     case TRK_FORMAT_INDEX:
         take_index(scan, chunk);
         return TRK_OK;
+    case TRK_FORMAT_SNAPSHOT:
+        return trk_index_snapshot(scan->index, scan->unpack->raw, chunk->raw_bytes) == TRK_OK
+                   ? TRK_OK
+                   : no_memory(scan);
     case TRK_FORMAT_SCHEMA:
         return take_schema(scan, chunk);
     default:

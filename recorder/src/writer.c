@@ -352,6 +352,21 @@ enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *er
     return TRK_OK;
 }
 
+/* [F-37] Required: who does not know it would take the first holds for lost ones. */
+enum trk_status trk_writer_snapshot(struct trk_writer *writer, const void *payload,
+                                    size_t size_bytes, struct trk_error *error)
+{
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_SNAPSHOT,
+        .flags = TRK_FORMAT_FLAG_REQUIRED,
+        .stream = TRK_FORMAT_NO_STREAM,
+    };
+    if (writer->events > 0 || size_bytes > TRK_FORMAT_RAW_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "a snapshot comes first and has its bounds");
+    }
+    return trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
+}
+
 void trk_writer_cut(struct trk_writer *writer)
 {
     writer->cut = true;

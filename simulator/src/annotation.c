@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "snapshot.h"
+
 static void must(struct stream *stream, enum trk_status status)
 {
     if (status != TRK_OK)
@@ -66,6 +68,7 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
     options.failure = observer_failure;
     options.id = event->page;
     must(stream, trk_tracker_create(&machine->tracker, &options, NULL));
+    must(stream, snapshot_declare(run, event->page));
 }
 
 void annotation_take(struct stream *stream, const struct trk_trace_event *due)

@@ -278,7 +278,7 @@ static bool recapture(struct search *search)
     uint8_t threads[ENGINE_THREADS];
     uint64_t random = 1, seen = 0, met = 0;
     void *slot = calloc(1, program->state_bytes);
-    bool done = slot != NULL;
+    bool done = slot != NULL && search->nodes != NULL;
     for (uint32_t walk = 0; done && walk < WALKS; walk++) {
         program->restore(program->context, search->nodes[0].slot);
         for (uint32_t i = 0; done && i < WALK_STEPS; i++) {

@@ -115,6 +115,8 @@ void projection_access(struct projection *projection, const struct trk_trace_eve
     item->size_bytes = size_left;
     item->last = event->number;
     item->stamp = event->event.domain;
+    if (event->event.type == TRK_EVENT_GPU_WRITE)
+        item->tick = trk_event_number32(&event->event);
     if (verb != VERB_STORE || projection_page_is_cpu(projection, guest_addr))
         return;
     item->late = !came_after(projection, item);
@@ -162,6 +164,40 @@ void projection_copy(struct projection *projection, const struct trk_trace_event
     item->guest_addr = guest_addr;
     item->size_bytes = size_bytes;
     item->down = down;
+}
+
+/* Bytes were brought home. Work of the GPU on them that has not run by now comes too late. */
+void projection_copied(struct projection *projection, const struct trk_trace_event *event)
+{
+    uint64_t guest_addr = event->event.argument, size_bytes = trk_event_size(&event->event);
+    if (event->event.context != TRK_COPY_DOWN ||
+        !projection_clip(projection, &guest_addr, &size_bytes))
+        return;
+    struct lane *lane = &projection->lanes[event->stream];
+    for (uint32_t i = projection->count; i > 0; i--) {
+        struct item *item = &projection->items[i - 1];
+        if (item->tick == 0 || item->stream != event->stream)
+            continue;
+        if (item->tick <= projection->completed)
+            return;
+        if (item->guest_addr < guest_addr + size_bytes &&
+            guest_addr < item->guest_addr + item->size_bytes) {
+            item->delayed = true;
+            lane->delayed_tick = item->tick;
+        }
+    }
+}
+
+/* The GPU has come so far: what was late takes effect at a frame of its thread. */
+void projection_completed(struct projection *projection, const struct trk_trace_event *event)
+{
+    struct lane *lane = &projection->lanes[event->stream];
+    if (event->event.argument > projection->completed)
+        projection->completed = event->event.argument;
+    if (lane->delayed_tick == 0 || lane->delayed_tick > projection->completed)
+        return;
+    lane->delayed_tick = 0;
+    projection_add(projection, event->stream, event->number, ITEM_LEAF, VERB_FRAME);
 }
 
 /* ---- views ----------------------------------------------------------------------------------- */

@@ -204,6 +204,12 @@ void projection_take(struct projection *projection, const struct trk_trace_event
     case TRK_EVENT_COPY_BEGIN:
         projection_copy(projection, event);
         break;
+    case TRK_EVENT_COPY_END:
+        projection_copied(projection, event);
+        break;
+    case TRK_EVENT_GPU_COMPLETE:
+        projection_completed(projection, event);
+        break;
     case TRK_EVENT_GPU_WRITE:
     case TRK_EVENT_GPU_READ:
     case TRK_EVENT_WITNESS_STORE:

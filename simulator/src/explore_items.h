@@ -43,6 +43,7 @@ struct item {
     uint32_t stream;
     uint32_t outer; /* the ITEM_OPEN around it, and of ITEM_CLOSE its own; SCENARIO_NONE */
     uint32_t start; /* state of the pages before it, where it is quiet; else SCENARIO_NONE */
+    uint32_t tick;  /* of GPU work; 0: not known */
     uint32_t stamp; /* stored, or seen by a read; 0: not known */
     uint32_t drops; /* of its reported ranges, so many were not copied */
     unsigned rights;
@@ -54,8 +55,9 @@ struct item {
     bool no_flush;       /* the flush of its fault brought nothing home */
     bool no_copy_braces; /* an invalidate without a flush: braces stay empty */
     bool removed;
-    bool shared; /* the pages are shown in other tracked places, too */
-    bool late;   /* a store that a copy has seen already */
+    bool delayed; /* work of the GPU that was copied from before it had run */
+    bool shared;  /* the pages are shown in other tracked places, too */
+    bool late;    /* a store that a copy has seen already */
     bool written, clear, read_watch, down;
 };
 
@@ -105,8 +107,9 @@ struct lane {
     struct pending pending;
     uint64_t mask[TRK_REGION_WORDS];
     uint64_t operand;
-    size_t clock; /* of its newest item; SIZE_MAX: none */
-    bool held;    /* a region lock of the focus, by hand */
+    size_t clock;          /* of its newest item; SIZE_MAX: none */
+    uint32_t delayed_tick; /* of its GPU work that was copied from too early; 0: none */
+    bool held;             /* a region lock of the focus, by hand */
 };
 
 /* A view of a frame that nobody tracks: stores through it are stores past the tracker. */
@@ -144,8 +147,9 @@ struct projection {
     bool frames_known;
     struct asking asking[EXPLORE_ASKING_MOST];
     uint32_t asking_count;
-    bool shared; /* pages of the focus have other tracked views */
-    bool full;   /* items were left out behind some event */
+    uint64_t completed; /* the newest tick that has run */
+    bool shared;        /* pages of the focus have other tracked views */
+    bool full;          /* items were left out behind some event */
     bool no_memory;
     bool policy_known;
     struct trk_policy policy;
@@ -176,6 +180,8 @@ const uint64_t *projection_clock(const struct projection *projection, const stru
 /* A witness, a piece of GPU work, a copy. */
 void projection_access(struct projection *projection, const struct trk_trace_event *event);
 void projection_copy(struct projection *projection, const struct trk_trace_event *event);
+void projection_copied(struct projection *projection, const struct trk_trace_event *event);
+void projection_completed(struct projection *projection, const struct trk_trace_event *event);
 void projection_map(struct projection *projection, const struct trk_trace_event *event);
 /* The access that faulted is over without a witness: it was one of a byte. */
 void projection_settle(struct projection *projection, uint32_t stream);

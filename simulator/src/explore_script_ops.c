@@ -100,6 +100,10 @@ static void injections(struct script *script, const struct item *item)
         separate(script);
         growing_add(&script->text, "inject drop-copy");
     }
+    if (item->delayed) {
+        separate(script);
+        growing_add(&script->text, "inject delay-gpu");
+    }
     if (item->no_flush) {
         separate(script);
         growing_add(&script->text, "inject drop-flush");
@@ -149,6 +153,8 @@ static void arguments(struct script *script, const struct item *item)
     case VERB_WATCH_MASK:
     case VERB_UNWATCH_MASK:
         mask(script, item);
+        return;
+    case VERB_FRAME:
         return;
     case VERB_LOCK:
     case VERB_UNLOCK:

@@ -111,12 +111,14 @@ static char *own_script(const struct window *window, enum script_kind kind)
     return window_script(window, &request);
 }
 
-/* What is at stake where the trace itself broke inside the window. */
+/* Whether the window holds the last that happened before the trace itself broke a rule. */
 static bool broke_in(const struct trk_sim_report *recorded, const struct window *window)
 {
     const struct projection *projection = window->projection;
-    return breaks(recorded->verdict) && recorded->event_visible != TRK_NOT_KNOWN &&
-           projection->items[window->end - 1].last >= recorded->event_visible;
+    bool last = window->end == projection->count && projection->run->stopped;
+    bool visible = recorded->event_visible != TRK_NOT_KNOWN &&
+                   projection->items[window->end - 1].last >= recorded->event_visible;
+    return breaks(recorded->verdict) && (last || visible);
 }
 
 /* The event behind a label of ours; TRK_NOT_KNOWN: none. */

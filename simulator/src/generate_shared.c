@@ -374,6 +374,7 @@ void step_refused(struct draft *draft)
                                         "unmark_gpu", "untrack",    "upload",   "download",
                                         "drain",      "invalidate", "watch",    "unwatch"};
     static const char *const ranges[] = {"A 0", "0 1", "0 2P", "1TiB-1P 2P", "1TiB 1", "8TiB-8 16"};
-    draft_op(draft, "%s %s => fatal range", words[draft_below(draft, 12)],
-             ranges[draft_below(draft, 6)]);
+    /* One after the other: of two arguments each compiler takes another first. */
+    uint32_t word = draft_below(draft, 12), range = draft_below(draft, 6);
+    draft_op(draft, "%s %s => fatal range", words[word], ranges[range]);
 }

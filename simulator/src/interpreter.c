@@ -12,7 +12,7 @@
 #include "track/hle.h"
 #include "track/pages.h"
 
-static void on_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
+void interpreter_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     (void)guest_addr;
     (void)size_bytes;
@@ -40,7 +40,7 @@ static void run_transfer(struct trk_tracker *tracker, void *context, const struc
         .size_bytes = trk_event_size(event),
         .written = (event->flags & TRK_OP_FLAG_WRITTEN) != 0,
         .clear = (event->flags & TRK_OP_FLAG_CLEAR) != 0,
-        .range = on_range,
+        .range = interpreter_range,
         .completion = on_completion,
         .context = context,
     };
@@ -55,8 +55,8 @@ static void run_transfer(struct trk_tracker *tracker, void *context, const struc
 static void run_layer(struct trk_tracker *tracker, void *context, const struct trk_event *event)
 {
     struct trk_resource_layer layer = {
-        .flush = event->flags & TRK_OP_FLAG_FLUSH ? on_range : NULL,
-        .read_back = event->flags & TRK_OP_FLAG_READ_BACK ? on_range : NULL,
+        .flush = event->flags & TRK_OP_FLAG_FLUSH ? interpreter_range : NULL,
+        .read_back = event->flags & TRK_OP_FLAG_READ_BACK ? interpreter_range : NULL,
         .context = context,
     };
     bool any = layer.flush != NULL || layer.read_back != NULL;
@@ -107,7 +107,7 @@ static void run_hle_write(struct trk_tracker *tracker, void *context, const stru
     struct trk_hle_write write = {.size = sizeof write,
                                   .guest_addr = event->argument,
                                   .size_bytes = trk_event_size(event),
-                                  .write = on_range,
+                                  .write = interpreter_range,
                                   .context = context};
     bool written;
     ignore(trk_tracker_hle_write(tracker, &write, &written));
@@ -179,7 +179,8 @@ static void run_call(struct stream *stream, struct machine *machine, const struc
         return;
     case TRK_OP_INVALIDATE:
         ignore(trk_tracker_invalidate(tracker, event->argument, trk_event_size(event),
-                                      event->flags & TRK_OP_FLAG_FLUSH ? on_range : NULL, machine));
+                                      event->flags & TRK_OP_FLAG_FLUSH ? interpreter_range : NULL,
+                                      machine));
         return;
     case TRK_OP_JOIN_VIEWS:
         ignore(trk_tracker_join_views(tracker, event->argument, stream->operand,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot.h"
+
 /* From so many events on the oracle keeps lines together, unless told otherwise. */
 #define LARGE_TRACE_EVENTS  (UINT64_C(16) << 20)
 #define LARGE_TRACE_GRANULE 64u
@@ -44,7 +46,11 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         run->streams[i].index = i;
         run->streams[i].thread.id = i + 1;
     }
-    return judge_init(&run->judge, run->stream_count, granule_of(trace, options));
+    enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
+    /* A thread says late what it has lost: until then what others did looks whole. */
+    if (status == TRK_OK && state.dropped > 0)
+        judge_doubt(&run->judge, UINT64_MAX);
+    return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
 void run_deinit(struct run *run)

@@ -102,6 +102,8 @@ struct run {
     bool damaged;     /* somewhere in the file */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
+    bool windowed;     /* the trace begins with a snapshot: what was before is not known */
+    uint32_t restored; /* trackers that got their state from it, a bit each */
     bool probing;     /* after the last event: who would wait for whom */
     bool tail;        /* the stream that runs is going past its last event */
     bool tail_hold;   /* what it did there was part of a hold */
@@ -167,6 +169,8 @@ int observer_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t 
 void observer_failure(void *context, const struct trk_failure *failure);
 
 /* interpreter.c: the body of a stream's coroutine, and of its callbacks. */
+/* What the core calls with a range; the context is the tracker's machine. */
+void interpreter_range(void *machine, uint64_t guest_addr, uint64_t size_bytes);
 void interpreter_body(void *stream);
 void interpreter_run(struct stream *stream, bool in_callback);
 

@@ -103,7 +103,7 @@ struct lengths {
 static uint32_t weighted(const struct lengths *lengths, const uint32_t *enabled, uint32_t count,
                          uint64_t *state)
 {
-    uint64_t left[TRK_SCENARIO_THREADS], all = 0;
+    uint64_t left[TRK_SCENARIO_THREADS] = {0}, all = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t thread = enabled[i];
         bool more = lengths->before[thread] > lengths->now[thread];
@@ -112,7 +112,7 @@ static uint32_t weighted(const struct lengths *lengths, const uint32_t *enabled,
     }
     uint64_t at = random_below(state, all);
     uint32_t chosen = 0;
-    for (; at >= left[chosen]; chosen++)
+    for (; chosen + 1 < count && at >= left[chosen]; chosen++)
         at -= left[chosen];
     return enabled[chosen];
 }

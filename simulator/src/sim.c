@@ -9,6 +9,7 @@
 
 #include "run.h"
 #include "track/pages.h"
+#include "untainted.h"
 
 static const char *const verdict_names[] = {
     [TRK_VERDICT_OK] = "ok",
@@ -137,7 +138,7 @@ static enum trk_status finish(struct run *run)
     bool complete = state.complete && !run->lossy;
     run->report->complete = complete;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run))
+    if (!run_doubtful(run) && !run->windowed)
         judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
@@ -225,12 +226,15 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
     if (status == TRK_OK)
         status = run_all(run, error);
     else
-        trk_error_set(error, status, "no simulation of a trace with %zu threads",
+        trk_error_set(error, status,
+                      status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
+                                              : "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
     take_counts(run);
+    bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
     run_deinit(run);
     free(run);
-    return status;
+    return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;
 }
 
 enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,

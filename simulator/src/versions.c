@@ -269,7 +269,9 @@ enum trk_status versions_clean(struct versions *versions, const struct access *a
 
 void versions_doubt(struct versions *versions, uint64_t event)
 {
-    versions->doubt = event == UINT64_MAX ? event : event + 1;
+    uint64_t doubt = event == UINT64_MAX ? event : event + 1;
+    if (doubt > versions->doubt)
+        versions->doubt = doubt;
 }
 
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)

@@ -136,7 +136,7 @@ if [ $? -ne 4 ]; then
             same "demo, seed $seed, $engine: findings" "$(get finding_count)" 0
         done
     done
-    for bug in copy-before-arm flush-leaves-page call-in-callback; do
+    for bug in $("$trk" demo --list-bugs); do
         run 0 record -f -o bug.trk -- "$trk" demo --frames 16 --bug "$bug"
         run 1 explore --json bug.trk
         same "$bug: verdict" "$(get findings.0.verdict)" "$(get recorded)"

@@ -16,8 +16,8 @@ static size_t point_count;
 static struct point *point_of(const struct second_event *event)
 {
     bool timeline = event->type == 77 || event->type == 78;
-    bool hold =
-        (event->type >= 2 && event->type <= 6) || (event->type == 9 && event->domain >> 28 != 0);
+    bool hold = (event->type >= 2 && event->type <= 6) || event->type == 13 ||
+                (event->type == 9 && event->domain >> 28 != 0);
     if (!timeline && !hold) {
         return NULL;
     }

@@ -13,11 +13,12 @@
  * re-executes the log finds the lock free), and is the one for which trk_event_ends_hold() holds.
  * Order between threads is: all events of hold n of a domain come before all of hold n + 1.
  *
- * - region domain: LOCK .. UNLOCK, with RANGE between.
+ * - region domain: LOCK .. UNLOCK, with RANGE between; STATE behind some LOCKs.
  * - generations' domain (one a tracker, region number 0): LOCK .. UNLOCK, with holds of the page
  *   manager between; UNLOCK counts the guest pages that were registered, advanced or dropped.
  * - page-manager domain: one or more PROTECT, the last with TRK_EVENT_HOLD_END, or a single WATCH
- *   when no host call was needed; FAULT is a hold of its own (the look at rights and protection).
+ *   when no host call was needed, STATE before them in some; FAULT is a hold of its own (the look
+ * at rights and protection).
  * - Regions of which pages are shared between views have one page-manager domain together, with the
  *   region number TRK_DOMAIN_SHARED; a PROTECT says in argument which region it is about. Joining
  *   and leaving views is LOCK .. UNLOCK of it, with the PROTECT between.
@@ -99,6 +100,13 @@ enum trk_event_type {
      * (join_views: the other view's guest_addr).
      */
     TRK_EVENT_OPERAND = 12,
+    /*
+     * STATE: what the domain's lock protects, as a hash, at the beginning of every 256th hold of a
+     * region, or of its own page manager if watches or rights change in it. domain, seq, argument
+     * the hash. Who re-executes the log must have the same bits. Compared between runs of one
+     * version only.
+     */
+    TRK_EVENT_STATE = 13,
 
     /* Annotations: what an emulator says of itself (recorder/capture.h). */
     /* TRACKER: a tracker object exists. argument trk_policy_pack(), page its id, context backend.
@@ -315,6 +323,7 @@ static inline bool trk_event_is_command(const struct trk_event *event)
 static inline bool trk_event_in_hold(const struct trk_event *event)
 {
     return (event->type >= TRK_EVENT_LOCK && event->type <= TRK_EVENT_WATCH) ||
+           event->type == TRK_EVENT_STATE ||
            (event->type == TRK_EVENT_FAULT && event->domain >> 28 != 0);
 }
 

@@ -78,6 +78,12 @@ const char *trk_trace_header_json(const struct trk_trace *trace);
 /* The least number of low bits that time stamps have lost; after the scan. 0: no events. */
 unsigned trk_trace_clock_shift(const struct trk_trace *trace);
 
+/*
+ * What the trace begins with, if it does not begin with a program's start; after the scan. The
+ * payload of its SNAPSHOT up to *end, the trace's; NULL: there is none.
+ */
+const uint8_t *trk_trace_snapshot(const struct trk_trace *trace, const uint8_t **end);
+
 /* The file's sync marker, 16 bytes. */
 void trk_trace_marker(const struct trk_trace *trace, uint8_t out[16]);
 

@@ -53,6 +53,10 @@ TRK_MUST_USE enum trk_status trk_writer_append(struct trk_writer *writer, uint32
 /* Write out the open chunk of every stream. */
 TRK_MUST_USE enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error);
 
+/* Say what state the events begin with: a SNAPSHOT's payload, before the first of them. */
+TRK_MUST_USE enum trk_status trk_writer_snapshot(struct trk_writer *writer, const void *payload,
+                                                 size_t size_bytes, struct trk_error *error);
+
 /* Say at the end that the recording was cut off before its own: for who writes a trace again. */
 void trk_writer_cut(struct trk_writer *writer);
 

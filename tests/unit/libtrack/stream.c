@@ -340,6 +340,8 @@ void stream_feed(struct stream *stream, const struct trk_event *event)
     case TRK_EVENT_MASK:
         on_mask(stream, event);
         break;
+    case TRK_EVENT_STATE: /* its order is looked at with all others of its hold */
+        break;
     case TRK_EVENT_OPERAND:
         stream->has_operand = true;
         break;

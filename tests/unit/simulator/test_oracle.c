@@ -309,6 +309,19 @@ static void lost_operation(struct tape *tape)
     tape->streams[0].count = count;
 }
 
+/* A thread says only with its last event that it has lost some, maybe the copy that is missed here.
+ */
+Test(oracle, losses_told_late)
+{
+    struct tape *tape = tape_create("default");
+    foreign_upload_over_gpu(tape);
+    tape_check(tape, TAPE_GPU, TAPE_A + 64, 1);
+    tape->dropped = 2;
+    struct trk_sim_report report = tape_judge_alone(tape, 1);
+    cr_expect_str_eq(trk_verdict_name(&report), "trace-incomplete", "%s", report.text);
+    tape_destroy(tape);
+}
+
 /* Events are missing: what needs none of them is still said, the rest is unknown. */
 Test(oracle, goes_on_after_a_loss)
 {

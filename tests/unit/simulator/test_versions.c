@@ -45,6 +45,22 @@ static bool stale(uint32_t stream, uint64_t guest_addr, uint64_t size_bytes, uin
     return versions_check(versions, &finding) == VERSIONS_STALE;
 }
 
+/* Whether an upload now would lose the GPU's newest bytes. */
+static bool upload_loses(uint64_t guest_addr)
+{
+    struct access access = {now++, 0, guest_addr, 64};
+    struct finding lost;
+    cr_assert_eq(versions_copy(versions, &access, access.event, TRK_COPY_UP, &lost), TRK_OK);
+    return lost.found;
+}
+
+static void gpu_write(uint64_t guest_addr)
+{
+    struct access access = {now++, 0, guest_addr, 64};
+    struct shadow_store made = {.stamp = 1, .flags = SHADOW_STORE_GPU};
+    cr_assert_eq(versions_store(versions, &access, &made), TRK_OK);
+}
+
 static void map(uint64_t guest_addr, uint64_t size_bytes, uint64_t frame, unsigned flags)
 {
     struct access access = {now++, 0, guest_addr, size_bytes};
@@ -87,6 +103,23 @@ Test(versions, cut_too_fine_is_forgotten, .init = setup, .fini = teardown)
     cr_expect_not(stale(0, A, 4, 1), "forgotten");
     store(0, A, 4, 1000);
     cr_expect(stale(0, A, 4, 1), "and known again");
+}
+
+/* What a loss leaves in doubt stays so, whatever is lost before or behind it. */
+Test(versions, doubt_does_not_shrink, .init = setup, .fini = teardown)
+{
+    gpu_write(A);
+    cr_expect(upload_loses(A));
+    gpu_write(A);
+    versions_doubt(versions, now);
+    cr_expect_not(upload_loses(A), "something may have come between");
+    now++;
+    gpu_write(A);
+    cr_expect(upload_loses(A), "what is lost came before");
+    gpu_write(A);
+    versions_doubt(versions, UINT64_MAX);
+    versions_doubt(versions, 1);
+    cr_expect_not(upload_loses(A));
 }
 
 Test(versions, views_of_one_frame, .init = setup, .fini = teardown)

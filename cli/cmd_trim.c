@@ -1,0 +1,278 @@
+/* trk trim: a part of a trace that can be re-executed by itself. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "command.h"
+#include "range.h"
+#include "rewrite.h"
+#include "simulator/selection.h"
+#include "simulator/snapshot.h"
+#include "terminal.h"
+
+#define SCHEMA "trk-trim/1"
+/* As trk pack: a part is for keeping and sharing. */
+#define TRIM_LEVEL  12
+#define TRIM_EVENTS 65536u
+
+static const struct trk_option trim_options[] = {
+    TRK_OUT_FILE_OPTIONS,
+    TRK_REWRITE_JSON(SCHEMA),
+    {.name = NULL},
+};
+
+struct trim {
+    const struct trk_options *options;
+    struct trk_input input;
+    struct trk_range range;
+    struct trk_rewrite rewrite;
+    struct trk_packing snapshot;
+    struct trk_selection selection; /* of a region; no bits: all of the window */
+    uint64_t first, end;            /* the window in event numbers, end excluded */
+    uint64_t events;                /* of the source */
+    uint64_t frame;                 /* event that began the frame the window begins in */
+};
+
+/* What is under way in a trace, from its events alone: where nothing is, it can be cut. */
+struct rest {
+    uint64_t open;  /* operations, holds and copies */
+    uint64_t ahead; /* MASKs and OPERANDs whose OP_BEGIN is to come */
+};
+
+static void take(struct rest *rest, const struct trk_trace_event *due)
+{
+    const struct trk_event *event = &due->event;
+    switch (event->type) {
+    case TRK_EVENT_OP_BEGIN:
+        rest->ahead = 0;
+        rest->open++;
+        break;
+    case TRK_EVENT_FAULT:
+    case TRK_EVENT_LOCK:
+    case TRK_EVENT_COPY_BEGIN:
+        rest->open++;
+        break;
+    case TRK_EVENT_OP_END:
+    case TRK_EVENT_UNLOCK:
+    case TRK_EVENT_COPY_END:
+        rest->open -= rest->open > 0; /* an end without its beginning, behind a loss */
+        break;
+    case TRK_EVENT_MASK:
+    case TRK_EVENT_OPERAND:
+        rest->ahead++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* The places before and behind the range where nothing is under way. */
+static enum trk_status find_window(struct trim *trim, struct trk_error *error)
+{
+    struct rest rest = {0};
+    struct trk_trace_event event;
+    enum trk_status status;
+    uint64_t resting = 0, frame = TRK_NOT_KNOWN, resting_frame = TRK_NOT_KNOWN, count = 0;
+    bool found = false;
+    trim->end = 0;
+    while ((status = trk_trace_next(trim->input.trace, &event, error)) == TRK_OK) {
+        count = event.number + 1;
+        if (rest.open == 0 && rest.ahead == 0) {
+            resting = event.number;
+            resting_frame = frame;
+            if (found && trim->end == 0) {
+                trim->end = event.number; /* unless more of the range comes */
+            }
+        }
+        if (event.event.type == TRK_EVENT_FRAME) {
+            frame = event.number;
+        }
+        if (trk_range_has(&trim->range, &event)) {
+            if (!found) {
+                trim->first = resting;
+                trim->frame = resting_frame;
+            }
+            found = true;
+            trim->end = 0;
+        }
+        take(&rest, &event);
+    }
+    if (status != TRK_E_END) {
+        return status;
+    }
+    if (!found) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "nothing is in the range");
+    }
+    trim->events = count;
+    trim->end = trim->end > 0 ? trim->end : count;
+    return trk_trace_rewind(trim->input.trace, error);
+}
+
+/* The state that the window begins with; without one it begins with the trace. */
+static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
+{
+    if (trim->first == 0) {
+        return TRK_OK;
+    }
+    enum trk_status status =
+        trk_sim_snapshot(trim->input.trace, trim->first, &trim->snapshot, error);
+    if (status == TRK_E_UNSUPPORTED) {
+        trk_terminal_say("trim", "%s: kept from its beginning: %s", trim->input.path, error->text);
+        trim->first = 0;
+        status = TRK_OK;
+    }
+    return status == TRK_OK ? trk_trace_rewind(trim->input.trace, error) : status;
+}
+
+/* What must stay of the time before the window: what exists, and the frame that it begins in. */
+static bool is_prologue(const struct trim *trim, const struct trk_trace_event *event)
+{
+    return event->number == trim->frame || event->event.type == TRK_EVENT_TRACKER ||
+           event->event.type == TRK_EVENT_MAP || event->event.type == TRK_EVENT_UNMAP;
+}
+
+static bool is_kept(const struct trim *trim, const struct trk_trace_event *event)
+{
+    if (trim->selection.bits) {
+        return trk_selection_has(&trim->selection, event->number);
+    }
+    return event->number < trim->first ? is_prologue(trim, event) : event->number < trim->end;
+}
+
+static enum trk_status write_window(struct trim *trim, struct trk_error *error)
+{
+    struct trk_trace *trace = trim->input.trace;
+    enum trk_status status = TRK_OK;
+    if (trim->snapshot.size_bytes > 0) {
+        status = trk_writer_snapshot(trim->rewrite.writer, trim->snapshot.bytes,
+                                     trim->snapshot.size_bytes, error);
+    }
+    for (size_t i = 0; i < trk_trace_stream_count(trace) && status == TRK_OK; i++) {
+        status = trk_rewrite_stream(&trim->rewrite, trk_trace_stream(trace, i), error);
+    }
+    struct trk_trace_event event;
+    while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        if (is_kept(trim, &event)) {
+            struct trk_record record = {event.tsc, event.event};
+            status = trk_rewrite_event(
+                &trim->rewrite, trk_trace_stream(trace, event.stream)->stream_id, &record, error);
+        }
+    }
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
+/* A small trace has no room for a snapshot: the whole is then the smaller part. */
+static enum trk_status keep_smaller(struct trim *trim, struct trk_error *error)
+{
+    if (trim->rewrite.bytes <= trim->input.bytes) {
+        return TRK_OK;
+    }
+    trk_terminal_say("trim", "%s: the whole is smaller than the part: it is kept as it is",
+                     trim->input.path);
+    return trk_rewrite_copy(&trim->rewrite, &trim->input, error);
+}
+
+static int write_trace(struct trim *trim)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_writer_options writer = trk_rewrite_options(trim->input.trace);
+    writer.zstd_level = TRIM_LEVEL;
+    writer.chunk_events = TRIM_EVENTS;
+    struct trk_trace_state state = trk_trace_state(trim->input.trace);
+    int code = trk_rewrite_open(&trim->rewrite, trim->options, &writer,
+                                trk_trace_header_json(trim->input.trace));
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    enum trk_status status = write_window(trim, &error);
+    if (status == TRK_OK) {
+        /* A part that ends before its source ends as a part does, not as the program did. */
+        if (!trim->selection.bits && trim->end < trim->events) {
+            state.child_status = -1;
+        }
+        status = trk_rewrite_end(&trim->rewrite, &state, &error);
+    }
+    if (status == TRK_OK) {
+        status = keep_smaller(trim, &error);
+    }
+    return trk_rewrite_close(&trim->rewrite, status, &error);
+}
+
+static enum trk_status plan(struct trim *trim, struct trk_error *error)
+{
+    struct trk_trace *trace = trim->input.trace;
+    struct trk_clock clock = trk_clock_from_header(trk_trace_header_json(trace));
+    trim->range.ticks_a_microsecond = clock.ticks_a_microsecond;
+    if (trim->range.kind == TRK_RANGE_TIME && clock.ticks_a_microsecond <= 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the header does not say how long a tick is");
+    }
+    if (trim->range.kind == TRK_RANGE_SET || trim->range.step > 1) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "a part is one piece: no step, no list");
+    }
+    if (trk_trace_snapshot(trace, &(const uint8_t *){NULL}) != NULL) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "it is a part already: trim its source");
+    }
+    if (trim->range.kind == TRK_RANGE_REGION) {
+        enum trk_status status =
+            trk_selection_region(&trim->selection, trace, trim->range.first, error);
+        return status == TRK_OK && trim->selection.regions == trim->selection.regions_left
+                   ? trk_error_set(error, TRK_E_ARGUMENT, "no operation is about that region")
+                   : status;
+    }
+    enum trk_status status = find_window(trim, error);
+    return status == TRK_OK ? take_snapshot(trim, error) : status;
+}
+
+static int run_trim(const struct trk_options *options)
+{
+    struct trim trim = {.options = options, .frame = TRK_NOT_KNOWN, .rewrite.schema = SCHEMA};
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    enum trk_status status = trk_range_parse(options->operands[1], &trim.range, &error);
+    if (status != TRK_OK) {
+        return trk_terminal_error("trim", NULL, &error);
+    }
+    int code = trk_input_open(&trim.input, options, SCHEMA);
+    if (code == TRK_EXIT_OK) {
+        code = trk_rewrite_check(&trim.input, options);
+        status = code == TRK_EXIT_OK ? plan(&trim, &error) : TRK_OK;
+        if (status != TRK_OK) {
+            error.status = status;
+            code = trk_input_fail(&trim.input, options, SCHEMA, &error);
+        } else if (code == TRK_EXIT_OK) {
+            code = write_trace(&trim);
+            code = code == TRK_EXIT_OK ? trk_input_report(&trim.input, options) : code;
+        }
+        trk_input_close(&trim.input);
+    }
+    trk_selection_deinit(&trim.selection);
+    trk_range_free(&trim.range);
+    free(trim.snapshot.bytes);
+    return code;
+}
+
+const struct trk_command trk_cmd_trim = {
+    .name = "trim",
+    .about = "keep a part of a trace that can be re-executed by itself",
+    .operands = "F RANGE -o G",
+    .text =
+        "Writes the events of RANGE, and around them what belongs to the operations that it cuts, "
+        "to "
+        "G. G begins with the state of the trackers at that place, which is found by re-executing "
+        "F "
+        "up to there, so that trk sim G judges the part alone. What was before is not known there: "
+        "stale bytes are found only by stamps.\n\n"
+        "RANGE is by event (100-2000), frame:5-9 or time:1.2s-1.5s; or region:0x200000000, which "
+        "keeps that region from beginning to end, with all that operations tie to it. A trace "
+        "whose "
+        "state cannot be kept (generations, shared views) is kept from its beginning. G is never "
+        "larger than F.",
+    .examples = "trk trim trace.trk frame:100-110 -o part.trk\n"
+                "trk trim trace.trk region:0x200000000 -o region.trk",
+    .options = trim_options,
+    .operands_least = 2,
+    .operands_most = 2,
+    .run = run_trim,
+};

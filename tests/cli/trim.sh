@@ -1,0 +1,70 @@
+# Goal: a part of a trace judges as the whole does there, from a state that was put back bit for
+# bit; and a state that differs by one bit is found.
+# Method: recorded traces, one with a bug in it, cut by frame, event, time and region; the hash
+# events in the part prove its state. A changed hash and a damaged snapshot must be told.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+
+"$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
+run 0 sim --json ok.trk
+last=$(($(get events) - 1))
+whole=$(wc -c <ok.trk)
+
+for range in frame:20-25 frame:0-3 frame:38- "2000-9000" "$last-" time:1ms- region:0x200000000 \
+    region:0x80000000000; do
+    run 0 trim -f ok.trk "$range" -o part.trk
+    [ "$(wc -c <part.trk)" -le "$whole" ] || fail "$range: larger than the whole"
+    run 0 sim --json part.trk
+    same "verdict of $range" "$(get verdict)" ok
+    same "complete of $range" "$(get complete)" true
+    run 0 doctor part.trk
+done
+run 0 trim --json -f ok.trk frame:20-25 -o part.trk
+json
+at_least records "$(get records)" 100
+run 0 dump part.trk frame:22
+at_least "events of a frame in a part" "$(wc -l <out)" 10
+run 0 dump --text part.trk
+cp out text.txt
+run 0 assemble -f text.txt -o again.trk
+cmp part.trk again.trk || fail "a part is other bytes after text and assemble"
+run 0 recover part.trk -o recovered.trk
+run 0 sim recovered.trk
+
+# The state is in doubt when one bit of a hash is.
+run 0 dump --text ok.trk
+grep -q " state " out || fail "no state in the trace"
+sed '0,/ state /s/\( state .*argument=\).*/\10x1234/' out >text.txt
+run 0 assemble -f text.txt -o changed.trk
+run 1 sim --json changed.trk
+same "verdict of a changed hash" "$(get verdict)" divergence
+# And when the snapshot does not say it right.
+run 0 dump --text part.trk
+sed '/^chunk kind=7/s/\\xff\\xff/\\xfe\\xff/' out >text.txt
+run 0 assemble -f text.txt -o changed.trk
+"$trk" sim --json changed.trk >out 2>err
+[ "$(get verdict)" != ok ] || fail "a changed snapshot is believed"
+sed '/^chunk kind=7/s/"\(.*\)"/"\\xff"/' text.txt >short.txt
+run 3 assemble short.txt -o short.trk
+said "the snapshot is not readable"
+
+for range in 5-10/2 time:1x-2x frame:999 999999999; do
+    run 2 trim ok.trk "$range" -o none.trk
+    [ ! -e none.trk ] || fail "a part is left of $range"
+done
+run 4 trim part.trk frame:22 -o none.trk
+run 2 trim ok.trk
+run 2 trim ok.trk region:0x300000000 -o none.trk
+
+# A bug is in the part that has it.
+"$trk" record -o bug.trk -- "$trk" demo --frames 30 --bug copy-before-arm >out 2>err ||
+    fail "record of a bug"
+"$trk" sim --json bug.trk >out 2>err
+verdict=$(get verdict)
+at=$(get event_at)
+visible=$(get event_visible)
+run 0 trim bug.trk "$((at > 4000 ? at - 4000 : 0))-$((visible + 400))" -o bugpart.trk
+[ "$(wc -c <bugpart.trk)" -lt "$(wc -c <bug.trk)" ] || fail "the part with the bug is not smaller"
+run 1 sim --json bugpart.trk
+same "verdict of the part" "$(get verdict)" "$verdict"
+finish
