@@ -46,6 +46,11 @@ struct trk_record_options {
     uint32_t dumps_most;  /* and after so many; 0: no limit */
     bool count_only;      /* count events by type and write nothing; path may be NULL */
     bool control;         /* obey recorder/control.h */
+    /*
+     * Another process stands by: when this one is killed, it makes the file whole with what the
+     * rings still hold, and goes on recording. Not with flight_bytes, count_only or standard output.
+     */
+    bool guard;
     bool sync;            /* each flush waits until the file is on the disk */
     const char *settings_json; /* how all this came about, for the header; NULL: nothing there */
     void (*say)(const char *text); /* lines about dumps and triggers; NULL: nobody hears them */
