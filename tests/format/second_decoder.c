@@ -354,6 +354,17 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         second_must(header[24] != 4 || little(raw + raw_size - 8, 8) == file->last_index,
                     "F-16: INDEX");
         second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
+        if (header[24] == 7) { /* F-37 */
+            second_must((header[26] & 1) != 0, "F-37: required");
+            file->chunks++;
+            struct column list = {0, raw, raw + raw_size};
+            for (int timelines = 0; timelines < 2; timelines++) {
+                for (uint64_t left = leb128(&list); left > 0; left--) {
+                    uint32_t point = (uint32_t)leb128(&list);
+                    second_begin(timelines != 0, point, leb128(&list));
+                }
+            }
+        }
         if (header[24] == 6) {
             check_index(file, bytes, raw, raw_size);
             file->last_index = at;
