@@ -188,6 +188,9 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
     case TRK_EVENT_INVALIDATE_REQUEST:
         size_bytes = trk_event_size(event);
         break;
+    case TRK_EVENT_PAGE:
+        size_bytes = 1;
+        break;
     case TRK_EVENT_GPU_WRITE:
     case TRK_EVENT_GPU_READ:
     case TRK_EVENT_WITNESS_STORE:
