@@ -122,7 +122,7 @@ static void group_event(struct choice *choice, struct stream *stream, const stru
     uint32_t node = hold_node(event);
     if (event->type == TRK_EVENT_DROP) {
         /* What was under way is not known to its end. */
-        if (stream->node != NODE_NONE)
+        if (stream->depth > 0 && stream->node != NODE_NONE)
             taint(choice, stream->node);
         stream->depth = 0;
         stream->node = NODE_NONE;
