@@ -53,6 +53,9 @@ static const struct trk_option record_options[] = {
     {.name = "fsync",
      .about = "Let each write reach the disk before the next: what is written four times a second "
               "then outlives the machine, too."},
+    {.name = "guard",
+     .about = "Let another process stand by: when trk record is killed, it makes the file whole "
+              "with all that was committed, and goes on recording. Needs a file."},
     {.name = "flight",
      .kind = TRK_OPTION_SIZE,
      .value = "BYTES",
@@ -200,6 +203,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .control = true,
+        .guard = trk_options_flag(options, "guard"),
         .sync = trk_options_flag(options, "fsync"),
         .settings_json = settings_json,
         .say = say_line,
@@ -253,6 +257,10 @@ static int check_options(const struct trk_options *options, bool to_stdout)
             trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
             return TRK_EXIT_USAGE;
         }
+    }
+    if (trk_options_flag(options, "guard") && (flight > 0 || to_stdout)) {
+        trk_terminal_say("record", "--guard needs a file that is written as events come");
+        return TRK_EXIT_USAGE;
     }
     if (to_stdout && isatty(STDOUT_FILENO)) {
         trk_terminal_say("record", "a trace is not for a terminal: name a file behind -o");

@@ -45,13 +45,19 @@ struct trk_record_options {
      * compressed, and a trigger writes them to path; later dumps get -2, -3 and so on before .trk.
      */
     uint64_t flight_bytes;
-    const char *triggers;      /* as record_trigger.h says, with commas; NULL: the default */
-    uint32_t before_ms;        /* a dump goes back so far before its trigger; 0: to the oldest */
-    uint32_t after_ms;         /* and is made so long after it */
-    uint32_t cooldown_ms;      /* triggers do nothing for so long after a dump */
-    uint32_t dumps_most;       /* and after so many; 0: no limit */
-    bool count_only;           /* count events by type and write nothing; path may be NULL */
-    bool control;              /* obey recorder/control.h */
+    const char *triggers; /* as record_trigger.h says, with commas; NULL: the default */
+    uint32_t before_ms;   /* a dump goes back so far before its trigger; 0: to the oldest */
+    uint32_t after_ms;    /* and is made so long after it */
+    uint32_t cooldown_ms; /* triggers do nothing for so long after a dump */
+    uint32_t dumps_most;  /* and after so many; 0: no limit */
+    bool count_only;      /* count events by type and write nothing; path may be NULL */
+    bool control;         /* obey recorder/control.h */
+    /*
+     * Another process stands by: when this one is killed, it makes the file whole with what the
+     * rings still hold, and goes on recording. Not with flight_bytes, count_only or standard
+     * output.
+     */
+    bool guard;
     bool sync;                 /* each flush waits until the file is on the disk */
     const char *settings_json; /* how all this came about, for the header; NULL: nothing there */
     void (*say)(const char *text); /* lines about dumps and triggers; NULL: nobody hears them */
