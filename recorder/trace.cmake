@@ -9,6 +9,7 @@ target_sources(
           src/columns_encode.c
           src/crc32c.c
           src/digest.c
+          src/follow.c
           src/format.c
           src/holds.c
           src/index.c

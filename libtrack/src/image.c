@@ -5,8 +5,6 @@
 #include "generations.h"
 #include "views.h"
 
-_Static_assert(TRK_IMAGE_WORDS == TRK_REGION_WORDS && TRK_IMAGE_PAGES == TRK_REGION_PAGES,
-               "a region's pages");
 _Static_assert(sizeof(struct trk_image_span) == sizeof(struct span), "one layout of spans");
 
 uint32_t trk_image_next(const struct trk_tracker *tracker, uint32_t region)

@@ -9,6 +9,7 @@
 
 #include "run.h"
 #include "track/pages.h"
+#include "untainted.h"
 
 static const char *const verdict_names[] = {
     [TRK_VERDICT_OK] = "ok",
@@ -230,9 +231,10 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
                                               : "no simulation of a trace with %zu threads",
                       trk_trace_stream_count(trace));
     take_counts(run);
+    bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
     run_deinit(run);
     free(run);
-    return status;
+    return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;
 }
 
 enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,

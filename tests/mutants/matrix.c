@@ -30,6 +30,9 @@
 #define STEPS_MOST UINT64_C(1000000)
 /* A loop in which the core asks for no fault at all is ended by this. */
 #define CPU_SECONDS 20u
+/* A loop that takes memory is ended by this; the tracker's reservations are most of what is usual.
+ */
+#define MEMORY_BYTES (UINT64_C(3) << 30)
 
 #define EXIT_ENDLESS 99
 
@@ -70,6 +73,8 @@ static enum matrix_cell run(const struct trk_scenario *scenario, const char *exp
     struct trk_scenario_report report;
     steps = 0;
     enum trk_status status = schedule_scenario(scenario, &request, &report);
+    if (status == TRK_E_MEMORY)
+        return CELL_ENDLESS;
     if (status != TRK_OK)
         return CELL_KILLED; /* the core gave a status that it never gives */
     if (report.held)
@@ -110,6 +115,8 @@ static _Noreturn void child(struct matrix *matrix, const struct file *files, siz
                             volatile size_t *at)
 {
     struct rlimit limit = {CPU_SECONDS, CPU_SECONDS}, none = {0, 0};
+    struct rlimit memory = {MEMORY_BYTES, MEMORY_BYTES};
+    setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CPU, &limit);
     setrlimit(RLIMIT_CORE, &none);
     /* What a broken core says on its way out is no part of the table. */

@@ -10,12 +10,13 @@
 #ifndef TRACK_IMAGE_H
 #define TRACK_IMAGE_H
 
+#include "track/address.h"
 #include "track/tracker.h"
 
 TRK_EXTERN_C_BEGIN
 
-#define TRK_IMAGE_WORDS 16u   /* a bit a page of a region */
-#define TRK_IMAGE_PAGES 1024u /* pages of a region */
+#define TRK_IMAGE_WORDS TRK_REGION_WORDS /* a bit a page of a region */
+#define TRK_IMAGE_PAGES TRK_REGION_PAGES
 
 /* The sets of a region, a bit a page. */
 enum trk_image_set {

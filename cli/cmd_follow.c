@@ -1,0 +1,145 @@
+/* trk follow: the events of a trace while it is recorded. */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "command.h"
+#include "event_text.h"
+#include "json_out.h"
+#include "options.h"
+#include "recorder/follow.h"
+#include "terminal.h"
+
+#define SCHEMA  "trk-follow/1"
+#define WAIT_MS 50
+
+static const struct trk_option follow_options[] = {
+    {.name = "json", .about = "One JSON object a line and event, schema " SCHEMA "."},
+    {.name = "idle",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "SECONDS",
+     .fallback = "0",
+     .most = 86400,
+     .about = "End when nothing was written for so long; 0: only at the trace's end."},
+    {.name = NULL},
+};
+
+struct follower {
+    const struct trk_options *options;
+    struct trk_follow *follow;
+    struct trk_clock clock;
+    bool json;
+    uint64_t first_tsc;
+};
+
+static void print(const struct follower *follower, const struct trk_trace_event *event)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(&event->event, fields);
+    char name[100];
+    char time[40];
+    trk_json_out_utf8(trk_follow_name(follower->follow, event->stream), name, sizeof name);
+    if (!name[0]) {
+        snprintf(name, sizeof name, "stream-%" PRIu32, event->stream);
+    }
+    trk_clock_print(&follower->clock, event->tsc, follower->first_tsc, time, sizeof time);
+    if (follower->json) {
+        printf("{\"schema\":\"" SCHEMA "\",\"%s\":%s,\"stream\":%" PRIu32 ",\"type\":\"%s\"",
+               follower->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", time, event->stream,
+               trk_event_type_name(event->event.type));
+        trk_event_text_print_json(stdout, fields, count);
+        puts("}");
+        return;
+    }
+    printf("%14s  ", time);
+    trk_terminal_text(stdout, name);
+    printf("%*s %-18s", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "",
+           trk_event_type_name(event->event.type));
+    trk_event_text_print(stdout, fields, count);
+    putchar('\n');
+}
+
+/* Until the end, or nobody reads, or nobody has written for so long. */
+static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms,
+                                     struct trk_error *error)
+{
+    uint64_t waited_ms = 0;
+    bool first = true;
+    for (;;) {
+        struct trk_trace_event event;
+        enum trk_status status = trk_follow_next(follower->follow, &event, error);
+        if (status == TRK_OK) {
+            follower->first_tsc = first ? event.tsc : follower->first_tsc;
+            first = false;
+            waited_ms = 0;
+            print(follower, &event);
+        } else if (status == TRK_E_INCOMPLETE) {
+            trk_terminal_flush();
+            if (idle_ms > 0 && waited_ms >= idle_ms) {
+                return trk_error_set(error, status, "nothing was written for %" PRIu64 " s",
+                                     idle_ms / 1000);
+            }
+            (void)poll(NULL, 0, WAIT_MS);
+            waited_ms += WAIT_MS;
+        } else {
+            return status == TRK_E_END ? TRK_OK : status;
+        }
+        if (!trk_terminal_alive()) {
+            return TRK_OK;
+        }
+    }
+}
+
+static int run_follow(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct follower follower = {.options = options, .json = trk_options_flag(options, "json")};
+    const char *path = options->operands[0];
+    uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
+    uint64_t waited_ms = 0;
+    enum trk_status status;
+    /* The header comes when the program has joined. */
+    while ((status = trk_follow_open(&follower.follow, path, &error)) == TRK_E_INCOMPLETE &&
+           (idle_ms == 0 || waited_ms < idle_ms)) {
+        (void)poll(NULL, 0, WAIT_MS);
+        waited_ms += WAIT_MS;
+    }
+    if (status == TRK_OK) {
+        follower.clock = trk_clock_from_header(trk_follow_header_json(follower.follow));
+        status = follow_events(&follower, idle_ms, &error);
+        trk_follow_close(follower.follow);
+    }
+    trk_terminal_flush();
+    if (status == TRK_OK) {
+        return TRK_EXIT_OK;
+    }
+    error.status = status;
+    if (follower.json) {
+        cJSON *object = trk_json_out_object(SCHEMA);
+        trk_json_out_text(object, "path", path);
+        cJSON_AddBoolToObject(object, "complete", false);
+        trk_json_out_error(object, &error);
+        trk_json_out_print_line(object);
+        trk_terminal_flush();
+    }
+    return trk_terminal_error("follow", path, &error);
+}
+
+const struct trk_command trk_cmd_follow = {
+    .name = "follow",
+    .about = "print the events of a trace while it is recorded",
+    .operands = "F",
+    .text =
+        "Prints events as trk record writes them, until the trace ends. A chunk at a time: events "
+        "of one thread are in order, those of several are not, and have no numbers yet; trk "
+        "dump has both afterwards.",
+    .examples = "trk follow trace.trk\ntrk follow --json --idle=10 trace.trk | grep frame",
+    .exits = "0 at the trace's end; 3 when it is damaged, or with --idle when nothing comes.",
+    .options = follow_options,
+    .operands_least = 1,
+    .operands_most = 1,
+    .json_lines = true,
+    .run = run_follow,
+};

@@ -1,0 +1,45 @@
+/*
+ * Reading a trace while it is being written: chunk by chunk, in the file's order.
+ *
+ * That is not the canonical order, which needs to know what else is to come: events of one thread
+ * are in order, those of several are as their chunks were written.
+ */
+#ifndef RECORDER_FOLLOW_H
+#define RECORDER_FOLLOW_H
+
+#include "recorder/trace.h"
+
+TRK_EXTERN_C_BEGIN
+
+struct trk_follow;
+
+/**
+ * Open a file whose header is there.
+ *
+ * @return as trk_trace_open; TRK_E_INCOMPLETE: the header is not written yet.
+ *
+ * Allocates: yes. Signal-safe: no. Threads: one at a time.
+ */
+TRK_MUST_USE enum trk_status trk_follow_open(struct trk_follow **out, const char *path,
+                                             struct trk_error *error);
+void trk_follow_close(struct trk_follow *follow);
+
+/* HEADER's JSON text; the follower's. */
+const char *trk_follow_header_json(const struct trk_follow *follow);
+
+/* A thread's name as far as it is known; "" if not. */
+const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id);
+
+/**
+ * The next event. event->stream is the id in the file, event->number how many came before.
+ *
+ * @return TRK_OK; TRK_E_INCOMPLETE: no more has been written yet; TRK_E_END: the trace has ended;
+ *         TRK_E_DAMAGED: what stands there is no chunk (error says where); TRK_E_MEMORY;
+ *         TRK_E_SYSTEM; TRK_E_VERSION.
+ */
+TRK_MUST_USE enum trk_status
+trk_follow_next(struct trk_follow *follow, struct trk_trace_event *event, struct trk_error *error);
+
+TRK_EXTERN_C_END
+
+#endif

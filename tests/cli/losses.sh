@@ -1,0 +1,66 @@
+# Goal: behind a loss, regions that lost nothing are followed to the end, with exit code 3 and the
+# gaps named; and a trace can be followed while it is written.
+# Method: a recorded trace out of which an operation is cut in its text form, a DROP in its place.
+. "$(dirname "$0")/lib.sh"
+
+# Following needs no device.
+"$tools/trace_tool" make t.trk || fail "trace_tool make"
+run 0 follow t.trk
+quiet
+same "events followed" "$(wc -l <out)" 40
+run 0 follow --json t.trk
+json
+"$tools/trace_tool" unended u.trk || fail "trace_tool unended"
+run 3 follow --idle 1 u.trk
+same "events followed without an end" "$(wc -l <out)" 40
+said "nothing was written for 1 s"
+run 2 follow nowhere.trk
+echo "no trace, but more than sixty-four bytes of something else altogether, as we see" >text.trk
+run 3 follow text.trk
+size=$(wc -c <t.trk)
+head -c $((size / 2)) t.trk >grows.trk
+"$trk" follow --idle 10 grows.trk >out 2>err &
+follower=$!
+sleep 0.3
+tail -c +$((size / 2 + 1)) t.trk >>grows.trk
+wait "$follower"
+same "exit code of following a file that grows" $? 0
+same "events of a file that grows" "$(wc -l <out)" 40
+
+need_vulkan
+"$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
+"$trk" dump --text ok.trk >text.txt 2>err
+# Behind the middle, one whole operation of a guest on the arena band, that orders nothing.
+awk -v half="$(($(wc -l <text.txt) / 2))" '
+    function flush() { printf "%s", held; held = ""; count = 0; odd = 0 }
+    /^events / { flush(); guest = $2 == "stream=1" && NR > half }
+    guest && !cut && / fault .*domain=0x3004/ { flush(); inside = 1 }
+    inside {
+        if (!count) first = $1
+        held = held $0 "\n"
+        count++
+        odd = odd || /signal|await|callback/
+        if (/^events / || / op_end/) {
+            if (/ op_end/ && !odd) {
+                print first " drop argument=" count
+                held = ""; count = 0; cut = 1
+            }
+            flush()
+            inside = 0
+        }
+        next
+    }
+    { print }
+    END { flush() }' text.txt >lost.txt
+lost=$(sed -n 's/.* drop argument=//p' lost.txt)
+at_least "events that were cut" "${lost:-0}" 3
+run 0 assemble lost.txt -o lost.trk
+run 3 sim --json lost.trk
+same verdict "$(get verdict)" trace-incomplete
+same complete "$(get complete)" false
+get text | grep -q "2 of 4 regions lost nothing and were followed to the end" ||
+    fail "what lost nothing was not followed: $(get text)"
+run 3 doctor --json lost.trk
+same dropped "$(get dropped)" "$lost"
+get gaps.0.region | grep -q 0x80000 || fail "the gap is not named"
+finish
