@@ -35,6 +35,13 @@ static const struct trk_option record_options[] = {
      .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
      .about = "Room for events that a thread has before they are drained: a power of two from 4K "
               "to 128M. Default 4M."},
+    {.name = "payload",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "WHAT",
+     .choices = "none|hash",
+     .fallback = "none",
+     .about = "What to keep of uploaded bytes: none, or a hash of each page (trk info then counts "
+              "uploads that carried nothing new)."},
     {.name = "block",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -185,6 +192,8 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
+        .payload = strcmp(trk_options_text(options, "payload"), "hash") == 0 ? TRK_PAYLOAD_HASH
+                                                                             : TRK_PAYLOAD_NONE,
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
         .flight_bytes = trk_options_number(options, "flight"),

@@ -357,6 +357,7 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     status = trk_record_session_init(&recording.session, options->ring_records, error);
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
+        recording.session.control->payload = options->payload;
         status = record_with_session(&recording);
         trk_record_session_deinit(&recording.session);
     }

@@ -76,7 +76,7 @@ static enum trk_status go_on(struct recording *recording, struct trk_writer *wri
     recording->session.watched = true; /* the parent has shared it since */
     trk_record_program_init(&recording->program, &recording->session);
     while (!trk_record_program_ended(&recording->program)) {
-        status = trk_record_drain_pass(drain, &fullest, NULL);
+        drain->status = trk_record_drain_pass(drain, &fullest, NULL);
         (void)poll(NULL, 0, fullest > recording->session.ring_records / 8 ? 0 : TURN_MS);
     }
     status = trk_record_drain_finish(drain, NULL);
