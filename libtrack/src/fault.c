@@ -62,7 +62,6 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
     struct fault fault = {.signal_number = signal_number,
                           .info = *info,
                           .context = opaque,
-                          .again = true,
                           .owner = __atomic_load_n(&fault_owner, __ATOMIC_ACQUIRE)};
     fault.owner_context = fault_context;
     bool served = serve(&fault);

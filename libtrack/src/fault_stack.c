@@ -10,6 +10,7 @@
 #include "track/fault.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
 #endif
+
+/* The kernel's SS_AUTODISARM, which libc does not name. */
+#define SS_DISARMS INT_MIN
 
 #define TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -105,7 +109,7 @@ void trk_fault_thread_leave(void)
         if (current.ss_flags & SS_ONSTACK)
             return; /* called from a handler that stands on it: it stays until the thread ends */
         stack_t former = own_stack.former;
-        former.ss_flags &= SS_DISABLE; /* what else the kernel reports is refused as input */
+        former.ss_flags &= SS_DISABLE | SS_DISARMS; /* what else is reported is refused as input */
         (void)sigaltstack(&former, NULL);
     }
     munmap(own_stack.mapping, own_stack.mapping_bytes);

@@ -309,6 +309,20 @@ Test(fault_chain, uninstall_puts_the_former_handlers_back)
     cr_expect_eq(after.sa_handler, SIG_IGN);
 }
 
+/* A handler for one signal that has had it is gone, as the kernel would have left it. */
+Test(fault_chain, uninstall_leaves_the_default_for_a_spent_handler)
+{
+    struct sigaction once = {.sa_handler = former_reset, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction after, before;
+    cr_assert_eq(sigaction(SIGBUS, &once, &before), 0);
+    cr_assert_eq(trk_fault_install(decline, NULL, NULL), TRK_OK);
+    raise(SIGBUS);
+    cr_expect_eq(handler_calls, 1);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+    cr_assert_eq(sigaction(SIGBUS, &before, &after), 0);
+    cr_expect(after.sa_handler == SIG_DFL);
+}
+
 Test(fault_chain, uninstall_leaves_a_later_handler_alone)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL};
