@@ -150,6 +150,14 @@ bool stream_exhausted(const struct stream *stream);
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
 
+/* ---- run_finish.c ---------------------------------------------------------------------------- */
+
+/* The last event was taken and nothing broke: what shows only now, and the verdict. */
+enum trk_status run_finish(struct run *run);
+
+/* What the oracle has counted so far, into the report. */
+void run_take_counts(struct run *run);
+
 /* ---- on a stream's coroutine ----------------------------------------------------------------- */
 
 /* Wait until an event is due. Does not come back after a stop. */
