@@ -62,6 +62,7 @@ void run_deinit(struct run *run)
         trk_tracker_destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
+    first_touch_deinit(run);
     free(run->streams);
 }
 
@@ -163,7 +164,9 @@ static void run_core(struct run *run, struct stream *stream, const struct trk_tr
     }
     stream->due = *event;
     stream->has_due = true;
+    first_touch_begin(run, stream, event);
     resume(stream);
+    first_touch_end(run, stream);
     while (stream->waits_for_tail && !run->stopped) {
         stream->waits_for_tail = false;
         const struct domain *domain = domains_find(&run->domains, stream->wanted);
@@ -232,17 +235,8 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     }
 }
 
-void run_event(struct run *run, const struct trk_trace_event *event)
+static void take_event(struct run *run, struct stream *stream, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
-        return;
-    }
-    struct stream *stream = &run->streams[event->stream];
-    run->report->threads += stream->taken == 0;
-    run->number = event->number;
-    run->report->events += event->event.type != TRK_EVENT_DROP;
-    stream->taken++;
     note_losses(run, event);
     if (!run_judge(run, event))
         return;
@@ -257,6 +251,21 @@ void run_event(struct run *run, const struct trk_trace_event *event)
         return;
     }
     run_core(run, stream, event);
+}
+
+void run_event(struct run *run, const struct trk_trace_event *event)
+{
+    if (event->stream >= run->stream_count) {
+        run->failure = TRK_E_DAMAGED;
+        return;
+    }
+    struct stream *stream = &run->streams[event->stream];
+    run->report->threads += stream->taken == 0;
+    run->number = event->number;
+    run->report->events += event->event.type != TRK_EVENT_DROP;
+    stream->taken++;
+    take_event(run, stream, event);
+    stream->previous = event->number;
 }
 
 void run_probe(struct run *run)

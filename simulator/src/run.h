@@ -80,6 +80,7 @@ struct stream {
     uint32_t calls_open; /* protection calls whose event has not been emitted */
     bool in_core;        /* stands inside the core, between two outcomes */
     uint32_t wanted;     /* domain it waits for, or would */
+    uint64_t previous;   /* event before the due one */
     uint64_t taken;      /* events consumed or due */
     bool waits_for_tail; /* the lock that it wants may be released behind the log's end */
     bool dead;           /* went past its last event: it is not resumed any more */
@@ -90,6 +91,12 @@ struct stream {
     /* An unhandled fault that another tracker may still serve. */
     bool unhandled;
     uint64_t unhandled_addr, unhandled_event;
+};
+
+/* Regions, in the order in which they were met. */
+struct first_touches {
+    struct first_touch *list;
+    size_t count, capacity;
 };
 
 struct run {
@@ -114,6 +121,7 @@ struct run {
     struct machine machines[RUN_TRACKERS];
     struct stream *current;
     struct domains domains;
+    struct first_touches touches;
     struct judge judge; /* the oracle; it needs nothing of the above */
     bool oracle_only;   /* no core was asked for */
     bool core_lost;     /* events are missing: the core cannot be followed any more */
@@ -149,6 +157,16 @@ bool stream_exhausted(const struct stream *stream);
 
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
+
+/* ---- first_touch.c --------------------------------------------------------------------------- */
+
+/* A region is met with the due event, by one of its domains. run->failure may be set. */
+void first_touch_note(struct run *run, uint32_t domain);
+/* Before and behind a stream's run up to its due event. */
+void first_touch_begin(struct run *run, const struct stream *stream,
+                       const struct trk_trace_event *due);
+void first_touch_end(struct run *run, const struct stream *stream);
+void first_touch_deinit(struct run *run);
 
 /* ---- on a stream's coroutine ----------------------------------------------------------------- */
 
