@@ -49,7 +49,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
     if (status == TRK_OK && state.dropped > 0)
-        judge_doubt(&run->judge, UINT64_MAX);
+        status = losses_find(&run->losses, trace);
     return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
@@ -218,14 +218,47 @@ static void run_alone(struct run *run, const struct trk_trace_event *event)
     }
 }
 
+/* Where the due event stands beside what the recorder lost. */
+static void note_lost_span(struct run *run, const struct trk_trace_event *event)
+{
+    const struct losses *losses = &run->losses;
+    if (!losses->any || (losses->bounded && event->tsc < losses->first_tsc && run->lost == 0))
+        return;
+    bool among = !losses->bounded || event->tsc <= losses->end_tsc;
+    if (among)
+        run->lost = event->number + 1;
+    if (among)
+        judge_among_losses(&run->judge);
+    else
+        judge_behind_losses(&run->judge, run->lost);
+}
+
+/* The books of holds where no core keeps them. */
+static bool hold_missing_alone(struct run *run, const struct trk_event *event)
+{
+    if (!trk_event_in_hold(event) || event->domain == 0)
+        return false;
+    bool known = domains_find(&run->domains, event->domain) != NULL;
+    bool missing = hold_missing(run, event) && (known || !run->windowed);
+    struct domain *domain = domains_touch(&run->domains, event->domain);
+    if (domain == NULL)
+        run->failure = TRK_E_MEMORY;
+    else if (event->seq > domain->seq)
+        domain->seq = event->seq;
+    return missing;
+}
+
 /* Books of what is missing. */
 static void note_losses(struct run *run, const struct trk_trace_event *event)
 {
-    bool lost = event->event.type == TRK_EVENT_DROP;
-    run->lossy |= lost;
+    bool lost = false;
+    run->lossy |= event->event.type == TRK_EVENT_DROP;
+    note_lost_span(run, event);
+    if ((run->oracle_only || run->core_lost) && hold_missing_alone(run, &event->event))
+        run->lossy = lost = true;
     if (!run->oracle_only && !run->core_lost && hold_missing(run, &event->event)) {
         find_missing(run, &event->event);
-        lost |= run->lossy;
+        lost = run->lossy;
     }
     if (lost)
         judge_doubt(&run->judge, event->number);

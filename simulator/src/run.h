@@ -19,6 +19,7 @@
 #include "coroutine.h"
 #include "domains.h"
 #include "judge.h"
+#include "losses.h"
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
@@ -109,6 +110,8 @@ struct run {
     bool damaged;     /* somewhere in the file */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
+    struct losses losses;
+    uint64_t lost; /* 1 + the newest event that a lost one may come behind */
     bool windowed;     /* the trace begins with a snapshot: what was before is not known */
     uint32_t restored; /* trackers that got their state from it, a bit each */
     bool probing;     /* after the last event: who would wait for whom */

@@ -322,6 +322,136 @@ Test(oracle, losses_told_late)
     tape_destroy(tape);
 }
 
+/* One event lost, of a type; its time is this one's plus some ticks, to the last some more. */
+static void put_drop(struct tape *tape, unsigned type, uint64_t later, uint64_t ticks)
+{
+    struct trk_event drop = {.type = TRK_EVENT_DROP, .argument = 1, .context = (uint16_t)type};
+    trk_event_set_size(&drop, ticks);
+    tape->tsc += later;
+    tape_put(tape, &drop);
+}
+
+#define LONG 100000u /* ticks */
+
+static void lost_before(struct tape *tape, unsigned type, uint64_t ticks)
+{
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, type, LONG, ticks);
+    tape->tsc += LONG;
+    tape_as(tape, 0);
+    foreign_upload_over_gpu(tape);
+    tape_check(tape, TAPE_GPU, TAPE_A + 64, 1);
+}
+
+static void loss_is_over(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_COPY_END, 100);
+}
+
+static void loss_goes_on(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_COPY_END, 2 * LONG);
+}
+
+static void lost_view(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_MAP, 100);
+}
+
+static void loss_of_nobody_knows_what(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_NONE, 100);
+}
+
+static void loss_begins_later(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_END, LONG, 100);
+}
+
+/* The recorder moves a time up to that of the event before: it may have been earlier. */
+static void loss_began_nobody_knows_when(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_END, 0, 100);
+}
+
+static void lost_check(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    put_drop(tape, TRK_EVENT_WITNESS_CHECK, 0, 100);
+}
+
+/* What began a copy that ends behind the loss is missing: it may have begun before the store. */
+static void lost_begin_of_copy(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_BEGIN, LONG, 100);
+    tape->tsc += LONG;
+    tape_as(tape, 0);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_store(tape, TAPE_CPU, TAPE_A, 3);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    struct tape_stream *stream = &tape->streams[0];
+    stream->records[stream->count - 2] = stream->records[stream->count - 1];
+    stream->count--;
+}
+
+struct loss_case {
+    const char *name;
+    void (*record)(struct tape *tape);
+    const char *verdict;
+};
+
+static const struct loss_case losses[] = {
+    {"over before", loss_is_over, "lost-gpu-write"},
+    {"going on", loss_goes_on, "trace-incomplete"},
+    {"a view", lost_view, "trace-incomplete"},
+    {"nobody knows what", loss_of_nobody_knows_what, "trace-incomplete"},
+    {"begins later", loss_begins_later, "lost-gpu-write"},
+    {"begins nobody knows when", loss_began_nobody_knows_when, "trace-incomplete"},
+    {"a check", lost_check, "lost-gpu-write"},
+    {"the begin of a copy", lost_begin_of_copy, "trace-incomplete"},
+};
+
+/* What a loss may have changed is in doubt, and nothing else. */
+Test(oracle, doubts_what_was_lost_alone)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct tape *tape = tape_create("default");
+        losses[i].record(tape);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), losses[i].verdict, "%s: %s: %s", losses[i].name,
+                         trk_verdict_name(&report), report.text);
+        cr_expect_not(report.complete, "%s", losses[i].name);
+        tape_destroy(tape);
+    }
+}
+
+/* A hold that is missing without a word is a loss, too, for who has no core. */
+Test(oracle, notices_a_missing_hold)
+{
+    for (uint32_t missing = 0; missing < 2; missing++) {
+        struct tape *tape = tape_create("default");
+        foreign_good(tape);
+        if (missing)
+            lost_operation(tape);
+        tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), missing ? "trace-incomplete" : "ok", "%s",
+                         report.text);
+        cr_expect_eq(report.complete, !missing);
+        tape_destroy(tape);
+    }
+}
+
 /* Events are missing: what needs none of them is still said, the rest is unknown. */
 Test(oracle, goes_on_after_a_loss)
 {
