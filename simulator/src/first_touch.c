@@ -69,15 +69,17 @@ static bool may_be_met(const struct run *run, const struct stream *stream,
     return false;
 }
 
-/* The event's domain, if the stream was in a region then, or at its pages; 0: none. */
-static uint32_t domain_seen(const struct trk_event *event)
+/* The region that the event shows to have been met; TRK_REGION_COUNT: none. */
+static uint32_t region_seen(const struct trk_event *event)
 {
-    bool unknown = event->type == TRK_EVENT_FAULT && event->context == TRK_LOOK_UNKNOWN;
-    if (!trk_event_in_hold(event) || unknown ||
+    bool known_look = event->type == TRK_EVENT_FAULT && event->context != TRK_LOOK_UNKNOWN;
+    if (known_look)
+        return trk_region_index(event->argument);
+    if (event->type == TRK_EVENT_FAULT || !trk_event_in_hold(event) ||
         trk_domain_class(event->domain) == TRK_DOMAIN_GENERATIONS ||
         trk_domain_region(event->domain) >= TRK_REGION_COUNT)
-        return 0;
-    return event->domain;
+        return TRK_REGION_COUNT;
+    return trk_domain_region(event->domain);
 }
 
 static bool holds(const struct run *run, const struct stream *stream,
@@ -101,8 +103,13 @@ void first_touch_begin(struct run *run, const struct stream *stream,
     if (id >= RUN_TRACKERS || run->machines[id].tracker == NULL)
         return;
     struct machine *machine = &run->machines[id];
-    uint32_t seen = domain_seen(event), region = trk_domain_region(seen);
-    bool ours = seen != 0 && trk_domain_tracker(seen) == id;
+    /* A hold of shared regions is about several: which of them were met is not said. */
+    if (trk_event_in_hold(event) && trk_domain_region(event->domain) == TRK_DOMAIN_SHARED)
+        return;
+    uint32_t region = region_seen(event);
+    bool ours = region != TRK_REGION_COUNT &&
+                trk_range_valid(machine->policy.arena, trk_region_address(region), 1) &&
+                (fault || trk_domain_tracker(event->domain) == id);
     if (ours && !trk_pages_met(machine->tracker, trk_region_address(region)) &&
         may_be_met(run, stream, machine, region))
         trk_pages_set_met(machine->tracker, trk_region_address(region), true);

@@ -4,7 +4,8 @@
  * A clock's entry is 1 + the newest event known of a stream, 0 for none. A timeline keeps its
  * newest signals; an await joins the newest of them that it covers. Signals accumulate along a
  * timeline, because its values grow: who has seen value v has seen all before it. For the same
- * reason a forgotten signal is missed by nobody who knows of a later one.
+ * reason a forgotten signal is missed by nobody who knows of a later one; and one that all streams
+ * know of is let go, for nobody has anything to learn from it or from those before it.
  */
 #include "order.h"
 
@@ -18,8 +19,8 @@ struct timeline {
     uint32_t number;
     uint32_t count, capacity; /* a power of two, or 0 */
     uint32_t oldest;          /* place in the ring */
-    bool forgets;             /* older signals are gone */
-    uint64_t first_value;     /* of the first signal of all */
+    bool forgets;             /* older signals are gone that some stream does not know of */
+    uint64_t lost_value;      /* of the first of those */
     uint64_t *values;
     uint64_t *numbers; /* events */
     uint64_t *clocks;  /* one entry a stream */
@@ -114,25 +115,41 @@ static uint64_t *row(const struct order *order, const struct timeline *timeline,
     return timeline->clocks + (size_t)place * order->streams;
 }
 
-/* Double the ring, which is full and begins at its first place. */
+static bool knows(const struct order *order, const uint64_t *own, const uint64_t *clock)
+{
+    for (uint32_t s = 0; s < order->streams; s++)
+        if (own[s] < clock[s])
+            return false;
+    return true;
+}
+
+/* Double the ring, which is full. */
 static enum trk_status grow(struct order *order, struct timeline *timeline)
 {
     uint32_t capacity = timeline->capacity == 0 ? FIRST_CAPACITY : timeline->capacity * 2;
-    size_t entry_bytes = (2 + (size_t)order->streams) * sizeof(uint64_t);
-    uint64_t *values = realloc(timeline->values, capacity * sizeof *values);
-    if (values != NULL)
-        timeline->values = values;
-    uint64_t *numbers = realloc(timeline->numbers, capacity * sizeof *numbers);
-    if (numbers != NULL)
-        timeline->numbers = numbers;
-    size_t clock_bytes = (size_t)capacity * order->streams * sizeof(uint64_t);
-    uint64_t *clocks = realloc(timeline->clocks, clock_bytes);
-    if (clocks != NULL)
-        timeline->clocks = clocks;
-    if (values == NULL || numbers == NULL || clocks == NULL)
+    struct timeline larger = *timeline;
+    larger.oldest = 0;
+    larger.capacity = capacity;
+    larger.values = malloc(capacity * sizeof *larger.values);
+    larger.numbers = malloc(capacity * sizeof *larger.numbers);
+    larger.clocks = malloc((size_t)capacity * order->streams * sizeof *larger.clocks);
+    bool done = larger.values != NULL && larger.numbers != NULL && larger.clocks != NULL;
+    for (uint32_t i = 0; done && i < timeline->count; i++) {
+        uint32_t from = place_of(timeline, i);
+        larger.values[i] = timeline->values[from];
+        larger.numbers[i] = timeline->numbers[from];
+        memcpy(row(order, &larger, i), row(order, timeline, from),
+               order->streams * sizeof *larger.clocks);
+    }
+    struct timeline *gone = done ? timeline : &larger;
+    free(gone->values);
+    free(gone->numbers);
+    free(gone->clocks);
+    if (!done)
         return TRK_E_MEMORY;
-    order->kept_bytes += (capacity - timeline->capacity) * entry_bytes;
-    timeline->capacity = capacity;
+    order->kept_bytes +=
+        (capacity - timeline->capacity) * (2 + (uint64_t)order->streams) * sizeof(uint64_t);
+    *timeline = larger;
     return TRK_OK;
 }
 
@@ -141,24 +158,42 @@ static bool may_grow(const struct order *order, const struct timeline *timeline)
 {
     uint64_t more = timeline->capacity == 0 ? FIRST_CAPACITY : timeline->capacity;
     return timeline->capacity < ORDER_SIGNALS_KEPT &&
-           order->kept_bytes + more * (2 + order->streams) * sizeof(uint64_t) <=
+           order->kept_bytes + more * (2 + (uint64_t)order->streams) * sizeof(uint64_t) <=
                ORDER_KEPT_BYTES_MAX;
+}
+
+static bool all_know(const struct order *order, const uint64_t *clock)
+{
+    for (uint32_t s = 0; s < order->streams; s++)
+        if (!knows(order, clock_of(order, s), clock))
+            return false;
+    return true;
+}
+
+/* Let the older half of a full ring go if all streams know of it. */
+static bool let_go(const struct order *order, struct timeline *timeline)
+{
+    uint32_t half = timeline->capacity / 2;
+    if (half == 0 || !all_know(order, row(order, timeline, place_of(timeline, half - 1))))
+        return false;
+    timeline->oldest = place_of(timeline, half);
+    timeline->count -= half;
+    timeline->forgets = false;
+    return true;
 }
 
 /* A place for the newest signal; UINT32_MAX: there is none for this timeline. */
 static enum trk_status make_place(struct order *order, struct timeline *timeline, uint32_t *place)
 {
-    if (timeline->count == timeline->capacity && may_grow(order, timeline)) {
-        /* Only a ring that never forgot grows, and that one begins at its first place; one that
-         * forgets since memory is short stays as it is. */
-        enum trk_status status = timeline->forgets ? TRK_OK : grow(order, timeline);
-        if (status != TRK_OK)
-            return status;
-    }
     *place = UINT32_MAX;
+    if (timeline->count == timeline->capacity && !let_go(order, timeline) &&
+        may_grow(order, timeline) && grow(order, timeline) != TRK_OK)
+        return TRK_E_MEMORY;
     if (timeline->capacity == 0)
         return TRK_OK;
     if (timeline->count == timeline->capacity) {
+        if (!timeline->forgets)
+            timeline->lost_value = timeline->values[timeline->oldest];
         timeline->forgets = true;
         timeline->oldest = place_of(timeline, 1);
         timeline->count--;
@@ -197,8 +232,6 @@ enum trk_status order_signal(struct order *order, uint32_t stream, uint64_t numb
         order->left_out = number + 1;
         return TRK_OK;
     }
-    if (before == UINT32_MAX)
-        timeline->first_value = value;
     uint64_t *own = clock_of(order, stream), *clock = row(order, timeline, place);
     own[stream] = number + 1;
     if (before == UINT32_MAX)
@@ -225,14 +258,6 @@ static uint32_t covered(const struct timeline *timeline, uint64_t value)
     return low;
 }
 
-static bool knows(const struct order *order, const uint64_t *own, const uint64_t *clock)
-{
-    for (uint32_t s = 0; s < order->streams; s++)
-        if (own[s] < clock[s])
-            return false;
-    return true;
-}
-
 static void forget(struct order *order, uint64_t event)
 {
     order->forgot = event > order->forgot ? event : order->forgot;
@@ -252,7 +277,7 @@ void order_await(struct order *order, uint32_t stream, uint32_t timeline_number,
         return;
     }
     /* What is gone is older than the oldest that is kept. */
-    if (timeline->forgets && value >= timeline->first_value &&
+    if (timeline->forgets && value >= timeline->lost_value &&
         !knows(order, own, row(order, timeline, timeline->oldest)))
         forget(order, timeline->numbers[timeline->oldest]);
 }

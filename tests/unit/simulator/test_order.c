@@ -111,6 +111,24 @@ Test(order, a_forgotten_signal_joins_nothing_and_is_missed, .init = setup, .fini
     cr_expect_eq(order_forgot(order), 30, "from the oldest known signal on all order is known");
 }
 
+/* What all know is let go, and nobody misses it; nor what was forgotten before it. */
+Test(order, a_signal_that_all_know_is_not_missed, .init = setup, .fini = teardown)
+{
+    for (uint64_t i = 1; i <= 4 * (uint64_t)ORDER_SIGNALS_KEPT; i++) {
+        release(0, 10 * i, 1, i);
+        if (i % 1000 == 0) {
+            order_await(order, 1, 1, i);
+            order_await(order, 2, 1, i);
+        }
+    }
+    order_await(order, 1, 1, 1);
+    order_await(order, 2, 1, 3 * (uint64_t)ORDER_SIGNALS_KEPT);
+    cr_expect_eq(order_forgot(order), 0);
+    order_await(order, 1, 1, 4 * (uint64_t)ORDER_SIGNALS_KEPT - 1);
+    cr_expect(order_before(order, 0, 40 * (uint64_t)ORDER_SIGNALS_KEPT - 10, 1));
+    cr_expect_not(order_before(order, 0, 40 * (uint64_t)ORDER_SIGNALS_KEPT - 9, 1));
+}
+
 Test(order, signals_with_one_value_are_one, .init = setup, .fini = teardown)
 {
     for (uint64_t i = 1; i <= 3 * (uint64_t)ORDER_SIGNALS_KEPT; i++)
