@@ -126,6 +126,7 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
         {"checks", result->checks},
         {"mismatches", result->mismatches},
         {"failures", result->failures},
+        {"frames_ns", result->frames_ns},
         {"paranoid_findings", result->paranoid_findings},
         {"paranoid_compared", result->paranoid_compared},
         {"paranoid_ns", result->paranoid_ns},

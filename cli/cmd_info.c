@@ -9,6 +9,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "page_hashes.h"
 #include "regions.h"
 #include "terminal.h"
 
@@ -31,6 +32,7 @@ struct info {
     uint64_t events;  /* without those that tell of losses; TRK_NOT_KNOWN: see run_info */
     uint64_t faults;  /* TRK_NOT_KNOWN with --quick */
     uint64_t regions; /* likewise */
+    struct trk_page_hashes pages;
 };
 
 static enum trk_status count_events(struct info *info, struct trk_error *error)
@@ -46,6 +48,7 @@ static enum trk_status count_events(struct info *info, struct trk_error *error)
             info->events += event.event.type != TRK_EVENT_DROP;
             info->faults += event.event.type == TRK_EVENT_FAULT;
             trk_regions_note(regions, &event.event);
+            trk_page_hashes_note(&info->pages, &event.event);
         }
     }
     info->regions = regions ? trk_regions_count(regions) : 0;
@@ -117,6 +120,11 @@ static void print_text(const struct info *info)
     print_count("faults", info->faults);
     print_count("regions", info->regions);
     print_count("dropped", info->state.dropped);
+    if (info->pages.hashed > 0) {
+        printf("%-10s %" PRIu64 " uploaded with a hash, %" PRIu64 " with nothing new, %" PRIu64
+               " stored to during the copy\n",
+               "pages", info->pages.hashed, info->pages.redundant, info->pages.moved);
+    }
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");
@@ -149,6 +157,10 @@ static void print_json(const struct info *info)
     cJSON_AddBoolToObject(object, "complete", info->state.complete);
     cJSON_AddBoolToObject(object, "ended", info->state.ended);
     trk_json_out_number(object, "dropped", info->state.dropped);
+    bool hashes = info->pages.hashed > 0;
+    trk_json_out_number(object, "pages_hashed", hashes ? info->pages.hashed : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "pages_redundant", hashes ? info->pages.redundant : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "pages_moved", hashes ? info->pages.moved : TRK_NOT_KNOWN);
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
@@ -200,6 +212,7 @@ static int run_info(const struct trk_options *options)
         trk_terminal_flush();
         code = trk_input_report(&info.input, options);
     }
+    trk_page_hashes_deinit(&info.pages);
     trk_input_close(&info.input);
     return code;
 }

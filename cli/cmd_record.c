@@ -35,6 +35,13 @@ static const struct trk_option record_options[] = {
      .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
      .about = "Room for events that a thread has before they are drained: a power of two from 4K "
               "to 128M. Default 4M."},
+    {.name = "payload",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "WHAT",
+     .choices = "none|hash",
+     .fallback = "none",
+     .about = "What to keep of uploaded bytes: none, or a hash of each page (trk info then counts "
+              "uploads that carried nothing new)."},
     {.name = "block",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -46,6 +53,9 @@ static const struct trk_option record_options[] = {
     {.name = "fsync",
      .about = "Let each write reach the disk before the next: what is written four times a second "
               "then outlives the machine, too."},
+    {.name = "guard",
+     .about = "Let another process stand by: when trk record is killed, it makes the file whole "
+              "with all that was committed, and goes on recording. Needs a file."},
     {.name = "flight",
      .kind = TRK_OPTION_SIZE,
      .value = "BYTES",
@@ -182,6 +192,8 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
+        .payload = strcmp(trk_options_text(options, "payload"), "hash") == 0 ? TRK_PAYLOAD_HASH
+                                                                             : TRK_PAYLOAD_NONE,
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
         .flight_bytes = trk_options_number(options, "flight"),
@@ -191,6 +203,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .control = true,
+        .guard = trk_options_flag(options, "guard"),
         .sync = trk_options_flag(options, "fsync"),
         .settings_json = settings_json,
         .say = say_line,
@@ -244,6 +257,10 @@ static int check_options(const struct trk_options *options, bool to_stdout)
             trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
             return TRK_EXIT_USAGE;
         }
+    }
+    if (trk_options_flag(options, "guard") && (flight > 0 || to_stdout)) {
+        trk_terminal_say("record", "--guard needs a file that is written as events come");
+        return TRK_EXIT_USAGE;
     }
     if (to_stdout && isatty(STDOUT_FILENO)) {
         trk_terminal_say("record", "a trace is not for a terminal: name a file behind -o");

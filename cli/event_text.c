@@ -57,6 +57,7 @@ static const char *const callback_words[] = {NULL, "completion", "flush", "read-
 static const char *const fault_words[] = {"unhandled", "served", "retry"};
 static const char *const copy_words[] = {"up", "down"};
 static const char *const agent_words[] = {"cpu", "gpu", "hle", "kernel", "foreign"};
+static const char *const moment_words[] = {"armed", "copied"};
 static const char *const request_words[] = {"done", "ignored", "failed"};
 static const char *const rights_words[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
 static const char *const class_words[] = {NULL, "region", "generations", "pages", "address-space"};
@@ -264,6 +265,11 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
     case TRK_EVENT_INVALIDATE_REQUEST:
         add_range(fields, event->argument, trk_event_size(event));
         add_word(fields, "outcome", WORD_OF(request_words, event->context));
+        break;
+    case TRK_EVENT_PAGE:
+        add_word(fields, "moment", WORD_OF(moment_words, event->flags));
+        add_address(fields, "guest_addr", event->argument);
+        add_address(fields, "hash", trk_event_size(event));
         break;
     case TRK_EVENT_WITNESS_STORE:
     case TRK_EVENT_WITNESS_CHECK:

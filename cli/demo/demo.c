@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder/capture.h"
@@ -247,14 +248,23 @@ static void demo_join_guests(struct demo *demo, uint32_t frames_run)
     }
 }
 
+static uint64_t demo_now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
 static void demo_play(struct demo *demo)
 {
     uint32_t frame = 0;
     demo->dice = demo_dice_make(demo->options.seed, 0);
     demo_start_guests(demo);
+    uint64_t start_ns = demo_now_ns();
     while (frame < demo->options.frames && demo->status == TRK_OK) {
         demo_render_frame(demo, frame++);
     }
+    demo->result.frames_ns = demo_now_ns() - start_ns;
     demo_join_guests(demo, frame);
     demo_untrack(demo);
 }

@@ -86,6 +86,7 @@ struct trk_demo_result {
     uint64_t checks;     /* slots of the GPU's copy that were checked */
     uint64_t mismatches; /* slots, on either side, whose bytes were not the expected ones */
     uint64_t failures;   /* operations that the tracker refused */
+    uint64_t frames_ns; /* from the first frame's start to the last one's end */
     uint64_t paranoid_findings, paranoid_compared, paranoid_ns;
     char device_name[256];
 };

@@ -31,7 +31,10 @@ static void transfer_copy_up(struct demo *demo, uint64_t guest_addr, uint64_t si
     uint64_t offset = page * TRK_HOST_PAGE_BYTES;
     uint16_t resource = transfer_resource(&demo->memory, page);
     trk_capture_copy_begin(TRK_COPY_UP, guest_addr, size_bytes, resource);
-    demo_gpu_upload(&demo->gpu, offset, size_bytes, demo->memory.backing + offset);
+    char *bytes = demo->memory.backing + offset;
+    trk_capture_pages(TRK_PAGE_ARMED, guest_addr, bytes, size_bytes);
+    demo_gpu_upload(&demo->gpu, offset, size_bytes, bytes);
+    trk_capture_pages(TRK_PAGE_COPIED, guest_addr, bytes, size_bytes);
     trk_capture_copy_end(TRK_COPY_UP, guest_addr, size_bytes, resource);
     demo->result.uploads++;
     demo->result.bytes += size_bytes;

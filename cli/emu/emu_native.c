@@ -77,47 +77,44 @@ _Static_assert(offsetof(struct emu_state, vector) == 136, "the assembly says 136
 #define STORE_YMM(n)        "vmovups %ymm" n ", " VECTOR(n) "\n"
 
 /* The general registers come last and leave first: nothing else is free to hold an address. */
-__asm__(
-    ".text\n"
-    ".type emu_native_enter, @function\n"
-    "emu_native_enter:\n"
-    "push %rbx\n push %rbp\n push %r12\n push %r13\n push %r14\n push %r15\n"
-    "cmpq $0, emu_native_avx(%rip)\n"
-    "jne 1f\n" EACH_VECTOR(
-        LOAD_XMM) "jmp 2f\n"
-                  "1:\n" EACH_VECTOR(
-                      LOAD_YMM) "2:\n"
-                                "pushq " STATE(
-                                    "128") "\n"
-                                           "popfq\n"
-                                           "mov %rsp, emu_native_stack(%rip)\n" EACH_GENERAL(
-                                               LOAD_GENERAL) "jmp *emu_native_code(%rip)\n"
-                                                             ".globl emu_native_back\n"
-                                                             ".hidden emu_native_back\n"
-                                                             "emu_native_back:\n" EACH_GENERAL(
-                                                                 STORE_GENERAL) "mov "
-                                                                                "emu_native_stack(%"
-                                                                                "rip), %rsp\n"
-                                                                                "pushfq\n"
-                                                                                "popq " STATE(
-                                                                                    "128") "\n"
-                                                                                           "cld\n"
-                                                                                           "cmpq "
-                                                                                           "$0, "
-                                                                                           "emu_"
-                                                                                           "native_"
-                                                                                           "avx(%"
-                                                                                           "rip)\n"
-                                                                                           "jne "
-                                                                                           "3f"
-                                                                                           "\n" EACH_VECTOR(
-                                                                                               STORE_XMM) "jmp 4f\n"
-                                                                                                          "3:\n" EACH_VECTOR(
-                                                                                                              STORE_YMM) "vzeroupper\n"
-                                                                                                                         "4:\n"
-                                                                                                                         "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n"
-                                                                                                                         "ret\n"
-                                                                                                                         ".size emu_native_enter, . - emu_native_enter\n");
+/* clang-format off */
+__asm__(".pushsection .text\n"
+        ".type emu_native_enter, @function\n"
+        "emu_native_enter:\n"
+        "push %rbx\n push %rbp\n push %r12\n push %r13\n push %r14\n push %r15\n"
+        "cmpq $0, emu_native_avx(%rip)\n"
+        "jne 1f\n"
+        EACH_VECTOR(LOAD_XMM)
+        "jmp 2f\n"
+        "1:\n"
+        EACH_VECTOR(LOAD_YMM)
+        "2:\n"
+        "pushq " STATE("128") "\n"
+        "popfq\n"
+        "mov %rsp, emu_native_stack(%rip)\n"
+        EACH_GENERAL(LOAD_GENERAL)
+        "jmp *emu_native_code(%rip)\n"
+        ".globl emu_native_back\n"
+        ".hidden emu_native_back\n"
+        "emu_native_back:\n"
+        EACH_GENERAL(STORE_GENERAL)
+        "mov emu_native_stack(%rip), %rsp\n"
+        "pushfq\n"
+        "popq " STATE("128") "\n"
+        "cld\n"
+        "cmpq $0, emu_native_avx(%rip)\n"
+        "jne 3f\n"
+        EACH_VECTOR(STORE_XMM)
+        "jmp 4f\n"
+        "3:\n"
+        EACH_VECTOR(STORE_YMM)
+        "vzeroupper\n"
+        "4:\n"
+        "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n"
+        "ret\n"
+        ".size emu_native_enter, . - emu_native_enter\n"
+        ".popsection\n");
+/* clang-format on */
 
 static struct {
     unsigned char *page;

@@ -37,6 +37,7 @@ static const char *const type_names[] = {
     [TRK_EVENT_AWAIT] = "await",
     [TRK_EVENT_DROP] = "drop",
     [TRK_EVENT_MARK] = "mark",
+    [TRK_EVENT_PAGE] = "page",
 };
 
 static const char *const op_names[TRK_OP_COUNT] = {

@@ -23,6 +23,8 @@
 static trk_fault_fn *fault_owner;
 static void *fault_context;
 static bool installed;
+/* Somebody was seen over us, who hands on to us perhaps: then the signal may be blocked here. */
+static bool others_seen;
 static pthread_mutex_t install_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Branches 1 and 2: whether the interrupted code may go on. */
@@ -36,9 +38,27 @@ static bool serve(struct fault *fault)
                TRK_FAULT_UNHANDLED;
 }
 
+/* Signals that a thread's own instruction raises, and what abort(3) sends. */
+static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+#define RAISED_COUNT (sizeof raised / sizeof raised[0])
+
+/* What the kernel does for us where it calls us itself: an owner may fault in its callbacks. */
+static void open_raised(sigset_t *former)
+{
+    sigset_t open;
+    sigemptyset(&open);
+    for (size_t i = 0; i < RAISED_COUNT; i++)
+        sigaddset(&open, raised[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &open, former);
+}
+
 static void handle(int signal_number, siginfo_t *info, void *opaque)
 {
     int former_errno = errno;
+    bool others = __atomic_load_n(&others_seen, __ATOMIC_RELAXED);
+    sigset_t mask;
+    if (TRK_UNLIKELY(others))
+        open_raised(&mask);
     struct fault fault = {.signal_number = signal_number,
                           .info = *info,
                           .context = opaque,
@@ -46,6 +66,8 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
                           .owner = __atomic_load_n(&fault_owner, __ATOMIC_ACQUIRE)};
     fault.owner_context = fault_context;
     bool served = serve(&fault);
+    if (TRK_UNLIKELY(others))
+        (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
     errno = former_errno;
     if (served)
         return;
@@ -67,9 +89,6 @@ static enum trk_status system_error(struct trk_error *error, const char *what)
     return TRK_E_SYSTEM;
 }
 
-/* Signals that a thread's own instruction raises, and what abort(3) sends. */
-static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
-
 static enum trk_status install_all(struct trk_error *error)
 {
     struct sigaction action;
@@ -81,7 +100,7 @@ static enum trk_status install_all(struct trk_error *error)
      * thread has locked perhaps. Those that an instruction raises cannot wait.
      */
     sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
+    for (size_t i = 0; i < RAISED_COUNT; i++)
         sigdelset(&action.sa_mask, raised[i]);
 
     /* First look, then install: a fault in between must find the former handlers known. */
@@ -106,6 +125,7 @@ enum trk_status trk_fault_install(trk_fault_fn *owner, void *context, struct trk
     pthread_mutex_lock(&install_mutex);
     if (!installed) {
         trk_crash_modules_refresh();
+        __atomic_store_n(&others_seen, false, __ATOMIC_RELAXED);
         fault_context = context;
         __atomic_store_n(&fault_owner, owner, __ATOMIC_RELEASE);
         status = install_all(error);
@@ -130,6 +150,7 @@ static enum trk_status name_other(int signal_number, const struct sigaction *act
         return trk_error_set(error, TRK_E_EXISTS, "%s: the default is back in our place", name);
     if (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN)
         return trk_error_set(error, TRK_E_EXISTS, "%s is ignored in our place", name);
+    __atomic_store_n(&others_seen, true, __ATOMIC_RELAXED);
     uint64_t host_addr = (uint64_t)(uintptr_t)action->sa_handler; /* both forms share the place */
     struct crash_place place = {.module = "?", .offset_bytes = host_addr};
     trk_crash_modules_refresh();

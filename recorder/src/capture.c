@@ -131,6 +131,11 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
     return false;
 }
 
+bool trk_capture_wants_hashes(void)
+{
+    return gate_is_open() && capture.payload != 0;
+}
+
 static inline void emit(const struct trk_event *event)
 {
     if (!gate_is_open())

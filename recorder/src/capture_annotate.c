@@ -3,6 +3,8 @@
  */
 #include "capture_emit.h"
 #include "recorder/capture.h"
+#include "recorder/page_hash.h"
+#include "track/address.h"
 
 static void copy_event(uint8_t type, enum trk_copy direction, uint64_t guest_addr,
                        uint64_t size_bytes, uint16_t resource)
@@ -23,6 +25,20 @@ void trk_capture_copy_end(enum trk_copy direction, uint64_t guest_addr, uint64_t
                           uint16_t resource)
 {
     copy_event(TRK_EVENT_COPY_END, direction, guest_addr, size_bytes, resource);
+}
+
+void trk_capture_pages(enum trk_page_moment moment, uint64_t guest_addr, const void *bytes,
+                       uint64_t size_bytes)
+{
+    if (!trk_capture_wants_hashes())
+        return;
+    uint64_t skip = -guest_addr & (TRK_HOST_PAGE_BYTES - 1); /* to the first whole page */
+    for (; skip + TRK_HOST_PAGE_BYTES <= size_bytes; skip += TRK_HOST_PAGE_BYTES) {
+        struct trk_event event = {
+            .argument = guest_addr + skip, .type = TRK_EVENT_PAGE, .flags = (uint8_t)moment};
+        trk_event_set_size(&event, trk_page_hash((const char *)bytes + skip, TRK_HOST_PAGE_BYTES));
+        trk_capture_emit(&event);
+    }
 }
 
 void trk_capture_gpu_write(uint64_t guest_addr, uint32_t size_bytes, uint32_t tick, uint32_t stamp)

@@ -178,6 +178,7 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
     session->ring_count = control->ring_count;
     session->ring_records = control->ring_records;
     session->block_ms = control->block_ms;
+    session->payload = control->payload;
     /* A second look at what was copied: the checked values are the used ones. */
     if (trk_session_bytes(session->ring_count, session->ring_records) != size_bytes) {
         status = trk_error_set(error, TRK_E_ARGUMENT, "session: sizes change while being read");

@@ -22,6 +22,7 @@ struct trk_capture_session {
     uint32_t ring_count;
     uint32_t ring_records;
     uint32_t block_ms; /* 0: events do not wait for room */
+    uint32_t payload;  /* enum trk_record_payload */
 };
 
 /*

@@ -28,6 +28,7 @@ const uint8_t trk_columns_encoding[TRK_COLUMN_COUNT] = {
     [TRK_COLUMN_ADDRESS] = TRK_ENCODING_ZIGZAG, [TRK_COLUMN_SIZE] = TRK_ENCODING_ZIGZAG,
     [TRK_COLUMN_STAMP] = TRK_ENCODING_ZIGZAG,   [TRK_COLUMN_NUMBER] = TRK_ENCODING_ZIGZAG,
     [TRK_COLUMN_ID] = TRK_ENCODING_LEB,         [TRK_COLUMN_OTHER] = TRK_ENCODING_LEB,
+    [TRK_COLUMN_HASH] = TRK_ENCODING_LEB,
 };
 
 enum trk_status trk_columns_create_decoder(struct trk_columns **out)

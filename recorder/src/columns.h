@@ -29,7 +29,8 @@ enum trk_columns_id {
     TRK_COLUMN_NUMBER = 12,
     TRK_COLUMN_ID = 13,
     TRK_COLUMN_OTHER = 14,
-    TRK_COLUMN_COUNT = 15, /* one more than the last */
+    TRK_COLUMN_HASH = 15,
+    TRK_COLUMN_COUNT = 16, /* one more than the last */
 };
 
 /* How a column's numbers are written [F-19]. */

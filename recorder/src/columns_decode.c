@@ -109,6 +109,9 @@ static inline void get_pair(struct decoder *decoder, const struct trk_schema_typ
         model->stamp = get_difference32(decoder, TRK_COLUMN_STAMP, model->stamp);
         event->domain = model->stamp;
         break;
+    case TRK_SCHEMA_PAIR_HASH:
+        trk_event_set_size(event, get(decoder, TRK_COLUMN_HASH));
+        break;
     case TRK_SCHEMA_PAIR_TIMELINE:
         model->timeline = get_difference32(decoder, TRK_COLUMN_DOMAIN, model->timeline);
         event->domain = model->timeline;

@@ -83,6 +83,9 @@ static inline void put_pair(struct encoder *encoder, const struct trk_schema_typ
         put_difference32(encoder, TRK_COLUMN_STAMP, event->domain, model->stamp);
         model->stamp = event->domain;
         break;
+    case TRK_SCHEMA_PAIR_HASH:
+        put(encoder, TRK_COLUMN_HASH, trk_event_size(event));
+        break;
     case TRK_SCHEMA_PAIR_TIMELINE:
         put_difference32(encoder, TRK_COLUMN_DOMAIN, event->domain, model->timeline);
         model->timeline = event->domain;

@@ -137,7 +137,7 @@ static bool make_room(struct trk_flight *flight)
     if (flight->held < flight->room)
         return true;
     size_t room = flight->room == 0 ? 64 : 2 * flight->room;
-    struct trk_flight_block **blocks = malloc(room * sizeof *blocks);
+    struct trk_flight_block **blocks = calloc(room, sizeof(void *));
     if (blocks == NULL)
         return false;
     for (size_t i = 0; i < flight->held; ++i)
@@ -249,7 +249,7 @@ enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *er
 static bool view_make(struct trk_flight_view *view, const struct trk_flight *flight)
 {
     size_t streams = flight->stream_count > 0 ? flight->stream_count : 1;
-    view->blocks = malloc((flight->held + 1) * sizeof *view->blocks);
+    view->blocks = calloc(flight->held + 1, sizeof(void *));
     view->streams = malloc(streams * sizeof *view->streams);
     view->missing = calloc(streams, sizeof *view->missing);
     view->pinned = malloc(TRK_FLIGHT_PINNED * sizeof *view->pinned);

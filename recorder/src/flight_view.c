@@ -89,7 +89,7 @@ enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct
     work.named = calloc(view->stream_count + 1, sizeof *work.named);
     if (work.records == NULL || work.named == NULL ||
         trk_columns_create_decoder(&work.decoder) != TRK_OK)
-        status = no_memory(error);
+        goto no_memory;
     /* Streams of which nothing but a pinned event is left come first. */
     for (size_t i = 0; i < view->pinned_count && status == TRK_OK; ++i) {
         bool has_block = false;
@@ -102,6 +102,10 @@ enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct
     }
     for (size_t i = 0; i < view->block_count && status == TRK_OK; ++i)
         status = write_block(view, view->blocks[i], &work, writer, error);
+    goto out;
+no_memory:
+    status = no_memory(error);
+out:
     trk_columns_destroy(work.decoder);
     free(work.raw);
     free(work.records);

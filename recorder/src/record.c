@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "record_flight.h"
+#include "record_guard.h"
 #include "record_internal.h"
 
 #define TURN_MOST_MS 20
@@ -197,7 +198,7 @@ static enum trk_status drain_until_end(struct recording *recording)
         obey_control(recording);
         if (recording->flight)
             trk_record_flight_turn(recording);
-        else if (status == TRK_OK && now - flushed_ns >= FLUSH_NS) {
+        else if (drain->behind || (status == TRK_OK && now - flushed_ns >= FLUSH_NS)) {
             flush(recording);
             flushed_ns = now;
         }
@@ -242,6 +243,7 @@ static enum trk_status record_child(struct recording *recording)
     if (trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
                               status == TRK_OK ? recording->error : NULL) == TRK_OK) {
         recording->drain.status = status;
+        recording->drain.book = recording->book;
         if (recording->flight)
             trk_record_flight_turn(recording);
         status = drain_until_end(recording);
@@ -301,6 +303,8 @@ static enum trk_status open_target(struct recording *recording)
 static enum trk_status record_with_session(struct recording *recording)
 {
     enum trk_status status = open_target(recording);
+    if (status == TRK_OK && recording->options->guard)
+        status = trk_record_guard_start(recording);
     if (status == TRK_OK && recording->options->control)
         trk_record_control_init(&recording->control);
     if (status == TRK_OK)
@@ -313,6 +317,7 @@ static enum trk_status record_with_session(struct recording *recording)
         trk_record_child_deinit(&recording->child);
     }
     trk_record_control_deinit(&recording->control);
+    trk_record_guard_dismiss(recording);
     trk_record_flight_deinit(recording);
     trk_record_output_close(recording, started && (status == TRK_OK || status == TRK_E_INCOMPLETE ||
                                                    recording->result->events > 0));
@@ -326,6 +331,8 @@ static enum trk_status check_options(const struct trk_record_options *options,
     if (!options || options->size != sizeof(*options) || !options->argv || !options->argv[0] ||
         (!options->path && !options->count_only))
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
+    if (options->guard && (options->flight_bytes > 0 || options->count_only))
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: a guard guards a file");
     if (options->block_ms > TRK_RECORD_BLOCK_MOST)
         return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
                              TRK_RECORD_BLOCK_MOST);
@@ -340,6 +347,7 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
                                   .result = result ? result : &ignored,
                                   .error = error,
                                   .fd = -1,
+                                  .farewell_fd = -1,
                                   .control = {.commands = -1, .answers = -1}};
     *recording.result = (struct trk_record_result){.child_status = -1};
     enum trk_status status = check_options(options, error);
@@ -349,6 +357,7 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     status = trk_record_session_init(&recording.session, options->ring_records, error);
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
+        recording.session.control->payload = options->payload;
         status = record_with_session(&recording);
         trk_record_session_deinit(&recording.session);
     }

@@ -42,7 +42,7 @@ enum trk_status trk_control_folder(uint32_t pid, char *out, size_t size, struct 
     int length = base_folder(out, size);
     if (length > 0 && (size_t)length < size) {
         int more = snprintf(out + length, size - (size_t)length, "/%u", pid);
-        if (more > 0 && (size_t)(length + more) < size)
+        if (more > 0 && (size_t)length + (size_t)more < size)
             return TRK_OK;
     }
     return trk_error_set(error, TRK_E_ARGUMENT, "control: the folder's path is too long");

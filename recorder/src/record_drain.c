@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock_ticks.h"
+#include "record_book.h"
 #include "record_text.h"
 
 #define BATCH_RECORDS 4096u
@@ -96,7 +97,18 @@ enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct tr
         drain->status = trk_writer_flush(drain->writer, error);
     else if (writes(drain) && drain->flight)
         drain->status = trk_flight_flush(drain->flight, error);
+    trk_record_book_settle(drain); /* after a refusal, too: threads keep their room */
     return drain->status;
+}
+
+/* Append records of a ring's use, but for those that the file has already. */
+static void ring_append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                        const struct trk_record *records, size_t count, struct trk_error *error)
+{
+    size_t skipped = ring->skip < count ? (size_t)ring->skip : count;
+    ring->skip -= skipped;
+    ring->ordinal += count;
+    sink_append(drain, ring->stream_id, records + skipped, count - skipped, error);
 }
 
 /* Tell the trace of a new use, or of a name that came later. */
@@ -190,7 +202,7 @@ static void tell_discards(struct trk_record_drain *drain, struct trk_record_drai
         trk_event_set_size(&loss->event, discards->last[kind] - discards->first[kind]);
     }
     *discards = (struct trk_record_discards){0};
-    sink_append(drain, ring->stream_id, losses, count, error);
+    ring_append(drain, ring, losses, count, error);
 }
 
 /* Whether a record of the batch, made what the trace has of it, is kept. */
@@ -231,7 +243,7 @@ static void hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring
             drain->batch[kept] = drain->batch[i];
         ++kept;
     }
-    sink_append(drain, ring->stream_id, drain->batch, kept, error);
+    ring_append(drain, ring, drain->batch, kept, error);
 }
 
 void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
@@ -267,7 +279,10 @@ static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_
         count = BATCH_RECORDS;
     memcpy(drain->batch, records + slot, count * sizeof(*records));
     ring->tail += count;
-    atomic_store_explicit(&session->rings[index].tail, ring->tail, memory_order_release);
+    if (drain->book)
+        drain->behind = drain->behind || ring->tail - ring->safe > session->ring_records / 4;
+    else
+        atomic_store_explicit(&session->rings[index].tail, ring->tail, memory_order_release);
     return (size_t)count;
 }
 
@@ -281,7 +296,7 @@ static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     if (*held > drain->session->ring_records) {
         ring->broken = true; /* written over by the program: its records are anybody's bytes */
         make_nonsense(drain, ring, drain->batch);
-        sink_append(drain, ring->stream_id, drain->batch, 1, error);
+        ring_append(drain, ring, drain->batch, 1, error);
         *held = 0;
     }
     while (!ring->broken && ring->tail != head) {
@@ -310,7 +325,7 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
         trk_event_set_size(&record->event, last > first ? last - first : 0);
         kept += make_loss(drain, ring, record);
     }
-    sink_append(drain, ring->stream_id, drain->batch, kept, error);
+    ring_append(drain, ring, drain->batch, kept, error);
 }
 
 /* A new use has begun when a ring is live that was not. */
@@ -320,6 +335,8 @@ static void begin_use(struct trk_record_drain *drain, uint32_t index, struct trk
     ring->in_use = true;
     ring->stream_id = drain->streams++;
     ring->last_tsc = 0;
+    ring->ordinal = 0;
+    trk_record_book_keep(drain, index);
     announce(drain, index, true, error);
 }
 
@@ -331,7 +348,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     /* The state first: whatever an ended thread has published is seen afterwards. */
     uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
     *held = 0;
-    if (ring->broken || (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
+    if (ring->broken || ring->ended ||
+        (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
         return;
     if (ring->in_use)
         announce(drain, index, false, error);
@@ -340,8 +358,11 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
         settle(drain, ring, &drain->session->losses[index], error);
-        ring->in_use = false;
-        atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
+        ring->ended = drain->behind = drain->book != NULL;
+        if (!ring->ended) {
+            ring->in_use = false;
+            atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
+        }
     }
 }
 

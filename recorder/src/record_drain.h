@@ -9,12 +9,32 @@
 #include "record_session.h"
 #include "record_trigger.h"
 
+/* What the file has of a ring's use; whoever continues begins there. */
+struct trk_record_book_entry {
+    bool in_use;
+    uint32_t stream_id;
+    uint64_t position; /* the first one that is not in the file */
+    uint64_t ordinal;  /* events of the stream that are */
+    uint64_t told[TRK_SESSION_LOSS_KINDS];
+};
+
+/* In memory that outlives this process. Of each pair the active one counts: it is always whole. */
+struct trk_record_book {
+    _Atomic uint32_t streams; /* ids given so far */
+    _Atomic uint32_t active[TRK_SESSION_RINGS];
+    struct trk_record_book_entry entries[TRK_SESSION_RINGS][2];
+};
+
 struct trk_record_drain_ring {
     bool in_use; /* a use that has not been given back yet */
     bool broken; /* its header makes no sense any more; nothing is read from it */
     uint32_t stream_id;
     uint32_t name_version;
     uint64_t tail;
+    uint64_t safe;     /* with a book: up to here it is in the file, and the thread has its room */
+    uint64_t ordinal;  /* events given to the writer */
+    uint64_t skip;     /* of the next ones, those that the file has already */
+    bool ended;        /* with a book: to be given back with the next flush */
     uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
     uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
     struct trk_record_discards *discards;  /* thrown away and not told yet; NULL: none ever */
@@ -34,6 +54,8 @@ struct trk_record_drain {
         *writer; /* what takes the records: this, or else the flight ring, or nobody */
     struct trk_flight *flight;
     struct trk_record_trigger *trigger; /* NULL: nobody wants to see the events */
+    struct trk_record_book *book;       /* NULL: nobody continues when this process dies */
+    bool behind;                        /* with a book: a flush should come soon */
     bool disabled;                      /* what comes is thrown away, and counted */
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];

@@ -25,6 +25,9 @@ struct recording {
     struct trk_writer *writer;
     struct trk_record_flight *flight; /* NULL: the recording goes to a file as it comes */
     struct trk_record_control control;
+    struct trk_record_book *book; /* the guard's; NULL: there is none */
+    pid_t guard;
+    int farewell_fd; /* to the guard; -1: none */
     int fd;
     bool created; /* the file is new: ours to take away */
     bool is_stdout;

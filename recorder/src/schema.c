@@ -46,6 +46,7 @@ const struct trk_schema_type trk_schema_table[256] = {
     TYPE(AWAIT)              PAIR(TIMELINE), NUMBER, NEEDED END
     TYPE(DROP)               NUMBER END
     TYPE(MARK)               NUMBER END
+    TYPE(PAGE)               ADDRESS(6), PAIR(HASH), FLAGS END
 };
 /* clang-format on */
 

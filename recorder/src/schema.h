@@ -20,6 +20,7 @@ enum trk_schema_pair {
     TRK_SCHEMA_PAIR_SIZE,       /* one 64-bit size in bytes */
     TRK_SCHEMA_PAIR_SIZE_STAMP, /* seq a 32-bit size in bytes, domain a stamp */
     TRK_SCHEMA_PAIR_TIMELINE,   /* domain a timeline's number */
+    TRK_SCHEMA_PAIR_HASH,       /* one 64-bit hash */
 };
 
 /* What page and pages hold. */

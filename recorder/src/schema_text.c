@@ -10,7 +10,7 @@
 #define SCHEMA_NAME    "trk.types"
 #define SCHEMA_VERSION 1
 
-static const char *const pair_words[] = {"none", "hold", "size", "size_stamp", "timeline"};
+static const char *const pair_words[] = {"none", "hold", "size", "size_stamp", "timeline", "hash"};
 static const char *const span_words[] = {"none", "page",     "count",   "run",
                                          "id",   "id_value", "number32"};
 static const char *const argument_words[] = {"none", "address", "number"};
@@ -18,7 +18,7 @@ static const char *const group_words[] = {"region", "pages"};
 static const char *const encoding_words[] = {"", "bytes", "leb128", "zigzag"};
 static const char *const column_words[TRK_COLUMN_COUNT] = {
     "",        "type",    "time", "domain", "seq",    "page", "pages",  "flags",
-    "context", "address", "size", "stamp",  "number", "id",   "others",
+    "context", "address", "size", "stamp",  "number", "id",   "others", "hash",
 };
 
 #define COUNT(words) (sizeof(words) / sizeof(words)[0])
@@ -37,6 +37,7 @@ static const struct {
     {"size_stamp", "seq", "size", "byte"},
     {"size_stamp", "domain", "stamp", ""},
     {"timeline", "domain", "timeline", ""},
+    {"hash", "seq,domain", "hash", ""},
     {"page", "page", "page", "4096 bytes"},
     {"run", "page", "page", "4096 bytes"},
     {"run", "pages", "count", "4096 bytes"},

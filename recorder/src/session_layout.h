@@ -114,6 +114,7 @@ struct trk_session_control {
     _Atomic uint64_t pid_namespace; /* inode of the joined process's; written before pid */
     _Atomic uint32_t refused_joins; /* programs that came after the first */
     _Atomic uint32_t triggers;      /* calls of trk_capture_trigger */
+    uint32_t payload;               /* enum trk_record_payload */
     struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
 };
 

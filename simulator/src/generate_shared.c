@@ -241,11 +241,15 @@ void step_query(struct draft *draft)
     draft_end(draft);
 }
 
-/* A read through the backing asks nobody, so the GPU's bytes must be brought home first. */
+/*
+ * A read through the backing asks nobody, so the GPU's bytes must be brought home first; of one
+ * region, which is locked for that. Over several, a write of the GPU can come between their parts:
+ * the later part orders it, and the earlier has not brought it home.
+ */
 void step_sparse(struct draft *draft)
 {
     struct span span;
-    if (!memory_pick(draft, (struct wish){0}, &span))
+    if (!memory_pick(draft, (struct wish){.inside = true}, &span))
         return;
     draft_begin(draft);
     draft_say(draft, "download ");

@@ -122,7 +122,7 @@ static void group_event(struct choice *choice, struct stream *stream, const stru
     uint32_t node = hold_node(event);
     if (event->type == TRK_EVENT_DROP) {
         /* What was under way is not known to its end. */
-        if (stream->node != NODE_NONE)
+        if (stream->depth > 0 && stream->node != NODE_NONE)
             taint(choice, stream->node);
         stream->depth = 0;
         stream->node = NODE_NONE;
@@ -187,6 +187,9 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
     case TRK_EVENT_UNMAP:
     case TRK_EVENT_INVALIDATE_REQUEST:
         size_bytes = trk_event_size(event);
+        break;
+    case TRK_EVENT_PAGE:
+        size_bytes = 1;
         break;
     case TRK_EVENT_GPU_WRITE:
     case TRK_EVENT_GPU_READ:

@@ -13,6 +13,28 @@ same "complete" "$("$tools/json_get" json complete)" true
 run 0 info --json x.trk
 same "events of info" "$(get events)" 20100
 
+# A guard that is not needed leaves nothing; one that is killed with the parent leaves the parent's file.
+run 9 record --guard -f -o g.trk -- "$tools/trace_tool" fork 10
+run 0 info --json g.trk
+same "events with a guard" "$(get events)" 2010
+[ "$(ls g.trk*)" = g.trk ] || fail "the guard left a file"
+run 2 record --guard -o - -- true
+run 2 record --guard --flight 1M -o h.trk -- true
+printf 'marks 1000\ntouch guarded\nawait on\nmarks 1000\nexit 3\n' >script
+"$trk" record --guard -f -o g.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+while [ ! -e guarded ]; do sleep 0.02; done
+kill -KILL "$recorder"
+wait "$recorder" 2>err
+: >on
+for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    "$trk" info --json g.trk >out 2>err
+    [ "$(get complete)" = true ] && break
+    sleep 0.1
+done
+same "events that the guard wrote" "$(get events)" 2000
+same "complete" "$(get complete)" true
+
 # The rest needs file systems of its own.
 if ! unshare -rm true 2>/dev/null; then
     [ "$failures" -eq 0 ] || finish

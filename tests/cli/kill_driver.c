@@ -48,6 +48,7 @@ static struct kill_shared *shared;
 static uint64_t seed;
 static uint64_t random_state;
 static unsigned round_number;
+static bool guarded; /* this round's recording has a guard */
 
 static void remove_files(void)
 {
@@ -121,7 +122,12 @@ static pid_t start_parent(void)
         return parent;
     char *const argv[] = {(char *)(uintptr_t)target, shared_path, NULL};
     struct trk_record_options options = {
-        .size = sizeof(options), .path = trace_path, .argv = argv, .ring_records = RING_RECORDS};
+        .size = sizeof(options),
+        .path = trace_path,
+        .argv = argv,
+        .ring_records = RING_RECORDS,
+        .guard = guarded,
+    };
     struct trk_record_result result;
     struct trk_error error = {0};
     enum trk_status status = trk_record_command(&options, &result, &error);
@@ -236,6 +242,26 @@ static void check_repaired(const uint64_t *marks)
     }
 }
 
+/* Everybody has ended but the guard, which is ours to reap: then all that was counted is there. */
+static uint64_t check_guarded(void)
+{
+    uint64_t marks[KILL_THREADS];
+    uint64_t all = 0;
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    struct trk_trace_state state = read_marks(trace_path, marks);
+    if (!state.complete)
+        fail("complete", 0, 1);
+    for (unsigned i = 0; i < KILL_THREADS; ++i) {
+        uint64_t counted = atomic_load(&shared->threads[i].counted);
+        if (marks[i] < counted || marks[i] > counted + 1)
+            fail("marks of a guarded recording", marks[i], counted);
+        all += marks[i];
+    }
+    atomic_store(&shared->pid, 0);
+    return all;
+}
+
 /* What a parent that was killed leaves: as many marks as it had written, and no end. */
 static uint64_t check_left(void)
 {
@@ -265,7 +291,7 @@ static uint64_t kill_parent(void)
     atomic_store(&shared->stop, 1);
     if (waitpid(program, &status, 0) != program || status != 0) /* we are its reaper */
         fail("the program's exit status", (uint64_t)status, 0);
-    return check_left();
+    return guarded ? check_guarded() : check_left();
 }
 
 /* Kill both, in either order and some microseconds apart. */
@@ -284,6 +310,8 @@ static uint64_t kill_both(void)
         fail("waitpid of the parent", 0, 1);
     bool ended = WIFEXITED(status);     /* it saw the program's end and had time to write its own */
     (void)waitpid(program, &status, 0); /* we are its reaper, or the parent has been */
+    if (guarded)
+        return check_guarded();
     if (!ended)
         return check_left();
     atomic_store(&shared->pid, 0);
@@ -314,8 +342,9 @@ int main(int argc, char **argv)
     uint64_t counted = 0;
     uint64_t kept = 0;
     for (round_number = 0; round_number < kills; ++round_number) {
-        enum victim victim = round_number % 10 == 9   ? VICTIM_PARENT
-                             : round_number % 10 == 4 ? VICTIM_BOTH
+        guarded = round_number % 2 == 0;
+        enum victim victim = round_number % 10 >= 8   ? VICTIM_PARENT
+                             : round_number % 10 >= 6 ? VICTIM_BOTH
                                                       : VICTIM_PROGRAM;
         if (victim == VICTIM_PROGRAM)
             counted += kill_program();

@@ -1,6 +1,6 @@
 # Goal: behind a loss, regions that lost nothing are followed to the end, with exit code 3 and the
 # gaps named; and a trace can be followed while it is written.
-# Method: a recorded trace out of which events are cut in its text form, with a DROP in their place.
+# Method: a recorded trace out of which an operation is cut in its text form, a DROP in its place.
 . "$(dirname "$0")/lib.sh"
 
 # Following needs no device.
@@ -30,13 +30,30 @@ same "events of a file that grows" "$(wc -l <out)" 40
 need_vulkan
 "$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
 "$trk" dump --text ok.trk >text.txt 2>err
-# Out of a guest's chunk behind the middle, 15 events from a LOCK of the arena band on.
+# Behind the middle, one whole operation of a guest on the arena band, that orders nothing.
 awk -v half="$(($(wc -l <text.txt) / 2))" '
-    /^events / { guest = $2 == "stream=1" && NR > half }
-    guest && !cut && / lock domain=0x1004/ { cut = 15; print $1 " drop argument=15" }
-    cut > 1 { cut--; next }
-    { print }' text.txt >lost.txt
-grep -q "drop argument=15" lost.txt || fail "nothing was cut"
+    function flush() { printf "%s", held; held = ""; count = 0; odd = 0 }
+    /^events / { flush(); guest = $2 == "stream=1" && NR > half }
+    guest && !cut && / fault .*domain=0x3004/ { flush(); inside = 1 }
+    inside {
+        if (!count) first = $1
+        held = held $0 "\n"
+        count++
+        odd = odd || /signal|await|callback/
+        if (/^events / || / op_end/) {
+            if (/ op_end/ && !odd) {
+                print first " drop argument=" count
+                held = ""; count = 0; cut = 1
+            }
+            flush()
+            inside = 0
+        }
+        next
+    }
+    { print }
+    END { flush() }' text.txt >lost.txt
+lost=$(sed -n 's/.* drop argument=//p' lost.txt)
+at_least "events that were cut" "${lost:-0}" 3
 run 0 assemble lost.txt -o lost.trk
 run 3 sim --json lost.trk
 same verdict "$(get verdict)" trace-incomplete
@@ -44,6 +61,6 @@ same complete "$(get complete)" false
 get text | grep -q "2 of 4 regions lost nothing and were followed to the end" ||
     fail "what lost nothing was not followed: $(get text)"
 run 3 doctor --json lost.trk
-same dropped "$(get dropped)" 15
+same dropped "$(get dropped)" "$lost"
 get gaps.0.region | grep -q 0x80000 || fail "the gap is not named"
 finish

@@ -66,6 +66,28 @@ for range in time:5 time:5x-6x time:2s-1s time:1.5ns-2ns @nowhere @emptylist; do
     run 2 dump t.trk "$range"
 done
 
+# Hashes of uploaded pages: one upload with nothing new, one page stored to during its copy.
+cat >pages.txt <<TEXT
+trk-text 1
+file level=3 plain=0 sync=00112233445566778899aabbccddeeff
+header "{}"
+note stream=0 "{}"
+events stream=0 shift=0 flags=1
+10 page argument=0x200000000 seq=1 domain=2
+11 page flags=1 argument=0x200000000 seq=1 domain=2
+12 page flags=1 argument=0x200000000 seq=1 domain=2
+13 page argument=0x200001000 seq=3
+14 page flags=1 argument=0x200001000 seq=4
+end status=0 cut=0
+TEXT
+run 0 assemble pages.txt -o pages.trk
+run 0 info --json pages.trk
+same "hashed pages" "$(get pages_hashed)" 3
+same "redundant pages" "$(get pages_redundant)" 1
+same "moved pages" "$(get pages_moved)" 1
+run 0 info --json t.trk
+same "hashed pages of a trace without" "$(get pages_hashed)" null
+
 # Packed and unpacked.
 run 0 pack --json t.trk -o p.trk
 json

@@ -32,10 +32,13 @@ static const struct storm_case {
     uint32_t ring_records;
     uint32_t block_ms;
     bool loses;
+    bool guard;
 } cases[] = {
-    {"the smallest ring", "40", 128, 0, true},
-    {"a small ring", "40", 4096, 0, false},
-    {"the smallest ring, blocking", "6", 128, 2000, true}, /* handlers do not wait */
+    {"the smallest ring", "40", 128, 0, true, false},
+    {"the smallest ring, guarded", "20", 128, 0, true, true},
+    {"a small ring", "40", 4096, 0, false, false},
+    {"a small ring, guarded", "40", 4096, 0, false, true},
+    {"the smallest ring, blocking", "6", 128, 2000, true, false}, /* handlers do not wait */
 };
 
 static _Noreturn void fail(const char *name, const char *what, uint64_t got, uint64_t expected)
@@ -103,6 +106,7 @@ static void run(const struct storm_case *which, const char *target)
         .argv = argv,
         .ring_records = which->ring_records,
         .block_ms = which->block_ms,
+        .guard = which->guard,
     };
     struct trk_record_result result;
     struct trk_error error = {0};

@@ -5,7 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 need_vulkan
 
-"$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
+"$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
+run 0 sim --json ok.trk
+run 0 info --json ok.trk
+at_least "hashed pages" "$(get pages_hashed)" 100
 run 0 sim --json ok.trk
 last=$(($(get events) - 1))
 whole=$(wc -c <ok.trk)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/packing.h"
 #include "second_decoder.h"
 #include "small_trace.h"
 
@@ -49,6 +50,44 @@ Test(second, small_trace)
     small_trace_make(&file);
     compare(&file, "small trace");
     trace_file_free(&file);
+}
+
+/* A trace that begins in hold 4 of a domain and at 7 of a timeline: time stamps say otherwise. */
+Test(second, snapshot)
+{
+    static const struct trk_record first[] = {
+        {900, {.type = TRK_EVENT_LOCK, .domain = 0x10000900, .seq = 5}},
+        {910, {.type = TRK_EVENT_UNLOCK, .domain = 0x10000900, .seq = 5}},
+    };
+    static const struct trk_record second[] = {
+        {100, {.type = TRK_EVENT_AWAIT, .domain = 3, .argument = 7}},
+        {110, {.type = TRK_EVENT_LOCK, .domain = 0x10000900, .seq = 6}},
+        {120, {.type = TRK_EVENT_UNLOCK, .domain = 0x10000900, .seq = 6}},
+    };
+    static const uint64_t numbers[] = {1, 0x10000900, 4, 1, 3, 7, 0};
+    struct trk_packing packing = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        trk_packing_number(&packing, numbers[i]);
+    }
+    struct trace_file file;
+    trace_file_start(&file, 0);
+    cr_assert_eq(
+        trk_writer_snapshot(file.writer, packing.bytes, packing.size_bytes, NULL), TRK_OK);
+    trace_file_name(&file, 0, "first");
+    trace_file_name(&file, 7, "second");
+    trace_file_add(&file, 7, second, 3, 0);
+    trace_file_add(&file, 0, first, 2, 0);
+    trace_file_end(&file, 0);
+    compare(&file, "snapshot");
+    struct trace_events read = trace_read_bytes(file.bytes, file.size_bytes);
+    cr_expect_eq(read.state.order_gaps, 0);
+    cr_expect(read.state.complete);
+    cr_expect_eq(read.events[0].event.type, TRK_EVENT_AWAIT);
+    cr_expect_eq(read.events[1].event.seq, 5);
+    cr_expect_eq(read.events[4].event.seq, 6);
+    trace_events_free(&read);
+    trace_file_free(&file);
+    free(packing.bytes);
 }
 
 typedef struct trk_event make_fn(struct trace_random *random);

@@ -74,7 +74,7 @@ static const struct {
     {67, "aSN", 0, 4},   {68, "aSN", 0, 4},   {69, "n", 0, 0},    {70, "cas", 0, 2},
     {71, "fcasN", 0, 2}, {72, "fcasN", 0, 2}, {73, "cas", 0, 2},  {74, "n", 0, 0},
     {75, "faS", 0, 5},   {76, "faS", 0, 5},   {77, "nt", 0, 0},   {78, "nt", 0, 0},
-    {79, "n", 0, 0},     {80, "n", 0, 0},
+    {79, "n", 0, 0},     {80, "n", 0, 0},     {81, "faH", 0, 6},
 };
 
 /* What is expected [F-22]. */
@@ -88,7 +88,7 @@ struct expected {
 };
 
 struct chunk {
-    struct column column[15];
+    struct column column[16];
     struct expected expected;
 };
 
@@ -153,6 +153,11 @@ static void read_word(struct chunk *chunk, struct second_event *event, char word
         break;
     case 'h':
         read_hold(chunk, event, group);
+        break;
+    case 'H':
+        value = leb128(&column[15]);
+        event->seq = (uint32_t)value;
+        event->domain = (uint32_t)(value >> 32);
         break;
     case 's':
     case 'S':
@@ -300,7 +305,7 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
     struct column all = {0, raw, raw + raw_size};
     while (all.at < all.end) {
         uint8_t id = *all.at++;
-        second_must(id >= 1 && id <= 14, "F-19");
+        second_must(id >= 1 && id <= 15, "F-19");
         chunk.column[id].encoding = *all.at++;
         uint64_t length = leb128(&all);
         second_must(length <= (uint64_t)(all.end - all.at), "F-18");
@@ -320,7 +325,7 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
         stream->events[stream->count++] = event;
     }
     check_summary(&chunk.expected, header + 96, little(header + 84, 4));
-    for (size_t id = 1; id <= 14; id++) {
+    for (size_t id = 1; id <= 15; id++) {
         second_must(chunk.column[id].at == chunk.column[id].end, "F-26");
     }
 }
@@ -354,6 +359,17 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         second_must(header[24] != 4 || little(raw + raw_size - 8, 8) == file->last_index,
                     "F-16: INDEX");
         second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
+        if (header[24] == 7) { /* F-37 */
+            second_must((header[26] & 1) != 0, "F-37: required");
+            file->chunks++;
+            struct column list = {0, raw, raw + raw_size};
+            for (int timelines = 0; timelines < 2; timelines++) {
+                for (uint64_t left = leb128(&list); left > 0; left--) {
+                    uint32_t point = (uint32_t)leb128(&list);
+                    second_begin(timelines != 0, point, leb128(&list));
+                }
+            }
+        }
         if (header[24] == 6) {
             check_index(file, bytes, raw, raw_size);
             file->last_index = at;

@@ -82,6 +82,12 @@ void second_exhausted(size_t stream)
     }
 }
 
+void second_begin(bool timeline, uint32_t number, uint64_t value)
+{
+    second_must(point_count < POINTS_MAX, "this decoder's limit of domains and timelines");
+    points[point_count++] = (struct point){timeline, number, true, true, value, SIZE_MAX};
+}
+
 void second_order_reset(void)
 {
     point_count = 0;

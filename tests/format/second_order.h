@@ -10,6 +10,8 @@
 #include "second_decoder.h"
 
 void second_order_reset(void);
+/* F-37: before the first event a domain was in this hold, or a timeline at this value. */
+void second_begin(bool timeline, uint32_t number, uint64_t value);
 /* Whether the next event of a stream may be given now. */
 bool second_ready(const struct second_event *event);
 void second_give(const struct second_event *event, size_t stream);

@@ -395,6 +395,8 @@ int main(int argc, char **argv)
     (void)alarm(seconds * 4 + 120); /* a hang */
     for (uint64_t end_ms = now_ms() + seconds * 1000; round == 0 || now_ms() < end_ms; round++)
         round_run(round, seed, 1000, backends[round % backend_count]);
+    for (uint32_t i = 0; i < backend_count; i++)
+        trk_backend_destroy(backends[i]);
     for (uint32_t i = 0; i < THREADS; i++) {
         sum.steps += guests[i].steps;
         sum.loads += guests[i].loads;

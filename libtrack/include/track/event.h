@@ -147,6 +147,11 @@ enum trk_event_type {
     TRK_EVENT_DROP = 79,
     /* MARK: a number of the owner's choosing, for finding a place again. argument. */
     TRK_EVENT_MARK = 80,
+    /*
+     * PAGE: the content of a page that is uploaded, as a hash. argument the page's guest_addr, seq
+     * and domain the low and high half of the hash, flags the enum trk_page_moment.
+     */
+    TRK_EVENT_PAGE = 81,
 };
 
 #define TRK_EVENT_FIRST_ANNOTATION 64
@@ -243,6 +248,11 @@ enum trk_agent {
     TRK_AGENT_HLE = 2,     /* the emulator on the guest's behalf */
     TRK_AGENT_KERNEL = 3,  /* the kernel, by a system call */
     TRK_AGENT_FOREIGN = 4, /* another process, or a device that is not the GPU */
+};
+
+enum trk_page_moment {
+    TRK_PAGE_ARMED = 0,  /* it was armed, and the copy is about to begin */
+    TRK_PAGE_COPIED = 1, /* the copy has ended: what it holds */
 };
 
 enum trk_request_outcome {

@@ -36,7 +36,9 @@ TRK_MUST_USE enum trk_status trk_fault_install(trk_fault_fn *owner, void *contex
 /**
  * Say whether the handler still has its signals: libraries that are loaded later may take them.
  *
- * A handler on top of ours is no harm if it hands on what it does not know; a default action is.
+ * A handler on top of ours is no harm if it hands on what it does not know, on an alternate stack;
+ * a default action is. One that keeps the signal blocked while it hands on is allowed for from the
+ * first call that sees it: before that, an owner's callback that faults itself ends the process.
  *
  * @return TRK_OK; TRK_E_EXISTS, and error names the signal and the module whose handler stands in
  *         our place; TRK_E_ARGUMENT when nothing is installed; TRK_E_SYSTEM.

@@ -72,6 +72,14 @@ void trk_capture_copy_begin(enum trk_copy direction, uint64_t guest_addr, uint64
 void trk_capture_copy_end(enum trk_copy direction, uint64_t guest_addr, uint64_t size_bytes,
                           uint16_t resource);
 
+/*
+ * The contents of pages that go up, where the recording wants hashes of them (`trk record --payload
+ * hash`); else nothing is looked at. Just before the copy, when the tracker has armed the pages, of
+ * the guest's bytes; and behind it, of what was copied. Whole pages of the range only.
+ */
+void trk_capture_pages(enum trk_page_moment moment, uint64_t guest_addr, const void *bytes,
+                       uint64_t size_bytes);
+
 /* A draw or dispatch of submission `tick` writes or reads the GPU's copy of these bytes. */
 void trk_capture_gpu_write(uint64_t guest_addr, uint32_t size_bytes, uint32_t tick, uint32_t stamp);
 void trk_capture_gpu_read(uint64_t guest_addr, uint32_t size_bytes, uint32_t tick);

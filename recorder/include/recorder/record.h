@@ -22,6 +22,11 @@
 
 TRK_EXTERN_C_BEGIN
 
+enum trk_record_payload {
+    TRK_PAYLOAD_NONE = 0,
+    TRK_PAYLOAD_HASH = 1, /* a hash of each uploaded page, at arming and at the copy's end */
+};
+
 struct trk_record_options {
     size_t size;           /* sizeof(struct trk_record_options) */
     const char *path;      /* output; "-" is stdout */
@@ -33,7 +38,8 @@ struct trk_record_options {
      * dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
      */
     uint32_t block_ms;
-    void (*waiting)(void); /* called once if others outlive the command; NULL: not */
+    enum trk_record_payload payload; /* what is kept of uploaded bytes */
+    void (*waiting)(void);           /* called once if others outlive the command; NULL: not */
     /*
      * Not 0: nothing is written as it comes. The newest events are kept in so many bytes of memory,
      * compressed, and a trigger writes them to path; later dumps get -2, -3 and so on before .trk.
@@ -46,7 +52,13 @@ struct trk_record_options {
     uint32_t dumps_most;  /* and after so many; 0: no limit */
     bool count_only;      /* count events by type and write nothing; path may be NULL */
     bool control;         /* obey recorder/control.h */
-    bool sync;            /* each flush waits until the file is on the disk */
+    /*
+     * Another process stands by: when this one is killed, it makes the file whole with what the
+     * rings still hold, and goes on recording. Not with flight_bytes, count_only or standard
+     * output.
+     */
+    bool guard;
+    bool sync;                 /* each flush waits until the file is on the disk */
     const char *settings_json; /* how all this came about, for the header; NULL: nothing there */
     void (*say)(const char *text); /* lines about dumps and triggers; NULL: nobody hears them */
 };
@@ -67,11 +79,11 @@ struct trk_record_result {
     uint64_t waits;       /* events that waited for room (block_ms) */
     uint64_t bytes;
     uint32_t threads;
-    uint32_t refused_joins; /* programs that wanted to be recorded too */
-    uint32_t dumps;         /* of the flight ring; events, bytes are those of all together */
-    uint64_t discarded;     /* the part of dropped that came while recording was disabled */
-    uint64_t duration_ns;   /* of the command */
-    uint64_t events_of[256]; /* taken, by type */
+    uint32_t refused_joins;   /* programs that wanted to be recorded too */
+    uint32_t dumps;           /* of the flight ring; events, bytes are those of all together */
+    uint64_t discarded;       /* the part of dropped that came while recording was disabled */
+    uint64_t duration_ns;     /* of the command */
+    uint64_t events_of[256];  /* taken, by type */
     uint64_t dropped_of[256]; /* lost, by type; 0: not known */
 };
 

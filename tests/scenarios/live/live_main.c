@@ -153,9 +153,12 @@ int main(int argc, char **argv)
     printf("left out:\n%s", left_out);
     printf("%u held, %u failed, %u left out, %u broken\n", counts[END_HELD], counts[END_FAILED],
            counts[END_LEFT_OUT], counts[END_BROKEN]);
-    if (!same_list(argv[2], left_out)) {
+    bool same = same_list(argv[2], left_out);
+    if (!same)
         printf("the files left out are not those of %s\n", argv[2]);
-        return 1;
-    }
-    return counts[END_FAILED] + counts[END_BROKEN] == 0 && counts[END_HELD] > 0 ? 0 : 1;
+    for (int i = 0; i < count; i++)
+        free(files[i]);
+    free(files);
+    free(left_out);
+    return same && counts[END_FAILED] + counts[END_BROKEN] == 0 && counts[END_HELD] > 0 ? 0 : 1;
 }

@@ -152,12 +152,19 @@ static void *body(void *unused)
     return unused;
 }
 
+/* A sanitizer has handlers of its own. */
+static void set_formers(void (*segv)(int))
+{
+    signal(SIGSEGV, segv);
+    signal(SIGBUS, SIG_DFL);
+    signal(SIGILL, SIG_DFL);
+}
+
 static int child(const void *argument)
 {
     running = argument;
     closed = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (running->former == FORMER_HANDLER)
-        signal(SIGSEGV, former);
+    set_formers(running->former == FORMER_HANDLER ? former : SIG_DFL);
     trk_crash_reports_set(running->reports, STDERR_FILENO);
     pthread_t thread;
     if (closed == MAP_FAILED || trk_fault_install(owner, NULL, NULL) != TRK_OK ||
@@ -339,6 +346,7 @@ static int child_flock(const void *unused)
     (void)unused;
     closed = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_barrier_init(&start, NULL, FLOCK);
+    set_formers(SIG_DFL);
     if (trk_fault_install(owner, NULL, NULL) != TRK_OK)
         return END_SET_UP_FAILED;
     for (int i = 0; i < FLOCK; i++)

@@ -140,8 +140,9 @@ static int crash(const void *argument)
     uint32_t result[4];
     running = argument;
     struct sigaction action = {.sa_sigaction = former, .sa_flags = SA_SIGINFO};
-    if (running->handler)
-        sigaction(running->signal_number, &action, NULL);
+    if (!running->handler)
+        action = (struct sigaction){.sa_handler = SIG_DFL}; /* a sanitizer has one of its own */
+    sigaction(running->signal_number, &action, NULL);
     page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!running->mapped)
         munmap(page, PAGE);

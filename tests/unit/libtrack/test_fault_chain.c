@@ -326,6 +326,51 @@ Test(fault_chain, uninstall_leaves_a_later_handler_alone)
     }
 }
 
+static struct sigaction ours_below;
+static unsigned char *first_page, *second_page;
+
+static void hand_on(int signal_number, siginfo_t *info, void *context)
+{
+    ours_below.sa_sigaction(signal_number, info, context);
+}
+
+/* Opens the page; for the first one only after a fault of its own. */
+static enum trk_fault_outcome open_with_a_fault(void *context, uint64_t host_addr,
+                                                enum trk_access access)
+{
+    (void)context;
+    (void)access;
+    unsigned char *page = host_addr - (uintptr_t)first_page < PAGE ? first_page : second_page;
+    owner_calls++;
+    if (page == first_page)
+        *(volatile unsigned char *)second_page = 2;
+    mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+    return TRK_FAULT_SERVED;
+}
+
+/* A handler that was installed later and hands on, whatever its flags: faults are served through
+ * it, and the mask that it had comes back to it. */
+Test(fault_chain, later_handler_that_hands_on)
+{
+    static const int flags[] = {SA_SIGINFO, SA_SIGINFO | SA_ONSTACK, SA_SIGINFO | SA_NODEFER};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        struct sigaction later = {.sa_sigaction = hand_on, .sa_flags = flags[i]};
+        first_page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        second_page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_eq(trk_fault_install(open_with_a_fault, NULL, NULL), TRK_OK);
+        cr_assert_eq(sigaction(SIGSEGV, &later, &ours_below), 0);
+        cr_expect_eq(trk_fault_check(NULL), TRK_E_EXISTS);
+        owner_calls = 0;
+        *(volatile unsigned char *)first_page = 1;
+        cr_expect_eq(owner_calls, 2, "flags 0x%x: %d calls", (unsigned)flags[i], owner_calls);
+        cr_expect_eq(first_page[0] + second_page[0], 3);
+        cr_assert_eq(sigaction(SIGSEGV, &ours_below, NULL), 0);
+        cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+        munmap(first_page, PAGE);
+        munmap(second_page, PAGE);
+    }
+}
+
 struct other_case {
     const char *name;
     struct sigaction action;

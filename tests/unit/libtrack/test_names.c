@@ -111,6 +111,7 @@ Test(names, event_types)
         {TRK_EVENT_AWAIT, "await"},
         {TRK_EVENT_DROP, "drop"},
         {TRK_EVENT_MARK, "mark"},
+        {TRK_EVENT_PAGE, "page"},
     };
     size_t named = 0;
     for (unsigned type = 0; type < 256; type++)

@@ -1,0 +1,17 @@
+/* How far the file has come with each ring: kept for a process that may have to continue. */
+#ifndef RECORDER_RECORD_BOOK_H
+#define RECORDER_RECORD_BOOK_H
+
+#include "record_drain.h"
+
+/* Write down how far the file has come with a ring. Does nothing without a book. */
+void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index);
+
+/* Everything taken is in the file: say so, and give the threads their room and their rings back. */
+void trk_record_book_settle(struct trk_record_drain *drain);
+
+/* Go on where the book of another process says. has_events: of a stream, by its id, in the file. */
+void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_record_book *book,
+                              const uint64_t *has_events, size_t streams);
+
+#endif
