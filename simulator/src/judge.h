@@ -49,6 +49,8 @@ struct judge_operation {
     bool in_callback;         /* what the stream does next may be the callback's */
     struct judge_past nested; /* the newest */
     bool was_gpu;             /* a fault, and its page was the GPU's */
+    uint32_t holds;           /* of regions' locks, that it has taken and not given back */
+    uint32_t last_domain;     /* of them */
     bool reentered;           /* it was begun inside an upload's callback of its own tracker */
 };
 
@@ -76,6 +78,9 @@ struct judge {
     uint32_t stream_count;
     struct judge_stream *streams;
     struct trk_policy policies[SAID_TRACKERS];
+    uint64_t last_watch; /* 1 + the newest watch that was taken directly */
+    uint32_t last_watch_stream;
+    bool watch_masks; /* watches were taken or given back by masks, which are not followed */
     bool lossy;        /* begins of copies may be missing */
     bool among_losses; /* and anything else, now */
     uint32_t latent_count;

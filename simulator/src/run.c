@@ -192,32 +192,6 @@ static bool run_judge(struct run *run, const struct trk_trace_event *event)
     return !run->stopped;
 }
 
-/* What follows from events alone, where no core is followed. */
-static void run_alone(struct run *run, const struct trk_trace_event *event)
-{
-    struct trk_sim_report *report = run->report;
-    switch (event->event.type) {
-    case TRK_EVENT_FAIL: {
-        struct finding finding;
-        judge_refusal(&run->judge, event, &finding);
-        verdict_refusal(run, event, &finding);
-        run->stopped = true;
-        break;
-    }
-    case TRK_EVENT_FAULT:
-        report->faults++;
-        break;
-    case TRK_EVENT_RANGE:
-        report->ranges++;
-        break;
-    case TRK_EVENT_PROTECT:
-        report->protect_calls++;
-        break;
-    default:
-        break;
-    }
-}
-
 /* Where the due event stands beside what the recorder lost. */
 static void note_lost_span(struct run *run, const struct trk_trace_event *event)
 {
@@ -274,7 +248,7 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
     if (!run_judge(run, event))
         return;
     if (run->oracle_only || run->core_lost) {
-        run_alone(run, event);
+        alone_take(run, event);
         return;
     }
     if (!for_core(&event->event))

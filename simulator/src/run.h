@@ -171,6 +171,14 @@ void first_touch_begin(struct run *run, const struct stream *stream,
 void first_touch_end(struct run *run, const struct stream *stream);
 void first_touch_deinit(struct run *run);
 
+/* ---- alone.c --------------------------------------------------------------------------------- */
+
+/* What follows from an event where no core is followed; run->stopped may be set. */
+void alone_take(struct run *run, const struct trk_trace_event *event);
+/* After the last event, of a trace that lacks nothing: who waits for whom in a circle, and, at_end,
+ * watches that were not given back. */
+void alone_end(struct run *run, bool at_end);
+
 /* ---- on a stream's coroutine ----------------------------------------------------------------- */
 
 /* Wait until an event is due. Does not come back after a stop. */
