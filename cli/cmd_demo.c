@@ -127,6 +127,7 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
         {"mismatches", result->mismatches},
         {"failures", result->failures},
         {"frames_ns", result->frames_ns},
+        {"frames_cpu_ns", result->frames_cpu_ns},
         {"paranoid_findings", result->paranoid_findings},
         {"paranoid_compared", result->paranoid_compared},
         {"paranoid_ns", result->paranoid_ns},

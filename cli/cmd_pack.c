@@ -102,9 +102,10 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
     size_t streams = trk_trace_stream_count(trace);
     pack->operands = calloc(streams + 1, sizeof *pack->operands);
     pack->has_operand = calloc(streams + 1, sizeof *pack->has_operand);
-    enum trk_status status = pack->operands && pack->has_operand
-                                 ? TRK_OK
-                                 : trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    if (!pack->operands || !pack->has_operand) {
+        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    }
+    enum trk_status status = TRK_OK;
     for (size_t i = 0; i < streams && status == TRK_OK; i++) {
         struct trk_trace_stream stream = *trk_trace_stream(trace, i);
         if (pack->redacted) {

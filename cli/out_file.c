@@ -121,14 +121,14 @@ static int link_as(const struct trk_out_file *out, const char *path)
 static int replace(struct trk_out_file *out)
 {
     if (!out->temporary[0]) {
-        char name[PATH_MAX];
+        char name[PATH_MAX] = "";
         size_t length = folder_length(out->path);
         memcpy(name, out->path, length);
         snprintf(name + length, sizeof name - length, ".trk-%ld", (long)getpid());
         if (link_as(out, name) != 0) {
             return -1;
         }
-        strcpy(out->temporary, name);
+        memcpy(out->temporary, name, sizeof out->temporary);
     }
     int failed = rename(out->temporary, out->path);
     if (failed == 0) {

@@ -123,6 +123,6 @@ char *trk_redact_header(const char *header_json)
 void trk_redact_name(char *name)
 {
     if (strchr(name, '/')) {
-        strcpy(name, "redacted");
+        memcpy(name, "redacted", sizeof "redacted");
     }
 }

@@ -27,7 +27,7 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, 
 /* The header without what is private; to be freed with cJSON_free; NULL without memory. */
 char *trk_redact_header(const char *header_json);
 
-/* A thread's name without a path in it. */
+/* A thread's name without a path in it; 32 bytes, as in struct trk_trace_stream. */
 void trk_redact_name(char *name);
 
 #endif

@@ -76,17 +76,18 @@ struct trk_demo_options {
 struct trk_demo_options trk_demo_options_default(void);
 
 struct trk_demo_result {
-    uint64_t frames;     /* completed */
-    uint64_t faults;     /* guest accesses that trapped and were served */
-    uint64_t stores;     /* slots written by guest threads */
-    uint64_t loads;      /* slots read and checked by guest threads */
-    uint64_t uploads;    /* runs of pages copied to the GPU */
-    uint64_t downloads;  /* runs of pages copied back */
-    uint64_t bytes;      /* bytes copied, both ways */
-    uint64_t checks;     /* slots of the GPU's copy that were checked */
-    uint64_t mismatches; /* slots, on either side, whose bytes were not the expected ones */
-    uint64_t failures;   /* operations that the tracker refused */
-    uint64_t frames_ns; /* from the first frame's start to the last one's end */
+    uint64_t frames;        /* completed */
+    uint64_t faults;        /* guest accesses that trapped and were served */
+    uint64_t stores;        /* slots written by guest threads */
+    uint64_t loads;         /* slots read and checked by guest threads */
+    uint64_t uploads;       /* runs of pages copied to the GPU */
+    uint64_t downloads;     /* runs of pages copied back */
+    uint64_t bytes;         /* bytes copied, both ways */
+    uint64_t checks;        /* slots of the GPU's copy that were checked */
+    uint64_t mismatches;    /* slots, on either side, whose bytes were not the expected ones */
+    uint64_t failures;      /* operations that the tracker refused */
+    uint64_t frames_ns;     /* from the first frame's start to the last one's end */
+    uint64_t frames_cpu_ns; /* processor time of all threads in between, the device's among them */
     uint64_t paranoid_findings, paranoid_compared, paranoid_ns;
     char device_name[256];
 };

@@ -6,6 +6,7 @@
 
 #include "columns.h"
 #include "output.h"
+#include "recorder/writer.h"
 #include "schema_text.h"
 #include "summary.h"
 #include "text_words.h"
@@ -22,6 +23,7 @@ struct trk_assemble {
     bool has_file;
     struct trk_output *output;
     struct trk_columns *columns;
+    bool large;                    /* they take a chunk of any size */
     struct trk_format_chunk chunk; /* of events, while their lines come */
     struct trk_record *records;
     uint64_t *ordinals; /* of the streams that events were of, by their place below */
@@ -43,7 +45,7 @@ enum trk_status trk_assemble_create(struct trk_assemble **out, int fd)
     assemble->ordinals = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *assemble->ordinals);
     assemble->streams = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *assemble->streams);
     if (assemble->records == NULL || assemble->ordinals == NULL || assemble->streams == NULL ||
-        trk_columns_create_encoder(&assemble->columns, TRK_FORMAT_EVENTS_MAX) != TRK_OK) {
+        trk_columns_create_encoder(&assemble->columns, TRK_CHUNK_EVENTS) != TRK_OK) {
         trk_assemble_destroy(assemble);
         *out = NULL;
         return TRK_E_MEMORY;
@@ -87,6 +89,22 @@ static uint64_t *ordinal_of(struct trk_assemble *assemble, uint32_t stream)
     return &assemble->ordinals[assemble->stream_count++];
 }
 
+/* Chunks of trk pack are larger than most. */
+static bool make_encoder(struct trk_assemble *assemble)
+{
+    if (assemble->chunk.events <= TRK_CHUNK_EVENTS || assemble->large) {
+        return true;
+    }
+    struct trk_columns *larger;
+    if (trk_columns_create_encoder(&larger, TRK_FORMAT_EVENTS_MAX) != TRK_OK) {
+        return false;
+    }
+    trk_columns_destroy(assemble->columns);
+    assemble->columns = larger;
+    assemble->large = true;
+    return true;
+}
+
 /* Write the events whose lines have come. */
 static enum trk_status write_events(struct trk_assemble *assemble)
 {
@@ -110,6 +128,9 @@ static enum trk_status write_events(struct trk_assemble *assemble)
     chunk->last_tsc = assemble->records[chunk->events - 1].tsc;
     const uint8_t *payload, *summary = NULL;
     size_t summary_bytes = 0;
+    if (!make_encoder(assemble)) {
+        return trk_error_set(assemble->error, TRK_E_MEMORY, "no memory to assemble the trace");
+    }
     size_t size_bytes = trk_columns_encode(assemble->columns, assemble->records, chunk->events,
                                            chunk->clock_shift, &payload);
     if (size_bytes > TRK_FORMAT_RAW_MAX) {

@@ -63,7 +63,7 @@ enum trk_status trk_follow_open(struct trk_follow **out, const char *path, struc
         free(follow);
         return no_memory(error);
     }
-    strcpy(follow->path, path);
+    memcpy(follow->path, path, strlen(path) + 1);
     follow->source.fd = -1;
     trk_index_init(&follow->index);
     enum trk_status status = trk_trace_open(&follow->trace, path, error);

@@ -167,8 +167,9 @@ unsigned trk_trace_clock_shift(const struct trk_trace *trace)
 
 const uint8_t *trk_trace_snapshot(const struct trk_trace *trace, const uint8_t **end)
 {
-    *end = trace->index.snapshot + trace->index.snapshot_bytes;
-    return trace->index.snapshot;
+    const uint8_t *snapshot = trace->index.snapshot;
+    *end = snapshot != NULL ? snapshot + trace->index.snapshot_bytes : NULL;
+    return snapshot;
 }
 
 void trk_trace_marker(const struct trk_trace *trace, uint8_t out[16])

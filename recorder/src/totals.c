@@ -55,5 +55,6 @@ void trk_totals_put(const struct trk_totals *totals, uint8_t *to, uint32_t chunk
         at = trk_bytes_put64(at, stream->dropped);
     }
     at = trk_bytes_put64(at, last_index);
+    (void)at;
     assert(at == to + trk_totals_size(totals));
 }

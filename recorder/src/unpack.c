@@ -76,7 +76,7 @@ enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
     if (body_at > size_bytes || body_bytes > size_bytes - body_at) {
         return TRK_E_INCOMPLETE;
     }
-    enum trk_status status = make_room(&unpack->body, &unpack->body_room, body_bytes, error);
+    enum trk_status status = make_room(&unpack->body, &unpack->body_room, body_bytes + 1, error);
     if (status != TRK_OK) {
         return status;
     }
