@@ -7,7 +7,7 @@ set(scenario_sources
   src/scenario_explore.c
   src/scenario_generations.c src/scenario_host.c src/scenario_json.c src/scenario_judge.c
   src/scenario_ops.c
-  src/scenario_oracle.c src/scenario_parse.c src/scenario_point.c src/scenario_pool.c
+  src/scenario_oracle.c src/scenario_parse.c src/scenario_point.c src/scenario_pool.c src/scenario_touched.c
   src/scenario_place.c src/scenario_random.c src/scenario_reach.c src/scenario_replay.c src/scenario_repro.c src/scenario_results.c
   src/scenario_run.c src/scenario_schedule.c src/scenario_setup.c src/scenario_snapshot.c
   src/scenario_space.c src/scenario_story.c src/scenario_sync.c src/scenario_tally.c

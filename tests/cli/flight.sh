@@ -49,6 +49,15 @@ said "trigger frame never fired: the last frame was 5"
 said "trigger mark never fired: the nearest mark was 1990"
 [ ! -e f.trk ] || fail "a dump without a trigger"
 
+# A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
+fly 139 --trigger api <<'SCRIPT'
+marks 1000
+crash
+SCRIPT
+dump_is f.trk api 1000
+said '^thread: player one$'
+said '^Unhandled host exception: type=SIGSEGV code=2 pc=0x.* access=write address=0x'
+
 # Each trigger; pauses let the recorder take a turn before the next event comes.
 fly 0 --trigger api <<'SCRIPT'
 marks 1000

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@
 
 #include "recorder/capture.h"
 #include "recorder/writer.h"
+#include "track/crash.h"
+#include "track/fault.h"
 
 #define MARKS 40u
 
@@ -220,6 +223,32 @@ static void wait_ms(unsigned long milliseconds)
     nanosleep(&pause, NULL);
 }
 
+static void on_crash(void *context, const struct trk_crash *crash)
+{
+    (void)context;
+    (void)crash;
+    trk_capture_trigger();
+}
+
+static enum trk_fault_outcome decline(void *context, uint64_t host_addr, enum trk_access access)
+{
+    (void)context;
+    (void)host_addr;
+    (void)access;
+    return TRK_FAULT_UNHANDLED;
+}
+
+/* A guest thread's fault that is nobody's, told to the recording by the fault handler. */
+static void crash(void)
+{
+    struct trk_error error;
+    volatile char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    trk_crash_trigger_set(on_crash, NULL);
+    trk_crash_thread_guest("player one");
+    check(trk_fault_install(decline, NULL, &error), &error, "crash");
+    *nowhere = 1;
+}
+
 static void obey_line(const char *word, const char *rest)
 {
     struct trk_observer observer = trk_capture_observer();
@@ -241,6 +270,8 @@ static void obey_line(const char *word, const char *rest)
         while (access(rest, F_OK) != 0) {
             wait_ms(2);
         }
+    } else if (strcmp(word, "crash") == 0) {
+        crash();
     } else if (strcmp(word, "abort") == 0) {
         abort();
     } else {
