@@ -2,6 +2,7 @@
 #include "crash_text.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -67,13 +68,22 @@ static ssize_t write_unheard(int fd, const char *bytes, size_t size)
     return written;
 }
 
+/* A reader may be slow, and may be gone: pieces that a pipe takes whole, each waited for so long.
+ */
+#define PIECE_BYTES 4096u
+#define WAIT_MS     1000
+#define TRIES_MOST  1000u
+
 void trk_crash_text_write(struct crash_text *text, int fd)
 {
     const char *bytes = text->bytes;
     size_t left = text->used;
-    while (left > 0) {
-        ssize_t written = write_unheard(fd, bytes, left);
-        if (written < 0 && errno == EINTR)
+    for (unsigned tries = 0; left > 0 && tries < TRIES_MOST; tries++) {
+        struct pollfd room = {.fd = fd, .events = POLLOUT};
+        if (poll(&room, 1, WAIT_MS) == 0)
+            break;
+        ssize_t written = write_unheard(fd, bytes, left < PIECE_BYTES ? left : PIECE_BYTES);
+        if (written < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (written <= 0)
             break; /* nobody reads: the signal still tells */
