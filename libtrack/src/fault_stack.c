@@ -7,7 +7,7 @@
  * Rules: [M-52].
  */
 #define _GNU_SOURCE
-#include "track/fault.h"
+#include "fault_parts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -60,8 +60,19 @@ static size_t stack_bytes(void)
     return (size_t)((wanted + TRK_HOST_PAGE_BYTES - 1) & ~(TRK_HOST_PAGE_BYTES - 1));
 }
 
+/* A blocked signal that an instruction raises ends the process without asking any handler. */
+static void open_served(void)
+{
+    sigset_t served;
+    sigemptyset(&served);
+    for (size_t i = 0; i < FAULT_SIGNALS; i++)
+        sigaddset(&served, trk_fault_signals[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &served, NULL);
+}
+
 enum trk_status trk_fault_thread_enter(struct trk_error *error)
 {
+    open_served();
     if (own_stack.mapping != NULL)
         return TRK_OK;
 
