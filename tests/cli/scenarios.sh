@@ -111,6 +111,40 @@ done
 run 2 sim --schedule "$line" all
 said "one scenario file"
 
+# Where what came is as expected, and the file fails all the same, the reason stands there.
+cat >many.json <<CASE
+{"scenario": 1, "name": "many", $memory, "schedule": "explore",
+ "threads": {"a": ["raw_write A 8 1"], "b": ["load A 8"]}, "expect": {"verdict": "ok", "schedules": 1}}
+CASE
+run 1 sim --junit many.xml many.json
+grep -q "verdict: ok, expected ok, but 2 schedules, at most 1 expected" out || fail "no reason"
+grep -q 'message="ok, expected ok, but 2 schedules, at most 1 expected"' many.xml ||
+    fail "no reason in JUnit"
+
+# A story ends with the operation that broke, also where it touches no byte.
+cat >nested.json <<CASE
+{"scenario": 1, "name": "nested", $memory, "threads": {"main": ["upload A 1P { lock A => fatal lock }"]}}
+CASE
+run 1 sim nested.json
+grep -q "main: lock A: expected fatal lock, found fatal reentry  <- event at fault, visible here" out ||
+    fail "the operation is not in its story"
+cat >later.json <<CASE
+{"scenario": 1, "name": "later", $memory, "threads": {"a": ["upload A 1P", "is_cpu A 1P => 1"]}}
+CASE
+run 1 sim --json later.json
+same "the story's last operation" "$(get story.2.text)" "is_cpu A 1P: expected 1, found 0"
+same "its role" "$(get story.2.role)" "event at fault, visible here"
+
+# A long program is no slower for its length: without end if each store looked at all before it.
+cat >long.json <<CASE
+{"scenario": 1, "name": "long", $memory, "threads": {"a": ["repeat 450000 { store A 8 1 }"]}}
+CASE
+(
+    ulimit -t 60
+    run 0 sim long.json
+    [ "$failures" -eq 0 ]
+) || fail "a long program"
+
 # Several processes: the same bytes, whatever their number.
 run 1 sim all
 cp out one
