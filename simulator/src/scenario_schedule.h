@@ -10,6 +10,7 @@
 #define SIMULATOR_SCENARIO_SCHEDULE_H
 
 #include "engine.h"
+#include "engine_graph.h"
 #include "scenario_expect.h"
 #include "scenario_run.h"
 
@@ -97,6 +98,9 @@ uint64_t path_preemptions(const struct path *path);
 /* Fill the report: whether the expectation is met, and the schedule that shows why. */
 void tally_report(const struct tally *tally, struct trk_scenario_report *report);
 
+/* Fill the report's shares: how many of all schedules come to what. */
+void tally_shares(const schedule_count came[ENGINE_GRAPH_CAME], struct trk_scenario_report *report);
+
 /* In decimal digits. */
 void schedule_count_text(schedule_count count, char *out, size_t size);
 
@@ -111,6 +115,9 @@ struct snapshot {
 
 /* Keep all that a run is between two steps; the threads' stacks, too. */
 void snapshot_save(struct snapshot *snapshot, struct scenario_run *run);
+/* In two parts: by the first alone it can be known again, with the second it can be put back. */
+void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run);
+void snapshot_save_stacks(struct snapshot *snapshot, struct scenario_run *run);
 /* With the stacks, or with the digests alone. */
 uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks);
 void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run);
@@ -179,8 +186,12 @@ struct explored {
     schedule_count interleavings; /* all schedules that there are */
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
+    bool fell_back;               /* asked for classes, and had no room for them */
     uint64_t cut;                 /* schedules that led to nothing new */
     uint32_t covered_percent;     /* stopped early: about how much was seen */
+    bool counted;                 /* how many schedules come to each outcome (tally.came) */
+    schedule_count came[ENGINE_GRAPH_CAME];
+    uint32_t failing_percent; /* stopped early: about how many are not ok */
 };
 
 /* What is asked beside what the file asks; all 0: nothing. */
