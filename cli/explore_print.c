@@ -58,6 +58,9 @@ static void print_finding(const struct trk_explore_finding *finding, const char 
            finding->from, finding->to, finding->pages, finding->pages == 1 ? "" : "s",
            finding->page_addr, finding->schedules, finding->orders[0] ? ", for all of " : "",
            finding->orders);
+    if (finding->failing[0] != '\0') {
+        printf("  fails in %s of %s\n", finding->failing, finding->orders);
+    }
     trk_scenario_story_print_one(&finding->story);
     if (finding->speculative_at != TRK_NOT_KNOWN) {
         printf("  from event %" PRIu64
@@ -138,6 +141,7 @@ static cJSON *finding_json(const struct trk_explore_finding *finding)
     trk_json_out_number(object, "speculative_at", finding->speculative_at);
     trk_json_out_number(object, "schedules", finding->schedules);
     trk_json_out_text(object, "orders", finding->orders[0] ? finding->orders : NULL);
+    trk_json_out_text(object, "failing", finding->failing[0] ? finding->failing : NULL);
     trk_json_out_number(object, "preemptions", finding->preemptions);
     trk_scenario_story_json_one(object, &finding->story);
     trk_json_out_text(object, "schedule", finding->schedule[0] ? finding->schedule : NULL);

@@ -33,6 +33,27 @@ static void print_place(const struct trk_scenario_report *report)
     putchar('\n');
 }
 
+/* How likely it is: of all schedules, those that break a rule. */
+static void print_shares(const struct trk_scenario_report *report)
+{
+    if (report->failing[0] != '\0' && strcmp(report->failing, "0") != 0) {
+        printf("  fails in %s of %s interleavings:", report->failing, report->interleavings);
+        const char *between = "";
+        for (uint32_t i = 0; i < report->share_count; i++) {
+            if (strcmp(report->shares[i].verdict, "ok") != 0) {
+                printf("%s %s in %s", between, report->shares[i].verdict,
+                       report->shares[i].schedules);
+                between = ",";
+            }
+        }
+        putchar('\n');
+    } else if (report->failing_percent == 0 && strcmp(report->verdict, "ok") != 0) {
+        puts("  fails in fewer than about 1 % of the interleavings");
+    } else if (report->failing_percent != 0 && report->failing_percent != TRK_NOT_KNOWN) {
+        printf("  fails in about %" PRIu64 " %% of the interleavings\n", report->failing_percent);
+    }
+}
+
 static void print_schedules(const struct trk_scenario_report *report)
 {
     if (report->schedule[0] != '\0' && report->text[0] != '\0') {
@@ -44,6 +65,11 @@ static void print_schedules(const struct trk_scenario_report *report)
                report->interleavings);
     } else if (report->schedules != 1) {
         printf("  schedules: %" PRIu64 " run\n", report->schedules);
+    }
+    print_shares(report);
+    if (report->fell_back) {
+        puts("  dpor cannot tell apart all that these threads wait for: states were searched "
+             "instead");
     }
     if (report->classes != 0) {
         printf("  classes: %" PRIu64 "\n", report->classes);
@@ -143,6 +169,21 @@ void trk_scenario_files_print(const struct trk_scenario_files *files, const char
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+static void add_shares(cJSON *object, const struct trk_scenario_report *report, bool ran)
+{
+    bool known = ran && report->failing[0] != '\0';
+    trk_json_out_text(object, "failing", known ? report->failing : NULL);
+    trk_json_out_number(object, "failing_percent", ran ? report->failing_percent : TRK_NOT_KNOWN);
+    if (!known) {
+        cJSON_AddNullToObject(object, "endings");
+        return;
+    }
+    cJSON *endings = cJSON_AddObjectToObject(object, "endings");
+    for (uint32_t i = 0; i < report->share_count; i++) {
+        trk_json_out_text(endings, report->shares[i].verdict, report->shares[i].schedules);
+    }
+}
+
 static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
 {
     const struct trk_scenario_report *report = &file->report;
@@ -175,10 +216,12 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
                         ran && report->schedule[0] != '\0' ? report->preemptions : TRK_NOT_KNOWN);
     trk_json_out_text(object, "interleavings",
                       ran && report->interleavings[0] != '\0' ? report->interleavings : NULL);
+    add_shares(object, report, ran);
     trk_json_out_number(object, "states",
                         ran && report->states != 0 ? report->states : TRK_NOT_KNOWN);
     trk_json_out_number(object, "classes",
                         ran && report->classes != 0 ? report->classes : TRK_NOT_KNOWN);
+    cJSON_AddBoolToObject(object, "fell_back", ran && report->fell_back);
     trk_json_out_number(object, "covered_percent", ran ? report->covered_percent : TRK_NOT_KNOWN);
 }
 

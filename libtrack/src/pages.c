@@ -178,3 +178,18 @@ uint64_t trk_pages_live_watches(const struct trk_tracker *tracker)
     }
     return count;
 }
+
+bool trk_pages_met(const struct trk_tracker *tracker, uint64_t guest_addr)
+{
+    return region_live(tracker, trk_region_index(guest_addr));
+}
+
+void trk_pages_set_met(struct trk_tracker *tracker, uint64_t guest_addr, bool met)
+{
+    uint32_t index = trk_region_index(guest_addr);
+    uint64_t bit = UINT64_C(1) << (index % 64);
+    if (met)
+        trk_region_make_live(tracker, index);
+    else
+        __atomic_fetch_and(&tracker->live[index / 64], ~bit, __ATOMIC_RELEASE);
+}

@@ -37,9 +37,13 @@ bool trk_bytes_registered(const struct operation *operation)
         uint32_t index = trk_region_index(first_addr);
         uint64_t base = trk_region_address(index);
         uint64_t part_end = end_addr < base + TRK_REGION_BYTES ? end_addr : base + TRK_REGION_BYTES;
+        const struct region *region = region_slot(operation->tracker, index);
+        /* One that was met since the others were locked is not ours to read, and was not
+         * registered then. */
         if (!region_live(operation->tracker, index) ||
-            !trk_region_registered(region_slot(operation->tracker, index),
-                                   (uint32_t)(first_addr - base), (uint32_t)(part_end - base)))
+            env_lock_owner(&region->lock) != operation->self->id ||
+            !trk_region_registered(region, (uint32_t)(first_addr - base),
+                                   (uint32_t)(part_end - base)))
             return false;
         first_addr = part_end;
     }

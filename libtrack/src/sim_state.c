@@ -62,6 +62,13 @@ bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region)
     return slot->pages_lock.word != 0 || (slot->shared && tracker->views.lock.word != 0);
 }
 
+bool trk_sim_watches_over(const struct trk_tracker *tracker, uint32_t region, uint32_t word)
+{
+    const struct region *slot = &tracker->regions[region];
+    return ((slot->watched[word] & ~slot->not_cpu[word]) | slot->many[word] |
+            (slot->read[word] & ~slot->gpu[word])) != 0;
+}
+
 bool trk_sim_ready(struct trk_tracker *tracker)
 {
     return trk_arena_take(tracker, 1) != NULL;

@@ -175,12 +175,39 @@ static void frame_fill(uint64_t *frame, struct coroutine *self)
 #error "coroutines are written for x86-64 and aarch64"
 #endif
 
+/* Stacks that nobody has: making one is three calls of the kernel, and its pages. */
+#define SPARE_MOST 64u
+static char *spare[SPARE_MOST];
+static unsigned spare_count;
+
+static char *stack_take(void)
+{
+    if (spare_count > 0)
+        return spare[--spare_count];
+    char *mapping = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+        return NULL;
+    if (mprotect(mapping, GUARD_BYTES, PROT_NONE) == 0)
+        return mapping;
+    munmap(mapping, GUARD_BYTES + STACK_BYTES);
+    return NULL;
+}
+
+static void stack_give(char *mapping)
+{
+    if (spare_count < SPARE_MOST)
+        spare[spare_count++] = mapping;
+    else
+        munmap(mapping, GUARD_BYTES + STACK_BYTES);
+}
+
 static void stack_begin(struct coroutine *self)
 {
     /* 16 bytes below the top, so that a call from trk_context_start finds an aligned stack. */
     uint64_t *top = (uint64_t *)(void *)(self->mapping + GUARD_BYTES + STACK_BYTES) - 2;
     uint64_t *frame = top - FRAME_WORDS;
-    for (int i = 0; i < FRAME_WORDS; i++)
+    for (int i = 0; i < FRAME_WORDS + 2; i++)
         frame[i] = 0;
     frame_fill(frame, self);
     self->stack_pointer = frame;
@@ -192,15 +219,8 @@ enum trk_status coroutine_create(struct coroutine **out, coroutine_body *body, v
     struct coroutine *self = calloc(1, sizeof *self);
     if (self == NULL)
         return TRK_E_MEMORY;
-    void *mapping = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) {
-        free(self);
-        return TRK_E_MEMORY;
-    }
-    self->mapping = mapping;
-    if (mprotect(mapping, GUARD_BYTES, PROT_NONE) != 0) {
-        munmap(mapping, GUARD_BYTES + STACK_BYTES);
+    self->mapping = stack_take();
+    if (self->mapping == NULL) {
         free(self);
         return TRK_E_MEMORY;
     }
@@ -225,7 +245,7 @@ void coroutine_destroy(struct coroutine *coroutine)
 #ifdef COROUTINE_TSAN
     __tsan_destroy_fiber(coroutine->fiber);
 #endif
-    munmap(coroutine->mapping, GUARD_BYTES + STACK_BYTES);
+    stack_give(coroutine->mapping);
     free(coroutine);
 }
 

@@ -100,6 +100,16 @@ enum trk_status engine_dpor(const struct engine_program *program,
 enum trk_status engine_random(const struct engine_program *program, uint64_t runs, uint64_t seed,
                               struct engine_result *result);
 
+/*
+ * About which part of all schedules ends in other outcomes than those in `fine` (bits), in per
+ * cent, from the program's state on: random schedules, each weighted by how many choices it had
+ * where it chose (Knuth's estimate of leaves). They are judged by the program's end.
+ *
+ * @return As engine_hashed.
+ */
+enum trk_status engine_share(const struct engine_program *program, uint64_t runs, uint64_t fine,
+                             uint32_t *percent);
+
 static inline schedule_count engine_sum(schedule_count a, schedule_count b)
 {
     schedule_count most = ~(schedule_count)0;

@@ -138,31 +138,16 @@ static struct heap_entry heap_pop(struct walk *walk)
     return top;
 }
 
-static int by_from(const void *a, const void *b)
-{
-    const struct engine_edge *one = a, *other = b;
-    if (one->from != other->from)
-        return one->from < other->from ? -1 : 1;
-    return (int)one->thread - (int)other->thread;
-}
-
 static bool walk_init(struct walk *walk)
 {
     struct engine_graph *graph = walk->graph;
     size_t places = graph->node_count * walk->lasts;
-    walk->first = calloc(graph->node_count + 2, sizeof *walk->first);
+    walk->first = engine_graph_index(graph);
     walk->places = malloc((places + 1) * sizeof *walk->places);
     if (walk->first == NULL || walk->places == NULL)
         return false;
     for (size_t i = 0; i < places; i++)
         walk->places[i] = (struct place){.cost = UINT64_MAX};
-    if (graph->edge_count > 0)
-        qsort(graph->edges, graph->edge_count, sizeof *graph->edges, by_from);
-    for (size_t i = 0; i < graph->edge_count; i++)
-        if (graph->edges[i].from != ENGINE_GRAPH_START)
-            walk->first[graph->edges[i].from + 1]++;
-    for (size_t i = 0; i < graph->node_count; i++)
-        walk->first[i + 1] += walk->first[i];
     return true;
 }
 

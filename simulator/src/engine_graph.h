@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine.h"
+
 #define ENGINE_GRAPH_START UINT32_MAX
 #define ENGINE_GRAPH_CAME  64u /* outcomes are below */
 
@@ -56,6 +58,13 @@ struct engine_way {
 /* Fill ways[came] for each outcome; false: no memory, and nothing to free. */
 bool engine_graph_ways(struct engine_graph *graph, uint32_t threads,
                        struct engine_way ways[ENGINE_GRAPH_CAME]);
+
+/* Sort the edges by where they begin, and give the first one of each node, freed by the caller:
+ * node_count + 2 numbers; NULL: no memory. */
+size_t *engine_graph_index(struct engine_graph *graph);
+
+/* How many schedules come to each outcome, of a search that was whole; false: no memory. */
+bool engine_graph_counts(struct engine_graph *graph, schedule_count counts[ENGINE_GRAPH_CAME]);
 
 void engine_graph_deinit(struct engine_graph *graph);
 

@@ -165,6 +165,7 @@ struct item *projection_add(struct projection *projection, uint32_t stream, uint
         .in_range = frame != NULL && frame->in_range,
         .start = begins ? projection->quiet_start : SCENARIO_NONE,
         .clock = clock_now(projection, stream),
+        .forgot = order_forgot(projection->run->judge.order),
     };
     if (projection->no_memory)
         return NULL;

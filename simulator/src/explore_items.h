@@ -38,8 +38,9 @@ struct item {
     uint64_t event; /* that began it */
     uint64_t last;  /* that ended it; of ITEM_OPEN the one that began it */
     uint64_t guest_addr, size_bytes;
-    uint64_t mask; /* watch_mask: pages of the focus */
-    size_t clock;  /* place in the projection's clocks: what is ordered before it */
+    uint64_t mask;   /* watch_mask: pages of the focus */
+    size_t clock;    /* place in the projection's clocks: what is ordered before it */
+    uint64_t forgot; /* order among events before this one may be missing; 0: none is */
     uint32_t stream;
     uint32_t outer; /* the ITEM_OPEN around it, and of ITEM_CLOSE its own; SCENARIO_NONE */
     uint32_t start; /* state of the pages before it, where it is quiet; else SCENARIO_NONE */

@@ -154,6 +154,7 @@ static void describe(struct trk_explore_finding *finding, const struct window *w
     finding->speculative_at = TRK_NOT_KNOWN;
     finding->schedules = report->schedules;
     memcpy(finding->orders, report->interleavings, sizeof finding->orders);
+    memcpy(finding->failing, report->failing, sizeof finding->failing);
     finding->preemptions = report->preemptions;
 }
 

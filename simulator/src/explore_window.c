@@ -165,6 +165,8 @@ static uint32_t measure(const struct cutter *cutter, struct window *window, uint
             *next = i;
         window->steps += is_step(projection, i);
         window->unsayable |= item->shared;
+        /* Two of its items may be ordered by a signal that is not known any more. */
+        window->unsayable |= item->forgot > projection->items[cutter->at].event;
         if (window_says(projection, i))
             add_stream(window, item->stream);
     }

@@ -35,7 +35,8 @@ struct window {
     uint32_t edge_count;
     uint32_t streams[TRK_SCENARIO_THREADS]; /* that do something, ascending */
     uint32_t stream_count;
-    bool unsayable; /* an edge begins where it may never be reached, or there are other views */
+    bool unsayable; /* an edge begins where it may never be reached, edges may be missing, or there
+                       are other views */
 };
 
 /* What is cut out of a projection, one window after the other. */

@@ -8,15 +8,15 @@ static uint32_t bit_new(struct footprint_table *table, uint64_t key, uint64_t ha
 {
     uint32_t shared = FOOTPRINT_BITS - FOOTPRINT_NEEDS;
     if (key >> 56 > FOOTPRINT_NEED_LAST)
-        return table->count < shared ? table->count++ : (uint32_t)(hash >> 40) % shared;
+        return 2 * (table->count < shared ? table->count++ : (uint32_t)(hash >> 40) % shared);
     table->full |= table->need_count == FOOTPRINT_NEEDS;
-    return shared + (table->full ? 0 : table->need_count++);
+    return 1 + 2 * (table->full ? 0 : table->need_count++);
 }
 
 uint32_t footprint_bit_of(struct footprint_table *table, uint64_t key)
 {
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t place = (uint32_t)(hash >> 54) & (FOOTPRINT_KEYS - 1);
+    uint32_t place = (uint32_t)(hash >> 51) & (FOOTPRINT_KEYS - 1);
     uint32_t tried = 0;
     while (table->keys[place] != 0 && table->keys[place] != key && tried++ < FOOTPRINT_KEYS / 2)
         place = (place + 1) & (FOOTPRINT_KEYS - 1);

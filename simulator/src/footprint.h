@@ -3,7 +3,8 @@
  *
  * Whoever reads or writes what threads share notes it, under a key that is the object's name. A
  * table gives keys their bits in the order in which they come; when all bits are given out, several
- * keys share one, which makes more steps dependent than are.
+ * keys share one, which makes more steps dependent than are. What steps can wait for never shares:
+ * it has the odd bits, the rest has the even ones, so that both begin in the first word.
  */
 #ifndef SIMULATOR_FOOTPRINT_H
 #define SIMULATOR_FOOTPRINT_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FOOTPRINT_WORDS 4u
+#define FOOTPRINT_WORDS 16u
 #define FOOTPRINT_BITS  (64u * FOOTPRINT_WORDS)
 
 /* What a step had to wait for before it could run. */
@@ -72,8 +73,8 @@ enum footprint_kind {
     OBJECT_MAPPINGS,   /* how many there are */
 };
 
-#define FOOTPRINT_KEYS  1024u /* places, a power of two */
-#define FOOTPRINT_NEEDS 64u   /* the last bits, for what steps can wait for: never shared */
+#define FOOTPRINT_KEYS  8192u /* places, a power of two */
+#define FOOTPRINT_NEEDS (FOOTPRINT_BITS / 2)
 
 /* Of a program: it lives as long as the search. */
 struct footprint_table {
@@ -86,6 +87,13 @@ struct footprint_table {
 static inline uint64_t footprint_key(enum footprint_kind kind, uint64_t which)
 {
     return (uint64_t)kind << 56 | (which & ((UINT64_C(1) << 56) - 1));
+}
+
+/* How many words of the sets are in use. */
+static inline uint32_t footprint_words(const struct footprint_table *table)
+{
+    uint32_t most = table->count > table->need_count ? table->count : table->need_count;
+    return most < 32 ? 1 : (2 * most + 63) / 64;
 }
 
 /* The key's bit; the same from now on. */

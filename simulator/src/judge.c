@@ -39,6 +39,22 @@ void judge_doubt(struct judge *judge, uint64_t event)
     judge->latent_count = 0;
 }
 
+void judge_among_losses(struct judge *judge)
+{
+    judge->lossy = judge->among_losses = true;
+    judge->latent_count = 0;
+    versions_lose(judge->versions, UINT64_MAX);
+}
+
+void judge_behind_losses(struct judge *judge, uint64_t lost)
+{
+    /* What is open may be so because its end is missing. */
+    for (uint32_t i = 0; judge->among_losses && i < judge->stream_count; i++)
+        judge->streams[i].depth = judge->streams[i].copy_count = 0;
+    judge->among_losses = false;
+    versions_lose(judge->versions, lost);
+}
+
 /* Bytes of a type whose size is 64 bits, or 32 bits in seq. */
 static struct access access_of(const struct trk_trace_event *event, uint64_t size_bytes)
 {
@@ -62,9 +78,11 @@ static void copy_begin(struct judge_stream *stream, const struct trk_trace_event
     };
 }
 
-/* The event that began the copy which ends now; that one's own number when it is not known. */
-static uint64_t copy_close(struct judge_stream *stream, const struct trk_trace_event *event)
+/* The event that began the copy which ends now; that one's own number when there is none, and 0
+ * when it may be missing. */
+static uint64_t copy_close(struct judge *judge, const struct trk_trace_event *event)
 {
+    struct judge_stream *stream = &judge->streams[event->stream];
     for (uint32_t i = stream->copy_count; i-- > 0;) {
         const struct judge_copy *open = &stream->copies[i];
         if (open->guest_addr != event->event.argument ||
@@ -77,7 +95,7 @@ static uint64_t copy_close(struct judge_stream *stream, const struct trk_trace_e
                 (stream->copy_count - i) * sizeof *open);
         return begin;
     }
-    return event->number;
+    return judge->lossy ? 0 : event->number;
 }
 
 static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
@@ -85,7 +103,7 @@ static enum trk_status copy_end(struct judge *judge, const struct trk_trace_even
 {
     struct judge_stream *stream = &judge->streams[event->stream];
     struct access access = access_of(event, trk_event_size(&event->event));
-    uint64_t begin = copy_close(stream, event);
+    uint64_t begin = copy_close(judge, event);
     bool down = event->event.context == TRK_COPY_DOWN;
     judge->copies++;
     enum trk_status status =

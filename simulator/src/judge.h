@@ -49,6 +49,8 @@ struct judge_operation {
     bool in_callback;         /* what the stream does next may be the callback's */
     struct judge_past nested; /* the newest */
     bool was_gpu;             /* a fault, and its page was the GPU's */
+    uint32_t holds;           /* of regions' locks, that it has taken and not given back */
+    uint32_t last_domain;     /* of them */
     bool reentered;           /* it was begun inside an upload's callback of its own tracker */
 };
 
@@ -76,6 +78,11 @@ struct judge {
     uint32_t stream_count;
     struct judge_stream *streams;
     struct trk_policy policies[SAID_TRACKERS];
+    uint64_t last_watch; /* 1 + the newest watch that was taken directly */
+    uint32_t last_watch_stream;
+    bool watch_masks; /* watches were taken or given back by masks, which are not followed */
+    bool lossy;        /* begins of copies may be missing */
+    bool among_losses; /* and anything else, now */
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
     /* What was done. */
@@ -89,6 +96,13 @@ void judge_deinit(struct judge *judge);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);
+
+/*
+ * The recorder lost events: the due event may stand among them; they are all before the due event,
+ * the newest of which nothing is known to be behind has number `lost` - 1.
+ */
+void judge_among_losses(struct judge *judge);
+void judge_behind_losses(struct judge *judge, uint64_t lost);
 
 /* Take the next event; the first rule that breaks fills finding. TRK_OK or TRK_E_MEMORY. */
 TRK_MUST_USE enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *event,

@@ -136,6 +136,15 @@ static enum trk_status apply(struct judge *judge, const struct judge_operation *
         return TRK_OK;
     if (operation->op == TRK_OP_GUEST_PROTECT)
         return said_protect(&judge->said, &change);
+    judge->watch_masks |=
+        operation->op == TRK_OP_WATCH_MASK || operation->op == TRK_OP_UNWATCH_MASK;
+    if (operation->op == TRK_OP_WATCH || operation->op == TRK_OP_UNWATCH) {
+        if (operation->op == TRK_OP_WATCH) {
+            judge->last_watch = operation->event + 1;
+            judge->last_watch_stream = event->stream;
+        }
+        return said_watch(&judge->said, &change, operation->op == TRK_OP_WATCH);
+    }
     if (effect.needs) {
         *finding = (struct finding){.found = false};
         versions_drop(judge->versions, &access, finding);

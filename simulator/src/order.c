@@ -3,29 +3,35 @@
  *
  * A clock's entry is 1 + the newest event known of a stream, 0 for none. A timeline keeps its
  * newest signals; an await joins the newest of them that it covers. Signals accumulate along a
- * timeline, because its values grow: who has seen value v has seen all before it.
+ * timeline, because its values grow: who has seen value v has seen all before it. For the same
+ * reason a forgotten signal is missed by nobody who knows of a later one; and one that all streams
+ * know of is let go, for nobody has anything to learn from it or from those before it.
  */
 #include "order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct signal {
-    uint64_t value;
-    uint64_t *clock; /* one entry a stream */
-};
+#define FIRST_CAPACITY 4u
 
+/* A ring of signals; each one's clock is a row of `clocks`. */
 struct timeline {
     uint32_t number;
-    uint32_t count; /* of signals, at most ORDER_SIGNALS_KEPT; the oldest goes first */
-    uint32_t newest;
-    struct signal signals[ORDER_SIGNALS_KEPT];
+    uint32_t count, capacity; /* a power of two, or 0 */
+    uint32_t oldest;          /* place in the ring */
+    bool forgets;             /* older signals are gone that some stream does not know of */
+    uint64_t lost_value;      /* of the first of those */
+    uint64_t *values;
+    uint64_t *numbers; /* events */
+    uint64_t *clocks;  /* one entry a stream */
 };
 
 struct order {
     uint32_t streams;
     uint64_t *clocks;    /* streams x streams */
-    uint64_t kept_bytes; /* of the signals' clocks */
+    uint64_t kept_bytes; /* of the signals */
+    uint64_t forgot;     /* as order_forgot */
+    uint64_t left_out;   /* 1 + the newest signal on a timeline that is not kept at all */
     uint32_t timeline_count;
     struct timeline *timelines[ORDER_TIMELINES_MAX];
     uint16_t index[2 * ORDER_TIMELINES_MAX]; /* open addressing; 1 + position in timelines */
@@ -51,8 +57,9 @@ void order_destroy(struct order *order)
     if (order == NULL)
         return;
     for (uint32_t t = 0; t < order->timeline_count; t++) {
-        for (uint32_t i = 0; i < ORDER_SIGNALS_KEPT; i++)
-            free(order->timelines[t]->signals[i].clock);
+        free(order->timelines[t]->values);
+        free(order->timelines[t]->numbers);
+        free(order->timelines[t]->clocks);
         free(order->timelines[t]);
     }
     free(order->clocks);
@@ -98,54 +105,186 @@ static void join(uint64_t *into, const uint64_t *from, uint32_t streams)
         into[s] = into[s] > from[s] ? into[s] : from[s];
 }
 
+static uint32_t place_of(const struct timeline *timeline, uint32_t index)
+{
+    return (timeline->oldest + index) & (timeline->capacity - 1);
+}
+
+static uint64_t *row(const struct order *order, const struct timeline *timeline, uint32_t place)
+{
+    return timeline->clocks + (size_t)place * order->streams;
+}
+
+static bool knows(const struct order *order, const uint64_t *own, const uint64_t *clock)
+{
+    for (uint32_t s = 0; s < order->streams; s++)
+        if (own[s] < clock[s])
+            return false;
+    return true;
+}
+
+/* Double the ring, which is full. */
+static enum trk_status grow(struct order *order, struct timeline *timeline)
+{
+    uint32_t capacity = timeline->capacity == 0 ? FIRST_CAPACITY : timeline->capacity * 2;
+    struct timeline larger = *timeline;
+    larger.oldest = 0;
+    larger.capacity = capacity;
+    larger.values = malloc(capacity * sizeof *larger.values);
+    larger.numbers = malloc(capacity * sizeof *larger.numbers);
+    larger.clocks = malloc((size_t)capacity * order->streams * sizeof *larger.clocks);
+    bool done = larger.values != NULL && larger.numbers != NULL && larger.clocks != NULL;
+    for (uint32_t i = 0; done && i < timeline->count; i++) {
+        uint32_t from = place_of(timeline, i);
+        larger.values[i] = timeline->values[from];
+        larger.numbers[i] = timeline->numbers[from];
+        memcpy(row(order, &larger, i), row(order, timeline, from),
+               order->streams * sizeof *larger.clocks);
+    }
+    struct timeline *gone = done ? timeline : &larger;
+    free(gone->values);
+    free(gone->numbers);
+    free(gone->clocks);
+    if (!done)
+        return TRK_E_MEMORY;
+    order->kept_bytes +=
+        (capacity - timeline->capacity) * (2 + (uint64_t)order->streams) * sizeof(uint64_t);
+    *timeline = larger;
+    return TRK_OK;
+}
+
+/* Whether a ring may become larger. */
+static bool may_grow(const struct order *order, const struct timeline *timeline)
+{
+    uint64_t more = timeline->capacity == 0 ? FIRST_CAPACITY : timeline->capacity;
+    return timeline->capacity < ORDER_SIGNALS_KEPT &&
+           order->kept_bytes + more * (2 + (uint64_t)order->streams) * sizeof(uint64_t) <=
+               ORDER_KEPT_BYTES_MAX;
+}
+
+static bool all_know(const struct order *order, const uint64_t *clock)
+{
+    for (uint32_t s = 0; s < order->streams; s++)
+        if (!knows(order, clock_of(order, s), clock))
+            return false;
+    return true;
+}
+
+/* Let the older half of a full ring go if all streams know of it. */
+static bool let_go(const struct order *order, struct timeline *timeline)
+{
+    uint32_t half = timeline->capacity / 2;
+    if (half == 0 || !all_know(order, row(order, timeline, place_of(timeline, half - 1))))
+        return false;
+    timeline->oldest = place_of(timeline, half);
+    timeline->count -= half;
+    timeline->forgets = false;
+    return true;
+}
+
+/* A place for the newest signal; UINT32_MAX: there is none for this timeline. */
+static enum trk_status make_place(struct order *order, struct timeline *timeline, uint32_t *place)
+{
+    *place = UINT32_MAX;
+    if (timeline->count == timeline->capacity && !let_go(order, timeline) &&
+        may_grow(order, timeline) && grow(order, timeline) != TRK_OK)
+        return TRK_E_MEMORY;
+    if (timeline->capacity == 0)
+        return TRK_OK;
+    if (timeline->count == timeline->capacity) {
+        if (!timeline->forgets)
+            timeline->lost_value = timeline->values[timeline->oldest];
+        timeline->forgets = true;
+        timeline->oldest = place_of(timeline, 1);
+        timeline->count--;
+    }
+    *place = place_of(timeline, timeline->count++);
+    return TRK_OK;
+}
+
+static enum trk_status find_or_add(struct order *order, uint32_t number, struct timeline **out)
+{
+    *out = timeline_find(order, number);
+    if (*out != NULL || order->timeline_count == ORDER_TIMELINES_MAX)
+        return TRK_OK;
+    *out = timeline_add(order, number);
+    return *out == NULL ? TRK_E_MEMORY : TRK_OK;
+}
+
 enum trk_status order_signal(struct order *order, uint32_t stream, uint64_t number,
                              uint32_t timeline_number, uint64_t value)
 {
-    struct timeline *timeline = timeline_find(order, timeline_number);
-    if (timeline == NULL) {
-        if (order->timeline_count == ORDER_TIMELINES_MAX)
-            return TRK_OK;
-        timeline = timeline_add(order, timeline_number);
-        if (timeline == NULL)
-            return TRK_E_MEMORY;
-    }
-    const struct signal *before = timeline->count ? &timeline->signals[timeline->newest] : NULL;
-    if (before != NULL && before->value > value)
+    struct timeline *timeline;
+    enum trk_status status = find_or_add(order, timeline_number, &timeline);
+    uint32_t before = UINT32_MAX, place = UINT32_MAX;
+    if (status == TRK_OK && timeline != NULL && timeline->count > 0)
+        before = place_of(timeline, timeline->count - 1);
+    if (before != UINT32_MAX && timeline->values[before] > value)
         return TRK_OK; /* values must grow; one that does not gives no edge */
-    uint32_t slot = before == NULL ? 0 : (timeline->newest + 1) % ORDER_SIGNALS_KEPT;
-    struct signal *signal = &timeline->signals[slot];
-    if (signal->clock == NULL) {
-        uint64_t clock_bytes = order->streams * sizeof *signal->clock;
-        if (order->kept_bytes + clock_bytes > ORDER_KEPT_BYTES_MAX)
-            return TRK_OK;
-        signal->clock = calloc(1, clock_bytes);
-        if (signal->clock == NULL)
-            return TRK_E_MEMORY;
-        order->kept_bytes += clock_bytes;
+    /* Nobody will join the older of two signals with one value. */
+    if (before != UINT32_MAX && timeline->values[before] == value)
+        place = before;
+    else if (status == TRK_OK && timeline != NULL)
+        status = make_place(order, timeline, &place);
+    if (status != TRK_OK)
+        return status;
+    if (place == UINT32_MAX) {
+        order->left_out = number + 1;
+        return TRK_OK;
     }
-    uint64_t *own = clock_of(order, stream);
+    uint64_t *own = clock_of(order, stream), *clock = row(order, timeline, place);
     own[stream] = number + 1;
-    memcpy(signal->clock, own, order->streams * sizeof *own);
-    if (before != NULL)
-        join(signal->clock, before->clock, order->streams);
-    signal->value = value;
-    timeline->newest = slot;
-    timeline->count += timeline->count < ORDER_SIGNALS_KEPT;
+    if (before == UINT32_MAX)
+        memset(clock, 0, order->streams * sizeof *clock);
+    else if (place != before)
+        memmove(clock, row(order, timeline, before), order->streams * sizeof *clock);
+    join(clock, own, order->streams);
+    timeline->values[place] = value;
+    timeline->numbers[place] = number;
     return TRK_OK;
+}
+
+/* How many of a timeline's signals an await covers: those with values up to its own. */
+static uint32_t covered(const struct timeline *timeline, uint64_t value)
+{
+    uint32_t low = 0, high = timeline->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (timeline->values[place_of(timeline, middle)] <= value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void forget(struct order *order, uint64_t event)
+{
+    order->forgot = event > order->forgot ? event : order->forgot;
 }
 
 void order_await(struct order *order, uint32_t stream, uint32_t timeline_number, uint64_t value)
 {
     const struct timeline *timeline = timeline_find(order, timeline_number);
-    if (timeline == NULL)
+    if (timeline == NULL || timeline->count == 0) {
+        forget(order, order->left_out);
         return;
-    for (uint32_t i = 0; i < timeline->count; i++) {
-        uint32_t slot = (timeline->newest + ORDER_SIGNALS_KEPT - i) % ORDER_SIGNALS_KEPT;
-        if (timeline->signals[slot].value <= value) {
-            join(clock_of(order, stream), timeline->signals[slot].clock, order->streams);
-            return;
-        }
     }
+    uint64_t *own = clock_of(order, stream);
+    uint32_t count = covered(timeline, value);
+    if (count > 0) {
+        join(own, row(order, timeline, place_of(timeline, count - 1)), order->streams);
+        return;
+    }
+    /* What is gone is older than the oldest that is kept. */
+    if (timeline->forgets && value >= timeline->lost_value &&
+        !knows(order, own, row(order, timeline, timeline->oldest)))
+        forget(order, timeline->numbers[timeline->oldest]);
+}
+
+uint64_t order_forgot(const struct order *order)
+{
+    return order->forgot;
 }
 
 bool order_before(const struct order *order, uint32_t stream, uint64_t number, uint32_t reader)

@@ -27,7 +27,10 @@ static struct domain *touch(struct stream *stream, uint32_t number)
     enum trk_domain_class other =
         trk_domain_class(number) == TRK_DOMAIN_REGION ? TRK_DOMAIN_PAGES : TRK_DOMAIN_REGION;
     uint32_t twin = trk_domain(other, trk_domain_tracker(number), trk_domain_region(number));
-    run->report->regions += domains_find(&run->domains, twin) == NULL;
+    if (domains_find(&run->domains, twin) == NULL) {
+        run->report->regions++;
+        first_touch_note(run, number);
+    }
     return domain;
 }
 

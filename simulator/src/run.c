@@ -49,7 +49,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
     if (status == TRK_OK && state.dropped > 0)
-        judge_doubt(&run->judge, UINT64_MAX);
+        status = losses_find(&run->losses, trace);
     return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
@@ -62,6 +62,7 @@ void run_deinit(struct run *run)
         trk_tracker_destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
+    first_touch_deinit(run);
     free(run->streams);
 }
 
@@ -163,7 +164,9 @@ static void run_core(struct run *run, struct stream *stream, const struct trk_tr
     }
     stream->due = *event;
     stream->has_due = true;
+    first_touch_begin(run, stream, event);
     resume(stream);
+    first_touch_end(run, stream);
     while (stream->waits_for_tail && !run->stopped) {
         stream->waits_for_tail = false;
         const struct domain *domain = domains_find(&run->domains, stream->wanted);
@@ -189,40 +192,47 @@ static bool run_judge(struct run *run, const struct trk_trace_event *event)
     return !run->stopped;
 }
 
-/* What follows from events alone, where no core is followed. */
-static void run_alone(struct run *run, const struct trk_trace_event *event)
+/* Where the due event stands beside what the recorder lost. */
+static void note_lost_span(struct run *run, const struct trk_trace_event *event)
 {
-    struct trk_sim_report *report = run->report;
-    switch (event->event.type) {
-    case TRK_EVENT_FAIL: {
-        struct finding finding;
-        judge_refusal(&run->judge, event, &finding);
-        verdict_refusal(run, event, &finding);
-        run->stopped = true;
-        break;
-    }
-    case TRK_EVENT_FAULT:
-        report->faults++;
-        break;
-    case TRK_EVENT_RANGE:
-        report->ranges++;
-        break;
-    case TRK_EVENT_PROTECT:
-        report->protect_calls++;
-        break;
-    default:
-        break;
-    }
+    const struct losses *losses = &run->losses;
+    if (!losses->any || (losses->bounded && event->tsc < losses->first_tsc && run->lost == 0))
+        return;
+    bool among = !losses->bounded || event->tsc <= losses->end_tsc;
+    if (among)
+        run->lost = event->number + 1;
+    if (among)
+        judge_among_losses(&run->judge);
+    else
+        judge_behind_losses(&run->judge, run->lost);
+}
+
+/* The books of holds where no core keeps them. */
+static bool hold_missing_alone(struct run *run, const struct trk_event *event)
+{
+    if (!trk_event_in_hold(event) || event->domain == 0)
+        return false;
+    bool known = domains_find(&run->domains, event->domain) != NULL;
+    bool missing = hold_missing(run, event) && (known || !run->windowed);
+    struct domain *domain = domains_touch(&run->domains, event->domain);
+    if (domain == NULL)
+        run->failure = TRK_E_MEMORY;
+    else if (event->seq > domain->seq)
+        domain->seq = event->seq;
+    return missing;
 }
 
 /* Books of what is missing. */
 static void note_losses(struct run *run, const struct trk_trace_event *event)
 {
-    bool lost = event->event.type == TRK_EVENT_DROP;
-    run->lossy |= lost;
+    bool lost = false;
+    run->lossy |= event->event.type == TRK_EVENT_DROP;
+    note_lost_span(run, event);
+    if ((run->oracle_only || run->core_lost) && hold_missing_alone(run, &event->event))
+        run->lossy = lost = true;
     if (!run->oracle_only && !run->core_lost && hold_missing(run, &event->event)) {
         find_missing(run, &event->event);
-        lost |= run->lossy;
+        lost = run->lossy;
     }
     if (lost)
         judge_doubt(&run->judge, event->number);
@@ -230,6 +240,24 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
         run->ended_early = true;
         judge_doubt(&run->judge, UINT64_MAX);
     }
+}
+
+static void take_event(struct run *run, struct stream *stream, const struct trk_trace_event *event)
+{
+    note_losses(run, event);
+    if (!run_judge(run, event))
+        return;
+    if (run->oracle_only || run->core_lost) {
+        alone_take(run, event);
+        return;
+    }
+    if (!for_core(&event->event))
+        return;
+    if (stream->dead) { /* the file has more of it than it said */
+        run->lossy = true;
+        return;
+    }
+    run_core(run, stream, event);
 }
 
 void run_event(struct run *run, const struct trk_trace_event *event)
@@ -243,20 +271,8 @@ void run_event(struct run *run, const struct trk_trace_event *event)
     run->number = event->number;
     run->report->events += event->event.type != TRK_EVENT_DROP;
     stream->taken++;
-    note_losses(run, event);
-    if (!run_judge(run, event))
-        return;
-    if (run->oracle_only || run->core_lost) {
-        run_alone(run, event);
-        return;
-    }
-    if (!for_core(&event->event))
-        return;
-    if (stream->dead) { /* the file has more of it than it said */
-        run->lossy = true;
-        return;
-    }
-    run_core(run, stream, event);
+    take_event(run, stream, event);
+    stream->previous = event->number;
 }
 
 void run_probe(struct run *run)

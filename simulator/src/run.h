@@ -19,6 +19,7 @@
 #include "coroutine.h"
 #include "domains.h"
 #include "judge.h"
+#include "losses.h"
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
@@ -80,6 +81,7 @@ struct stream {
     uint32_t calls_open; /* protection calls whose event has not been emitted */
     bool in_core;        /* stands inside the core, between two outcomes */
     uint32_t wanted;     /* domain it waits for, or would */
+    uint64_t previous;   /* event before the due one */
     uint64_t taken;      /* events consumed or due */
     bool waits_for_tail; /* the lock that it wants may be released behind the log's end */
     bool dead;           /* went past its last event: it is not resumed any more */
@@ -92,6 +94,12 @@ struct stream {
     uint64_t unhandled_addr, unhandled_event;
 };
 
+/* Regions, in the order in which they were met. */
+struct first_touches {
+    struct first_touch *list;
+    size_t count, capacity;
+};
+
 struct run {
     struct trk_trace *trace;
     struct trk_sim_report *report;
@@ -102,6 +110,8 @@ struct run {
     bool damaged;     /* somewhere in the file */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
+    struct losses losses;
+    uint64_t lost; /* 1 + the newest event that a lost one may come behind */
     bool windowed;     /* the trace begins with a snapshot: what was before is not known */
     uint32_t restored; /* trackers that got their state from it, a bit each */
     bool probing;     /* after the last event: who would wait for whom */
@@ -114,6 +124,7 @@ struct run {
     struct machine machines[RUN_TRACKERS];
     struct stream *current;
     struct domains domains;
+    struct first_touches touches;
     struct judge judge; /* the oracle; it needs nothing of the above */
     bool oracle_only;   /* no core was asked for */
     bool core_lost;     /* events are missing: the core cannot be followed any more */
@@ -149,6 +160,24 @@ bool stream_exhausted(const struct stream *stream);
 
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
+
+/* ---- first_touch.c --------------------------------------------------------------------------- */
+
+/* A region is met with the due event, by one of its domains. run->failure may be set. */
+void first_touch_note(struct run *run, uint32_t domain);
+/* Before and behind a stream's run up to its due event. */
+void first_touch_begin(struct run *run, const struct stream *stream,
+                       const struct trk_trace_event *due);
+void first_touch_end(struct run *run, const struct stream *stream);
+void first_touch_deinit(struct run *run);
+
+/* ---- alone.c --------------------------------------------------------------------------------- */
+
+/* What follows from an event where no core is followed; run->stopped may be set. */
+void alone_take(struct run *run, const struct trk_trace_event *event);
+/* After the last event, of a trace that lacks nothing: who waits for whom in a circle, and, at_end,
+ * watches that were not given back. */
+void alone_end(struct run *run, bool at_end);
 
 /* ---- on a stream's coroutine ----------------------------------------------------------------- */
 

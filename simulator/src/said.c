@@ -113,6 +113,35 @@ enum trk_status said_protect(struct said *said, const struct said_change *change
     return TRK_OK;
 }
 
+enum trk_status said_watch(struct said *said, const struct said_change *change, bool taken)
+{
+    said->trackers |= 1u << change->tracker;
+    for (uint64_t at = change->first_addr; at < change->end_addr; at += TRK_HOST_PAGE_BYTES) {
+        struct said_region *region;
+        if (region_touch(said, key_of(change->tracker, at), &region) != TRK_OK)
+            return TRK_E_MEMORY;
+        struct said_page *page = region == NULL ? NULL : page_of(region, at);
+        if (page != NULL)
+            page->watches = (int16_t)(page->watches + (taken ? 1 : -1));
+    }
+    return TRK_OK;
+}
+
+bool said_watched(const struct said *said, uint64_t *guest_addr)
+{
+    *guest_addr = UINT64_MAX;
+    for (size_t i = 0; i < said->slot_count; i++) {
+        const struct said_region *region = said->slots[i];
+        uint64_t first_addr =
+            region == NULL ? 0 : (region->key & ((UINT64_C(1) << 40) - 1)) * TRK_REGION_BYTES;
+        for (uint64_t at = 0; region != NULL && at < TRK_REGION_BYTES; at += TRK_HOST_PAGE_BYTES)
+            if (region->pages[at / TRK_HOST_PAGE_BYTES].watches > 0 &&
+                first_addr + at < *guest_addr)
+                *guest_addr = first_addr + at;
+    }
+    return *guest_addr != UINT64_MAX;
+}
+
 void said_forget(struct said *said, uint32_t tracker)
 {
     for (size_t i = 0; i < said->slot_count; i++) {

@@ -10,6 +10,7 @@
 #ifndef SIMULATOR_SAID_H
 #define SIMULATOR_SAID_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,7 @@ struct said_page {
     uint64_t protect; /* likewise the newest change of the guest's own rights */
     uint32_t stream;
     uint8_t state, op;
-    uint16_t reserved;
+    int16_t watches; /* taken directly and not given back */
 };
 
 struct said_region;
@@ -60,6 +61,11 @@ TRK_MUST_USE enum trk_status said_set(struct said *said, const struct said_chang
                                       unsigned from, enum said_state to);
 /* The guest's rights of the pages were changed. */
 TRK_MUST_USE enum trk_status said_protect(struct said *said, const struct said_change *change);
+/* A watch of each page was taken, or given back. */
+TRK_MUST_USE enum trk_status said_watch(struct said *said, const struct said_change *change,
+                                        bool taken);
+/* The lowest page with a watch that was not given back; false: none. */
+bool said_watched(const struct said *said, uint64_t *guest_addr);
 /* A tracker was declared anew: all its pages are as untouched. */
 void said_forget(struct said *said, uint32_t tracker);
 

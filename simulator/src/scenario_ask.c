@@ -35,6 +35,7 @@ static enum trk_status run_both(const struct trk_scenario *scenario, struct sche
     if (status != TRK_OK)
         return status;
     report->classes = other.classes;
+    report->fell_back = other.fell_back;
     /* A search that ended early has not seen all. */
     bool whole = !hashed.stopped_early && !dpor.stopped_early;
     if (!whole || hashed.seen == dpor.seen)

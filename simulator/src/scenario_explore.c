@@ -18,6 +18,7 @@ struct explorer {
     struct driver *driver;
     const struct schedule_request *request;
     struct footprint_table table;
+    struct engine_program program;
 };
 
 /* A state that is kept: the engine's slot. */
@@ -99,6 +100,7 @@ static void step(void *context, uint32_t thread, bool usual, struct footprint *f
     footprint_notes.footprint = NULL;
     if (footprint != NULL)
         footprint->stops = phase(context) == ENGINE_BROKEN;
+    explorer->program.words = footprint_words(&explorer->table);
 }
 
 static void deadlock(void *context)
@@ -117,6 +119,7 @@ static bool waits(void *context, uint32_t thread, struct footprint *footprint)
     note_need(its);
     footprint_notes.footprint = NULL;
     footprint_bit(footprint->write, footprint->need_bit);
+    explorer->program.words = footprint_words(&explorer->table);
     return true;
 }
 
@@ -149,11 +152,13 @@ static void drop(void *context, void *slot)
 
 static enum trk_status end(void *context, uint32_t *came)
 {
-    struct driver *driver = ((struct explorer *)context)->driver;
+    const struct explorer *explorer = context;
+    struct driver *driver = explorer->driver;
     enum trk_status status = driver_finish(driver);
     if (came != NULL)
         *came = driver->tally->came;
-    return status;
+    /* Two things to wait for would look like one: no class is sure any more. */
+    return status == TRK_OK && explorer->table.full ? TRK_E_UNSUPPORTED : status;
 }
 
 static struct engine_program program_of(struct explorer *explorer)
@@ -161,7 +166,7 @@ static struct engine_program program_of(struct explorer *explorer)
     return (struct engine_program){
         .context = explorer,
         .threads = explorer->driver->end - 1,
-        .words = FOOTPRINT_WORDS,
+        .words = 1,
         .state_bytes = sizeof(struct kept),
         .phase = phase,
         .enabled = enabled,
@@ -201,19 +206,55 @@ static enum trk_status run_simplest(struct explorer *explorer, struct engine_gra
     return status;
 }
 
+#define SHARE_RUNS 200u
+
+/* About which part of all schedules is not ok; what those tried here come to counts nowhere. */
+static enum trk_status estimate(const struct engine_program *program, struct driver *driver,
+                                uint32_t *percent)
+{
+    struct tally scratch, *tally = driver->tally;
+    struct trk_scenario_report counted = *driver->run->report;
+    enum trk_status status = tally_init(&scratch, driver->run->scenario);
+    if (status != TRK_OK)
+        return status;
+    driver->tally = &scratch;
+    driver_back(driver, 0, NULL);
+    uint64_t fine = UINT64_C(1) << 2 * scenario_verdict_number("ok");
+    status = engine_share(program, SHARE_RUNS, fine, percent);
+    driver->tally = tally;
+    *driver->run->report = counted;
+    tally_deinit(&scratch);
+    return status;
+}
+
+/* By classes where that is asked for and there is room for what threads wait for. */
+static enum trk_status search(struct explorer *explorer, const struct engine_limits *limits,
+                              bool *dpor, struct engine_result *result)
+{
+    const struct engine_program *program = &explorer->program;
+    *dpor = explorer->request->dpor;
+    if (*dpor) {
+        struct engine_limits no_graph = *limits;
+        no_graph.graph = NULL;
+        enum trk_status status = engine_dpor(program, &no_graph, result);
+        if (!explorer->table.full)
+            return status;
+        *dpor = explorer->table.full = false;
+        driver_back(explorer->driver, 0, NULL);
+    }
+    return engine_hashed(program, limits, result);
+}
+
 static enum trk_status explore(struct explorer *explorer, struct explored *explored)
 {
     const struct schedule_request *request = explorer->request;
     struct driver *driver = explorer->driver;
-    struct engine_program program = program_of(explorer);
     struct engine_graph graph = {0};
-    struct engine_limits limits = {
-        .most = request->most, .plain = request->plain, .graph = request->dpor ? NULL : &graph};
+    struct engine_limits limits = {.most = request->most, .plain = request->plain, .graph = &graph};
     struct engine_result result = {0};
-    enum trk_status status = request->dpor ? engine_dpor(&program, &limits, &result)
-                                           : engine_hashed(&program, &limits, &result);
-    if (status == TRK_OK && explorer->table.full)
-        status = TRK_E_UNSUPPORTED;
+    bool dpor;
+    explorer->program = program_of(explorer);
+    enum trk_status status = search(explorer, &limits, &dpor, &result);
     /* Estimates run on, and what they come to is nobody's. */
     *driver->run->report = (struct trk_scenario_report){
         .guest_addr = TRK_NOT_KNOWN,
@@ -223,21 +264,26 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
         .steps = driver->run->report->steps,
     };
     driver->tally->covered_percent = result.covered_percent;
-    driver->tally->covered_how = request->dpor ? "of the tree of choices, by its branches (Knuth)"
-                                               : "of the states that 200 random schedules come by "
-                                                 "(capture and recapture)";
+    driver->tally->covered_how = dpor ? "of the tree of choices, by its branches (Knuth)"
+                                      : "of the states that 200 random schedules come by "
+                                        "(capture and recapture)";
     driver->tally->schedules = result.schedules;
+    uint32_t failing_percent = 0;
+    if (status == TRK_OK && result.stopped_early)
+        status = estimate(&explorer->program, driver, &failing_percent);
+    bool counted = !dpor && !result.stopped_early && engine_graph_counts(&graph, explored->came);
     if (status == TRK_OK)
         status = run_simplest(explorer, &graph);
     engine_graph_deinit(&graph);
     driver->tally->stopped_early = result.stopped_early;
-    *explored = (struct explored){
-        .interleavings = result.interleavings,
-        .states = result.states,
-        .classes = request->dpor && !result.stopped_early ? result.schedules : 0,
-        .cut = result.cut,
-        .covered_percent = result.covered_percent,
-    };
+    explored->interleavings = result.interleavings;
+    explored->states = result.states;
+    explored->classes = dpor && !result.stopped_early ? result.schedules : 0;
+    explored->fell_back = request->dpor && !dpor;
+    explored->cut = result.cut;
+    explored->covered_percent = result.covered_percent;
+    explored->counted = counted;
+    explored->failing_percent = failing_percent;
     return status;
 }
 

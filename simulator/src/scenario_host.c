@@ -21,6 +21,7 @@ static void rights_set(struct scenario_run *run, uint64_t guest_addr, uint64_t s
     while (world_next_mapped(&walk)) {
         if (walk.page->host_rights != rights)
             footprint_writes(OBJECT_PAGE, walk.guest_addr / SCENARIO_PAGE_BYTES);
+        world_touch(&run->world, walk.page);
         walk.page->host_rights = (uint8_t)rights;
     }
 }

@@ -61,8 +61,10 @@ void oracle_thread_pool(struct oracle *oracle, uint32_t thread, struct scenario_
 
 void oracle_frame_touch(struct oracle *oracle, struct frame *frame)
 {
-    if (frame->cells == NULL)
+    if (frame->cells == NULL) {
+        touched_note(oracle->touched, frame, sizeof *frame);
         frame->cells = scenario_pool_take(oracle->pool, oracle->cell_count * sizeof *frame->cells);
+    }
     oracle->no_memory |= frame->cells == NULL;
 }
 
@@ -89,6 +91,13 @@ static void note_cells(const struct frame *frame, struct cells cells, bool write
         else
             footprint_reads(OBJECT_BYTES, name);
     }
+}
+
+/* Cells of a frame are about to change: all of them lie in the granules that own them. */
+static void touch_cells(const struct oracle *oracle, const struct frame *frame, struct cells owned)
+{
+    touched_note(oracle->touched, &frame->cells[owned.first],
+                 (owned.end - owned.first) * sizeof *frame->cells);
 }
 
 static const uint32_t *cell_writes(const struct cell *cell)
@@ -214,6 +223,7 @@ void oracle_write(struct oracle *oracle, struct oracle_part part, enum side side
         return;
     struct cells bytes = cells_of(oracle, part, false), owned = cells_of(oracle, part, true);
     note_cells(part.frame, owned, true);
+    touch_cells(oracle, part.frame, owned);
     for (uint32_t i = bytes.first; i < bytes.end; i++)
         part.frame->cells[i].bytes[side] = value;
     for (uint32_t i = owned.first; i < owned.end; i++) {
@@ -264,6 +274,7 @@ struct oracle_finding oracle_copy(struct oracle *oracle, struct oracle_part part
     note_cells(part.frame, owned, true);
     if (part.frame->cells == NULL)
         return finding;
+    touch_cells(oracle, part.frame, owned);
     for (uint32_t i = bytes.first; i < bytes.end; i++)
         part.frame->cells[i].bytes[to] = part.frame->cells[i].bytes[from];
     for (uint32_t i = owned.first; i < owned.end; i++) {

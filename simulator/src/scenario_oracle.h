@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "scenario_pool.h"
+#include "scenario_touched.h"
 
 #define FRAME_BYTES 4096u
 
@@ -66,6 +67,7 @@ struct oracle_thread {
 
 struct oracle {
     struct scenario_pool *pool;
+    struct touched *touched; /* frames and their cells; NULL: nobody wants to know what changes */
     uint32_t threads, line_bytes;
     uint32_t *clocks; /* threads * threads */
     struct oracle_thread *of_thread;

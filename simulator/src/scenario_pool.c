@@ -15,9 +15,37 @@ struct scenario_pool_block {
     _Alignas(ALIGN_BYTES) unsigned char bytes[];
 };
 
+/* Blocks of the usual size that nobody has, all zeros: a run wants a dozen, and runs are short. */
+#define SPARE_MOST 64u
+static struct scenario_pool_block *spare;
+static unsigned spare_count;
+
+static struct scenario_pool_block *spare_take(void)
+{
+    struct scenario_pool_block *block = spare;
+    spare = block->older;
+    spare_count--;
+    return block;
+}
+
+static void block_free(struct scenario_pool_block *block)
+{
+    if (block->size != BLOCK_BYTES || spare_count == SPARE_MOST) {
+        free(block);
+        return;
+    }
+    memset(block->bytes, 0, block->used);
+    block->used = block->former = 0;
+    block->older = spare;
+    spare = block;
+    spare_count++;
+}
+
 static struct scenario_pool_block *block_add(struct scenario_pool *pool, size_t size_bytes)
 {
-    struct scenario_pool_block *block = calloc(1, sizeof *block + size_bytes);
+    struct scenario_pool_block *block = size_bytes == BLOCK_BYTES && spare != NULL
+                                            ? spare_take()
+                                            : calloc(1, sizeof *block + size_bytes);
     if (block == NULL)
         return NULL;
     block->size = size_bytes;
@@ -68,7 +96,7 @@ void scenario_pool_deinit(struct scenario_pool *pool)
 {
     while (pool->newest != NULL) {
         struct scenario_pool_block *older = pool->newest->older;
-        free(pool->newest);
+        block_free(pool->newest);
         pool->newest = older;
     }
 }
@@ -78,7 +106,7 @@ static void free_newer(struct scenario_pool_block *block, const struct scenario_
 {
     while (block != kept) {
         struct scenario_pool_block *older = block->older;
-        free(block);
+        block_free(block);
         block = older;
     }
 }
@@ -91,6 +119,13 @@ void scenario_pool_reset(struct scenario_pool *pool)
         return;
     memset(block->bytes, 0, block->used);
     block->used = 0;
+}
+
+void scenario_pool_blocks(const struct scenario_pool *pool, scenario_piece_fn *piece, void *context)
+{
+    for (struct scenario_pool_block *block = pool->newest; block != NULL; block = block->older)
+        if (block->used > 0)
+            piece(context, block->bytes, block->used);
 }
 
 void scenario_pool_pieces(struct scenario_pool *pool, scenario_piece_fn *piece, void *context)

@@ -32,6 +32,9 @@ void scenario_pool_reset(struct scenario_pool *pool);
 
 typedef void scenario_piece_fn(void *context, void *memory, size_t size_bytes);
 
+/* Visit all that was taken. */
+void scenario_pool_blocks(const struct scenario_pool *pool, scenario_piece_fn *piece,
+                          void *context);
 /* Visit all that was taken, and how much that is; the pool itself is a piece of its owner's. */
 void scenario_pool_pieces(struct scenario_pool *pool, scenario_piece_fn *piece, void *context);
 /* Around putting former pieces back, that of the pool too. begin gives what end wants. */

@@ -155,6 +155,8 @@ struct scenario_run {
     const struct trk_scenario *scenario;
     struct trk_scenario_report *report;
     struct scenario_pool pool, fixed; /* fixed: what never changes once the run has begun */
+    struct scenario_pool pages;       /* of the world, as it begins: changes are announced */
+    struct touched *touched;          /* what has changed of pages */
     struct world world;
     struct oracle oracle;
     struct trk_tracker *tracker;

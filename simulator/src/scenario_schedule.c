@@ -233,6 +233,8 @@ static enum trk_status drive(struct driver *driver, struct schedule_request *req
         if (request->explored.interleavings != 0)
             schedule_count_text(request->explored.interleavings, report->interleavings,
                                 sizeof report->interleavings);
+        if (request->explored.interleavings != 0 && request->explored.counted)
+            tally_shares(request->explored.came, report);
         return status;
     default:
         return in_order(driver);
@@ -288,8 +290,11 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->host_calls = one.host_calls;
     report->states = request->explored.states;
     report->classes = request->explored.classes;
+    report->fell_back = request->explored.fell_back;
     report->covered_percent =
         tally.stopped_early ? request->explored.covered_percent : TRK_NOT_KNOWN;
+    report->failing_percent =
+        tally.stopped_early ? request->explored.failing_percent : TRK_NOT_KNOWN;
     report->steps = one.steps;
     if (status == TRK_OK)
         tally_report(&tally, report);

@@ -10,6 +10,7 @@
 #define SIMULATOR_SCENARIO_SCHEDULE_H
 
 #include "engine.h"
+#include "engine_graph.h"
 #include "scenario_expect.h"
 #include "scenario_run.h"
 
@@ -97,6 +98,9 @@ uint64_t path_preemptions(const struct path *path);
 /* Fill the report: whether the expectation is met, and the schedule that shows why. */
 void tally_report(const struct tally *tally, struct trk_scenario_report *report);
 
+/* Fill the report's shares: how many of all schedules come to what. */
+void tally_shares(const schedule_count came[ENGINE_GRAPH_CAME], struct trk_scenario_report *report);
+
 /* In decimal digits. */
 void schedule_count_text(schedule_count count, char *out, size_t size);
 
@@ -179,8 +183,12 @@ struct explored {
     schedule_count interleavings; /* all schedules that there are */
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
+    bool fell_back;               /* asked for classes, and had no room for them */
     uint64_t cut;                 /* schedules that led to nothing new */
     uint32_t covered_percent;     /* stopped early: about how much was seen */
+    bool counted;                 /* how many schedules come to each outcome (tally.came) */
+    schedule_count came[ENGINE_GRAPH_CAME];
+    uint32_t failing_percent; /* stopped early: about how many are not ok */
 };
 
 /* What is asked beside what the file asks; all 0: nothing. */

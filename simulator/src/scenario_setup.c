@@ -89,8 +89,9 @@ static bool reach_init(struct scenario_run *run)
 
 static bool memory_init(struct scenario_run *run)
 {
-    if (!world_init(&run->world, &run->pool, run->scenario))
+    if (!world_init(&run->world, &run->pages, run->scenario))
         return false;
+    run->oracle.pool = &run->pages;
     uint32_t ready = 0;
     for (uint32_t i = 0; i < run->world.entry_count; i++) {
         struct world_entry *entry = &run->world.entries[i];
@@ -98,7 +99,10 @@ static bool memory_init(struct scenario_run *run)
             if (entry->pages[page].frame != NULL)
                 oracle_frame_touch(&run->oracle, entry->pages[page].frame);
     }
-    return !run->oracle.no_memory;
+    run->touched = touched_create(&run->pages);
+    run->world.touched = run->oracle.touched = run->touched;
+    run->world.pool = run->oracle.pool = &run->pool;
+    return run->touched != NULL && !run->oracle.no_memory;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -132,6 +136,8 @@ void run_end(struct scenario_run *run)
         scenario_pool_deinit(&run->threads[i].scratch);
     }
     trk_tracker_destroy(run->tracker);
+    touched_destroy(run->touched);
+    scenario_pool_deinit(&run->pages);
     scenario_pool_deinit(&run->pool);
     scenario_pool_deinit(&run->fixed);
 }

@@ -44,6 +44,7 @@ void snapshot_save(struct snapshot *snapshot, struct scenario_run *run)
     trk_sim_forget(run->tracker, run->reach, run->reach_count);
     add(snapshot, run, sizeof *run);
     scenario_pool_pieces(&run->pool, add, snapshot);
+    touched_pieces(run->touched, add, snapshot);
     for (uint32_t i = 0; i < run->thread_count; i++) {
         struct run_thread *thread = &run->threads[i];
         scenario_pool_pieces(&thread->pool, add, snapshot);
@@ -80,6 +81,7 @@ void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run)
         begun[2 * i + 1] = scenario_pool_restore_begin(&threads[i].scratch);
     }
     void *core = trk_sim_restore_begin(run->tracker);
+    touched_reset(run->touched);
     put_back(snapshot);
     trk_sim_restore_end(run->tracker, core);
     for (uint32_t i = 0; i < count; i++) {

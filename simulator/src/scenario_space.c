@@ -64,6 +64,7 @@ static void take_effective(struct scenario_run *run, struct pages pages)
         unsigned rights = walk.page->guest_rights;
         if (run_tracked(run, walk.guest_addr, 1))
             rights = trk_pages_view(run->tracker, walk.guest_addr).host_rights;
+        world_touch(&run->world, walk.page);
         walk.page->host_rights = (uint8_t)rights;
     }
 }
@@ -235,7 +236,7 @@ static void map_pages(struct doing *doing, struct pages pages, unsigned rights)
         footprint_writes(OBJECT_SPACE, 0);
         while (world_next(&walk)) {
             world_show(&run->world, walk.entry, walk.page, false);
-            walk.page->guest_rights = (uint8_t)rights;
+            walk.page->guest_rights = (uint8_t)rights; /* just touched */
         }
         if (has_views(&run->world, entry))
             run_status(doing, join_views(run, pages));
@@ -289,8 +290,10 @@ void verb_reserve(struct doing *doing)
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
     footprint_writes(OBJECT_SPACE, 0);
-    while (world_next(&walk))
+    while (world_next(&walk)) {
+        world_touch(&run->world, walk.page);
         walk.page->state = PAGE_RESERVED;
+    }
 }
 
 static bool mapped_or_reserved(const struct scenario_run *run, struct pages pages)
@@ -332,7 +335,7 @@ static void unmap_pages(struct doing *doing, struct pages pages)
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
     footprint_writes(OBJECT_SPACE, 0);
     while (world_next(&walk))
-        world_hide(walk.page, PAGE_HOLE);
+        world_hide(&run->world, walk.page, PAGE_HOLE);
     world_entry_at(&run->world, pages.guest_addr)->mixed = true;
     run_changed(run);
 }
@@ -373,6 +376,7 @@ void verb_guest_protect(struct doing *doing)
     }
     struct world_walk walk = world_walk(&run->world, pages.guest_addr, pages.size_bytes);
     while (world_next(&walk)) {
+        world_touch(&run->world, walk.page);
         walk.page->guest_rights = (uint8_t)rights;
         /* A change over the whole view changes the view; over a part, there is no such view. */
         if (is_whole(walk.entry, pages))
@@ -425,7 +429,7 @@ void verb_gen_remap(struct doing *doing)
         entry->view_rights = rights;
         entry->mixed = false;
         for (uint32_t i = 0; i < entry->page_count; i++) {
-            world_hide(&entry->pages[i], PAGE_HOLE);
+            world_hide(&run->world, &entry->pages[i], PAGE_HOLE);
             world_show(&run->world, entry, &entry->pages[i], true);
             entry->pages[i].guest_rights = (uint8_t)rights;
         }

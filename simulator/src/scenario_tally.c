@@ -107,7 +107,12 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
     memcpy(whole.interleavings, report->interleavings, sizeof whole.interleavings);
     whole.states = report->states;
     whole.classes = report->classes;
+    whole.fell_back = report->fell_back;
     whole.covered_percent = report->covered_percent;
+    whole.failing_percent = report->failing_percent;
+    memcpy(whole.failing, report->failing, sizeof whole.failing);
+    whole.share_count = report->share_count;
+    memcpy(whole.shares, report->shares, sizeof whole.shares);
     *report = whole;
 }
 
@@ -173,4 +178,23 @@ void schedule_count_text(schedule_count count, char *out, size_t size)
         count /= 10;
     } while (count != 0);
     snprintf(out, size, "%s", digits + at);
+}
+
+_Static_assert(TRK_SCENARIO_SHARES >= SCENARIO_VERDICTS, "a share for each verdict");
+
+void tally_shares(const schedule_count came[ENGINE_GRAPH_CAME], struct trk_scenario_report *report)
+{
+    schedule_count failing = 0;
+    report->share_count = 0;
+    for (uint32_t verdict = 0; verdict < SCENARIO_VERDICTS; verdict++) {
+        schedule_count all = engine_sum(came[2 * verdict], came[2 * verdict + 1]);
+        if (all == 0)
+            continue;
+        struct trk_scenario_share *share = &report->shares[report->share_count++];
+        snprintf(share->verdict, sizeof share->verdict, "%s", scenario_verdict_word(verdict));
+        schedule_count_text(all, share->schedules, sizeof share->schedules);
+        if (verdict != scenario_verdict_number(ok))
+            failing = engine_sum(failing, all);
+    }
+    schedule_count_text(failing, report->failing, sizeof report->failing);
 }

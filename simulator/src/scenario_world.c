@@ -186,6 +186,9 @@ void world_show(struct world *world, struct world_entry *entry, struct world_pag
         world->no_memory = true;
         return;
     }
+    touched_note(world->touched, frame, sizeof *frame);
+    touched_note(world->touched, place, sizeof *place);
+    world_touch(world, page);
     frame->name = (uint64_t)entry->root << 32 | (uint32_t)key;
     *place = frame;
     frame->views++;
@@ -193,8 +196,10 @@ void world_show(struct world *world, struct world_entry *entry, struct world_pag
     page->state = PAGE_MAPPED;
 }
 
-void world_hide(struct world_page *page, enum page_state state)
+void world_hide(const struct world *world, struct world_page *page, enum page_state state)
 {
+    touched_note(world->touched, page->frame, sizeof *page->frame);
+    world_touch(world, page);
     if (page->state == PAGE_MAPPED)
         page->frame->views--;
     page->frame = NULL;

@@ -12,6 +12,7 @@
 
 #include "scenario_oracle.h"
 #include "scenario_program.h"
+#include "scenario_touched.h"
 
 enum page_state {
     PAGE_HOLE,
@@ -49,6 +50,7 @@ struct world_entry {
 
 struct world {
     struct scenario_pool *pool;
+    struct touched *touched;     /* the pages' memory; NULL: nobody wants to know what changes */
     struct world_entry *entries; /* as in the file */
     uint32_t *order;             /* ascending by address */
     uint32_t entry_count;
@@ -58,6 +60,12 @@ struct world {
 /* All entries, with mapped pages where the file says so; nothing is told to any tracker. */
 bool world_init(struct world *world, struct scenario_pool *pool,
                 const struct trk_scenario *scenario);
+
+/* Before a page is changed from outside. */
+static inline void world_touch(const struct world *world, const struct world_page *page)
+{
+    touched_note(world->touched, page, sizeof *page);
+}
 
 /* The entry, and the page, that an address lies in; NULL: none. */
 struct world_entry *world_entry_at(const struct world *world, uint64_t guest_addr);
@@ -90,7 +98,7 @@ bool world_all(const struct world *world, uint64_t guest_addr, uint64_t size_byt
  */
 void world_show(struct world *world, struct world_entry *entry, struct world_page *page, bool old);
 /* Take the page's frame away. */
-void world_hide(struct world_page *page, enum page_state state);
+void world_hide(const struct world *world, struct world_page *page, enum page_state state);
 
 /* The other pages that are mapped, known to the GPU, and show the frame of one page. */
 struct world_views {

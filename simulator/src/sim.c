@@ -144,6 +144,10 @@ static enum trk_status finish(struct run *run)
         verdict_finding(run, &finding);
         return TRK_OK;
     }
+    if (run->oracle_only && !run_doubtful(run) && !run->windowed)
+        alone_end(run, complete && !ended_by_signal(&state));
+    if (run->stopped)
+        return TRK_OK;
     if (run->oracle_only || run->core_lost) {
         verdict_end(run, complete);
         return TRK_OK;

@@ -274,6 +274,11 @@ void versions_doubt(struct versions *versions, uint64_t event)
         versions->doubt = doubt;
 }
 
+void versions_lose(struct versions *versions, uint64_t lost)
+{
+    versions->lost = lost;
+}
+
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 {
     if (tick < versions->tick_done)

@@ -30,6 +30,8 @@ void versions_destroy(struct versions *versions);
  * before it is not judged any more.
  */
 void versions_doubt(struct versions *versions, uint64_t event);
+/* Likewise of events with numbers below `lost`, instead of what was said here before. */
+void versions_lose(struct versions *versions, uint64_t lost);
 /* The GPU has run this tick, and all before it. */
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick);
 

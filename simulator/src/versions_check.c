@@ -72,7 +72,7 @@ static bool stamped_stale(const struct versions *versions, const struct shadow_h
 
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
 {
-    return versions->doubt > store->event;
+    return versions->doubt > store->event || versions->lost > store->event;
 }
 
 /* Whether the GPU, reading now, must have old bytes for one segment; fills store. */

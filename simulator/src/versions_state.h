@@ -22,6 +22,7 @@ struct versions {
     struct views views;
     uint32_t granule_bytes;
     uint64_t doubt;     /* 1 + the newest event before which events may be missing; 0 none */
+    uint64_t lost;      /* likewise by the recorder, as far as known; may become smaller */
     uint64_t tick_done; /* of the GPU */
     uint64_t tick_event;
     size_t held_count;

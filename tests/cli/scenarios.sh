@@ -88,10 +88,14 @@ cat >race.json <<CASE
 CASE
 run 1 sim race.json
 grep -q "schedules: 2 run, for all of 2" out || fail "no number of schedules"
+grep -q "fails in 1 of 2 interleavings: mismatch in 1" out || fail "not how many fail"
 line=$(sed -n 's/^  again, .*: --schedule //p' out)
 run 1 sim --json race.json
 same schedule "$(get schedule)" "$line"
 same interleavings "$(get interleavings)" 2
+same failing "$(get failing)" 1
+same endings "$(get endings.mismatch) $(get endings.ok)" "1 1"
+same "share in per cent" "$(get failing_percent)" null
 run 1 sim --schedule "$line" race.json
 grep -q "verdict: mismatch, expected ok" out || fail "another verdict"
 grep -q "schedules:" out && fail "more than one schedule"

@@ -14,22 +14,23 @@ all='layers capture outside length functions exported headers fault_path determi
 rules=${*:-$all}
 here='tests/tidy'
 layers='libtrack recorder simulator replayer traces cli'
-breaches=$(mktemp)
-trap 'rm -f "$breaches"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+breaches=$scratch/breaches
+: >"$breaches"
+# The files are looked for once: a process for each question is most of what this takes.
+find $layers tests \( -name '*.[chS]' -o -name '*.cc' \) -type f 2>/dev/null | sort >"$scratch/code" || true
+grep -v '^tests/' "$scratch/code" >"$scratch/layer_code" || true
 
-# Every folder that may hold code of ours, as far as it is there.
+# Every file of code of ours.
 code()
 {
-    for folder in $layers tests; do
-        if [ -d "$folder" ]; then
-            find "$folder" -name '*.[chS]' -o -name '*.cc' | sort
-        fi
-    done
+    cat "$scratch/code"
 }
 
 layer_code()
 {
-    code | grep -v '^tests/'
+    cat "$scratch/layer_code"
 }
 
 breach()
@@ -97,21 +98,24 @@ rule_capture()
     done
 }
 
-# allow LIBRARY FOLDERS: which layers may include a header from outside.
-outside()
-{
-    layer_code | grep -vE "^($2)/" | xargs -r grep -nHE "#[[:space:]]*include[[:space:]]*[\"<]$1" |
-        sed "s/\$/ (only in: $(echo "$2" | tr '|' ' '))/" | breach outside || true
-}
-
+# Which layers may include a header from outside.
 rule_outside()
 {
-    outside '(zstd|zdict|zstd_errors)\.h' 'recorder'
-    outside 'c?[jJ]?(son|JSON)?/?cJSON\.h' 'recorder|simulator|traces|cli'
-    outside 'sqlite3\.h' 'traces'
-    outside 'vulkan/' 'replayer'
-    outside 'dlfcn\.h' 'replayer'
-    outside 'xxhash\.h' 'recorder|simulator|replayer|traces|cli'
+    layer_code | xargs -r awk '
+        function only(library, folders) {
+            if ($0 !~ "#[ \t]*include[ \t]*[\"<]" library || FILENAME ~ "^(" folders ")/")
+                return
+            gsub(/\|/, " ", folders)
+            print FILENAME ":" FNR ":" $0 " (only in: " folders ")"
+        }
+        /#[ \t]*include/ {
+            only("(zstd|zdict|zstd_errors)\\.h", "recorder")
+            only("c?[jJ]?(son|JSON)?/?cJSON\\.h", "recorder|simulator|traces|cli")
+            only("sqlite3\\.h", "traces")
+            only("vulkan/", "replayer")
+            only("dlfcn\\.h", "replayer")
+            only("xxhash\\.h", "recorder|simulator|replayer|traces|cli")
+        }' | breach outside
 }
 
 # A file is one noun and at most 450 lines.
@@ -240,14 +244,16 @@ rule_determinism()
 }
 
 # Every text of ours but the licence and the handed scenarios.
+{
+    cat "$scratch/code"
+    find . -maxdepth 1 -type f
+    find .ci cmake docs tests $layers -type f 2>/dev/null || true
+} | sed 's|^\./||' | grep -E '\.(c|h|S|cc|md|txt|cmake|sh|in|json|scd)$|^\.ci/|^\.clang' |
+    grep -vE '^tests/scenarios/|^tests/fuzz/corpus/|^build' | sort -u >"$scratch/texts"
+
 texts()
 {
-    {
-        code
-        find .ci cmake docs tests $layers . -maxdepth 1 -type f 2>/dev/null
-        find .ci cmake docs tests $layers -type f 2>/dev/null
-    } | sed 's|^\./||' | grep -E '\.(c|h|S|cc|md|txt|cmake|sh|in|json|scd)$|^\.ci/|^\.clang' |
-        grep -vE '^tests/scenarios/|^tests/fuzz/corpus/|^build' | sort -u
+    cat "$scratch/texts"
 }
 
 rule_text()
@@ -256,6 +262,7 @@ rule_text()
     texts | xargs -r grep -nHE "$tab|[[:space:]]\$|\\<(TODO|FIXME|XXX|HACK)\\>" | grep -v "^$here/" |
         breach text || true
     # A file that does not end in a newline shares its last line with the next one.
+    [ -n "$(texts | xargs -r tail -q -c 1 | tr -d '\n')" ] || return 0
     for file in $(texts); do
         [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at the end"
     done | breach text

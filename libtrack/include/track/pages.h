@@ -87,6 +87,16 @@ struct trk_page_view trk_pages_view(struct trk_tracker *tracker, uint64_t guest_
 /* How many write and read watches are alive in all regions. No other thread may be active. */
 uint64_t trk_pages_live_watches(const struct trk_tracker *tracker);
 
+/*
+ * Whether an operation has met the region of an address, which has to be in the tracker's bands.
+ * Operations look at that without the region's lock; so who re-executes a log, and knows from it
+ * what one of them saw, says so.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: yes. Threads: setting it, none other may use the tracker.
+ */
+bool trk_pages_met(const struct trk_tracker *tracker, uint64_t guest_addr);
+void trk_pages_set_met(struct trk_tracker *tracker, uint64_t guest_addr, bool met);
+
 TRK_EXTERN_C_END
 
 #endif

@@ -58,6 +58,9 @@ enum trk_sim_lock trk_sim_lock_kind(const struct trk_tracker *tracker, const uin
 /* Whether somebody is in the page manager of a region: watches and protection may differ there. */
 bool trk_sim_pages_held(const struct trk_tracker *tracker, uint32_t region);
 
+/* Whether any of 64 pages of a region may have more watches than its state explains. */
+bool trk_sim_watches_over(const struct trk_tracker *tracker, uint32_t region, uint32_t word);
+
 /**
  * A name for a word that a hook was given: the same in every process.
  *

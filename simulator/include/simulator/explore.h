@@ -77,6 +77,7 @@ struct trk_explore_finding {
     uint64_t speculative_at; /* the read that first saw something else; TRK_NOT_KNOWN: none */
     uint64_t schedules;      /* tried in this window */
     char orders[40];         /* all there are, in decimal; "" not known */
+    char failing[40];        /* likewise those of them that break a rule */
     uint64_t preemptions;    /* in the order shown */
     struct trk_scenario_story story;
     char schedule[640]; /* for trk_explore_replay; "" too long for a line */

@@ -41,6 +41,15 @@ struct trk_scenario_fault {
     char text[256];  /* what is wrong there, and what was expected */
 };
 
+/* How many of all schedules end in a verdict. */
+struct trk_scenario_share {
+    char verdict[32];
+    char schedules[40]; /* in decimal */
+};
+
+/* More verdicts than a program can come to. */
+#define TRK_SCENARIO_SHARES 20u
+
 struct trk_scenario_report {
     bool held;          /* the expectation is met */
     char verdict[32];   /* a word of the format */
@@ -65,7 +74,15 @@ struct trk_scenario_report {
     char interleavings[40];   /* exploring: all schedules there are, in decimal; "" not known */
     uint64_t states;          /* exploring: with a choice, or at the end; 0: not known */
     uint64_t classes;         /* exploring: of schedules; 0: not known */
+    bool fell_back; /* exploring: there are more things to wait for than dpor can tell apart, so that
+                       states were searched instead */
     uint64_t covered_percent; /* exploring that stopped early: about how much was seen */
+    /* Exploring: of all schedules, those that end in another verdict than "ok". */
+    char failing[40];         /* in decimal; "" not known */
+    uint64_t failing_percent; /* failing is not known: about; TRK_NOT_KNOWN: not either */
+    /* failing is known: of each verdict that is met, "ok" too, in the format's order. */
+    uint32_t share_count;
+    struct trk_scenario_share shares[TRK_SCENARIO_SHARES];
 };
 
 /* How a file that asks for every schedule is explored. */

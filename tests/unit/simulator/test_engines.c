@@ -50,6 +50,60 @@ Test(engines, two_locks)
     }
 }
 
+/* Locks taken in both orders. Both threads have one lock in 2 schedules; with both locks a thread
+ * lets the other take its first one before or after it gives the second back: 2, for either. */
+static void make_inversion(struct small_program *small)
+{
+    static const struct small_step steps[2][5] = {
+        {{SMALL_LOCK, 0, 0},
+         {SMALL_LOCK, 1, 0},
+         {SMALL_UNLOCK, 1, 0},
+         {SMALL_UNLOCK, 0, 0},
+         {SMALL_END, 0, 0}},
+        {{SMALL_LOCK, 1, 0},
+         {SMALL_LOCK, 0, 0},
+         {SMALL_UNLOCK, 0, 0},
+         {SMALL_UNLOCK, 1, 0},
+         {SMALL_END, 0, 0}},
+    };
+    memset(small, 0, sizeof *small);
+    small->threads = 2;
+    for (uint32_t thread = 0; thread < 2; thread++)
+        memcpy(small->steps[thread], steps[thread], sizeof steps[thread]);
+}
+
+Test(engines, counts_of_endings)
+{
+    struct small_program small;
+    struct engine_graph graph = {0};
+    struct engine_limits limits = {.most = UINT64_MAX, .graph = &graph};
+    struct engine_result result;
+    schedule_count counts[ENGINE_GRAPH_CAME];
+    make_inversion(&small);
+    struct engine_program program = small_engine(&small);
+    cr_assert_eq(engine_hashed(&program, &limits, &result), TRK_OK);
+    cr_assert(engine_graph_counts(&graph, counts));
+    cr_expect_eq(result.interleavings, 6);
+    cr_expect_eq(counts[0], 4);
+    cr_expect_eq(counts[1], 0);
+    cr_expect_eq(counts[2], 2);
+    engine_graph_deinit(&graph);
+}
+
+/* Of 6 schedules 2 are deadlocks, each chosen with a chance of 1/4 and weighted with 4. */
+Test(engines, estimates_the_share_of_endings)
+{
+    struct small_program small;
+    uint32_t percent = 0;
+    make_inversion(&small);
+    struct engine_program program = small_engine(&small);
+    cr_assert_eq(engine_share(&program, 1000, 1, &percent), TRK_OK);
+    cr_expect(percent >= 28 && percent <= 38, "%u %%", percent);
+    make_inversion(&small);
+    cr_assert_eq(engine_share(&program, 1000, 1 | 4, &percent), TRK_OK);
+    cr_expect_eq(percent, 0);
+}
+
 Test(engines, stops_early)
 {
     struct small_program small;
@@ -86,6 +140,7 @@ struct all {
     uint64_t classes[CLASSES_MOST];
     uint64_t count, class_count;
     bool whole[3];        /* ends that were seen */
+    uint64_t ends[3];     /* schedules that come to them */
     uint64_t cheapest[3]; /* preemptions << 32 | steps; UINT64_MAX: none */
 };
 
@@ -154,6 +209,7 @@ static void run_all(struct all *all, uint32_t depth, uint64_t preemptions)
             program->deadlock(all->small);
         (void)program->end(all->small, &came);
         all->whole[came] = true;
+        all->ends[came]++;
         uint64_t cost = preemptions << 32 | depth;
         all->cheapest[came] = cost < all->cheapest[came] ? cost : all->cheapest[came];
         all->count++;
@@ -251,6 +307,15 @@ static void expect_ways(struct all *all, struct engine_graph *graph, uint64_t se
     }
 }
 
+static void expect_counts(const struct all *all, struct engine_graph *graph, uint64_t seed)
+{
+    schedule_count counts[ENGINE_GRAPH_CAME];
+    cr_assert(engine_graph_counts(graph, counts));
+    for (uint32_t came = 0; came < ENGINE_GRAPH_CAME; came++)
+        cr_expect_eq(counts[came], came < 3 ? all->ends[came] : 0, "TRK_SEED=%" PRIu64 ": end %u",
+                     seed, came);
+}
+
 static void expect_ends(const struct small_program *small, const struct all *all, const char *name,
                         uint64_t seed)
 {
@@ -279,7 +344,9 @@ static void check(uint64_t seed, bool rules)
     cr_assert_eq(engine_hashed(&all.program, &with_graph, &result), TRK_OK);
     cr_expect_eq(result.interleavings, all.count, "TRK_SEED=%" PRIu64, seed);
     expect_ends(&small, &all, "hashed", seed);
+    expect_counts(&all, &graph, seed);
     expect_ways(&all, &graph, seed, rules);
+    expect_counts(&all, &graph, seed);
     engine_graph_deinit(&graph);
     make_program(&small, seed, rules);
     cr_assert_eq(engine_dpor(&all.program, &no_limits, &result), TRK_OK);

@@ -82,6 +82,29 @@ static void copy_first_ordered(struct tape *tape)
     tape_store_faulting(tape, TAPE_A + 256, 2);
 }
 
+/* The same, by a signal that many others came behind. */
+static void ordered_long_ago(struct tape *tape, uint32_t signals)
+{
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_upload(tape, TAPE_A, TAPE_P, false);
+    for (uint32_t i = 1; i <= signals; i++)
+        tape_signal(tape, 3, i);
+    tape_as(tape, 1);
+    tape_await(tape, 3, 1);
+    tape_store_faulting(tape, TAPE_A + 256, 2);
+}
+
+static void ordered_by_an_old_signal(struct tape *tape)
+{
+    ordered_long_ago(tape, 100);
+}
+
+static void ordered_by_a_forgotten_signal(struct tape *tape)
+{
+    ordered_long_ago(tape, 5000);
+}
+
 static void copy_all(void *context)
 {
     tape_copy(context, TRK_COPY_UP, TAPE_A, TAPE_P);
@@ -240,6 +263,22 @@ static const struct explore_case cases[] = {
      0,
      NULL},
     {"copies first, ordered", copy_first_ordered, NULL, {"signal ", "await "}, NULL, 1, 0, "1"},
+    {"ordered by an old signal",
+     ordered_by_an_old_signal,
+     NULL,
+     {"signal ", "await "},
+     NULL,
+     1,
+     0,
+     "1"},
+    {"ordered by a forgotten signal",
+     ordered_by_a_forgotten_signal,
+     NULL,
+     {NULL},
+     NULL,
+     1,
+     1,
+     NULL},
     {"late copies", late_copies, NULL, {"upload_at_end A 1P"}, "copy_up", 1, 0, NULL},
     {"in a range callback", draw_in_range, NULL, {"in_range { e"}, "copy_up", 1, 0, NULL},
     {"flush elsewhere",

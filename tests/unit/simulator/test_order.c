@@ -78,15 +78,67 @@ Test(order, value_accumulates_over_signallers, .init = setup, .fini = teardown)
     cr_expect(order_before(order, 1, 20, 2));
 }
 
-Test(order, a_forgotten_signal_joins_nothing, .init = setup, .fini = teardown)
+static void release_many(uint64_t count)
 {
-    for (uint64_t i = 1; i <= ORDER_SIGNALS_KEPT + 1; i++)
+    for (uint64_t i = 1; i <= count; i++)
         release(0, 10 * i, 1, i);
+}
+
+Test(order, an_old_signal_is_still_known, .init = setup, .fini = teardown)
+{
+    static const uint64_t values[] = {1, 2, 17, 500, 999, 1000};
+    release_many(1000);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        order_await(order, 1, 1, values[i]);
+        cr_expect(order_before(order, 0, 10 * values[i], 1), "value %d", (int)values[i]);
+        cr_expect_not(order_before(order, 0, 10 * values[i] + 1, 1), "value %d", (int)values[i]);
+    }
+    cr_expect_eq(order_forgot(order), 0);
+}
+
+Test(order, a_forgotten_signal_joins_nothing_and_is_missed, .init = setup, .fini = teardown)
+{
+    release_many(ORDER_SIGNALS_KEPT + 2);
+    order_await(order, 1, 1, 3);
+    cr_expect(order_before(order, 0, 30, 1));
+    cr_expect_not(order_before(order, 0, 31, 1));
     order_await(order, 1, 1, 1);
-    cr_expect_not(order_before(order, 0, 10, 1));
-    order_await(order, 1, 1, 2);
-    cr_expect(order_before(order, 0, 20, 1));
-    cr_expect_not(order_before(order, 0, 30, 1));
+    cr_expect_eq(order_forgot(order), 0, "known already, by a later one");
+    order_await(order, 2, 1, 0);
+    cr_expect_eq(order_forgot(order), 0, "nothing has so small a value");
+    order_await(order, 2, 1, 2);
+    cr_expect_not(order_before(order, 0, 10, 2));
+    cr_expect_eq(order_forgot(order), 30, "from the oldest known signal on all order is known");
+}
+
+/* What all know is let go, and nobody misses it; nor what was forgotten before it. */
+Test(order, a_signal_that_all_know_is_not_missed, .init = setup, .fini = teardown)
+{
+    for (uint64_t i = 1; i <= 4 * (uint64_t)ORDER_SIGNALS_KEPT; i++) {
+        release(0, 10 * i, 1, i);
+        if (i % 1000 == 0) {
+            order_await(order, 1, 1, i);
+            order_await(order, 2, 1, i);
+        }
+    }
+    order_await(order, 1, 1, 1);
+    order_await(order, 2, 1, 3 * (uint64_t)ORDER_SIGNALS_KEPT);
+    cr_expect_eq(order_forgot(order), 0);
+    order_await(order, 1, 1, 4 * (uint64_t)ORDER_SIGNALS_KEPT - 1);
+    cr_expect(order_before(order, 0, 40 * (uint64_t)ORDER_SIGNALS_KEPT - 10, 1));
+    cr_expect_not(order_before(order, 0, 40 * (uint64_t)ORDER_SIGNALS_KEPT - 9, 1));
+}
+
+Test(order, signals_with_one_value_are_one, .init = setup, .fini = teardown)
+{
+    for (uint64_t i = 1; i <= 3 * (uint64_t)ORDER_SIGNALS_KEPT; i++)
+        release((uint32_t)(i % 2), i, 1, 7);
+    order_await(order, 2, 1, 6);
+    cr_expect_not(order_before(order, 0, 1, 2));
+    cr_expect_eq(order_forgot(order), 0);
+    order_await(order, 2, 1, 7);
+    cr_expect(order_before(order, 0, 3 * (uint64_t)ORDER_SIGNALS_KEPT, 2));
+    cr_expect(order_before(order, 1, 3 * (uint64_t)ORDER_SIGNALS_KEPT - 1, 2));
 }
 
 Test(order, a_falling_value_gives_no_edge, .init = setup, .fini = teardown)
@@ -103,7 +155,8 @@ Test(order, more_timelines_than_fit, .init = setup, .fini = teardown)
     for (uint32_t t = 0; t < ORDER_TIMELINES_MAX + 10; t++)
         release(0, t, t * 64, 1);
     order_await(order, 1, (ORDER_TIMELINES_MAX + 5) * 64, 1);
-    cr_expect_not(order_before(order, 0, 0, 1), "left out, which is safe");
+    cr_expect_not(order_before(order, 0, 0, 1), "left out");
+    cr_expect_eq(order_forgot(order), ORDER_TIMELINES_MAX + 10, "and missed");
     order_await(order, 1, 64 * 100, 1);
     cr_expect(order_before(order, 0, 100, 1));
     cr_expect_not(order_before(order, 0, 101, 1));

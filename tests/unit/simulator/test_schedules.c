@@ -231,6 +231,84 @@ Test(schedules, a_line_runs_its_schedule_again)
     trk_scenario_destroy(scenario);
 }
 
+struct failing_case {
+    const char *name, *json;
+    const char *failing, *interleavings;
+    const char *shares; /* "VERDICT COUNT" each, in the format's order */
+};
+
+static const struct failing_case failing[] = {
+    {"none", PROGRAM("", TWO("\"frame\"", "\"frame\""), "\"explore\"", "{}"), "0", "2", "ok 2 "},
+    {"only one order passes",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"", "{}"), "1", "2",
+     "ok 1 mismatch 1 "},
+    /* b's load goes first, and 7 steps are left of which 3 are b's: 35; or it comes behind 1, 2, 3
+     * or 4 steps of a, and nothing comes behind it */
+    {"the rest of a schedule that breaks is not run",
+     PROGRAM("", RARE, "\"explore\"", "{\"verdicts\": [\"ok\", \"mismatch\"]}"), "4", "39",
+     "ok 35 mismatch 4 "},
+    {"expected or not",
+     PROGRAM("",
+             TWO("\"raw_write A 8 1\"", "\"frame\", \"frame\", \"frame\", \"frame\", "
+                                        "\"load A 8 => 0\""),
+             "\"explore\"", "{\"verdict\": \"mismatch\", \"in\": \"some\"}"),
+     "5", "6", "ok 1 mismatch 5 "},
+    {"at another operation",
+     PROGRAM("", TWO("\"raw_write A 8 1\"", "\"x: frame\", \"y: load A 8 => 0\""), "\"explore\"",
+             "{\"verdict\": \"mismatch\", \"in\": \"some\", \"at\": \"x\"}"),
+     "2", "3", "ok 1 mismatch 2 "},
+    /* each has one and wants the other: 2; the rest as one after the other, with the first lock of
+     * the second one taken before or behind the last unlock of the first: 2 for either */
+    {"locks in both orders",
+     PROGRAM("",
+             TWO("\"acquire x\", \"acquire y\", \"release y\", \"release x\"",
+                 "\"acquire y\", \"acquire x\", \"release x\", \"release y\""),
+             "\"explore\"", "{\"verdict\": \"deadlock\", \"in\": \"some\"}"),
+     "2", "6", "ok 4 deadlock 2 "},
+};
+
+Test(schedules, how_many_fail)
+{
+    for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
+        const struct failing_case *one = &failing[i];
+        struct trk_scenario *scenario = parse(one->json);
+        static const bool plain[] = {false, true};
+        for (size_t k = 0; k < 2; k++) {
+            struct outcome_of out = run(scenario, (struct schedule_request){.plain = plain[k]});
+            char shares[256] = "";
+            for (uint32_t s = 0; s < out.report.share_count; s++) {
+                size_t used = strlen(shares);
+                snprintf(shares + used, sizeof shares - used, "%s %s ",
+                         out.report.shares[s].verdict, out.report.shares[s].schedules);
+            }
+            cr_expect_str_eq(out.report.interleavings, one->interleavings, "%s: %s", one->name,
+                             out.report.interleavings);
+            cr_expect_str_eq(out.report.failing, one->failing, "%s: %s", one->name,
+                             out.report.failing);
+            cr_expect_str_eq(shares, one->shares, "%s: %s", one->name, shares);
+            cr_expect_eq(out.report.failing_percent, TRK_NOT_KNOWN);
+        }
+        trk_scenario_destroy(scenario);
+    }
+}
+
+/* 5 of 6 fail, and each is as likely as its weight says: 1 of 2, 1 of 4, ... 1 of 32. */
+Test(schedules, about_how_many_fail)
+{
+    struct trk_scenario *scenario = parse(failing[3].json);
+    static const bool engines[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        struct outcome_of out =
+            run(scenario, (struct schedule_request){.most = 1, .dpor = engines[i]});
+        cr_expect_str_eq(out.report.failing, "");
+        cr_expect(out.report.failing_percent >= 60 && out.report.failing_percent <= 95, "%u",
+                  (unsigned)out.report.failing_percent);
+        cr_expect_eq(out.report.share_count, 0);
+        cr_expect_leq(out.report.schedules, 1);
+    }
+    trk_scenario_destroy(scenario);
+}
+
 Test(schedules, stop_early)
 {
     struct trk_scenario *scenario =
@@ -293,6 +371,41 @@ Test(schedules, walks_are_uniform)
         passed += run(scenario, (struct schedule_request){.walks = 2, .seed = seed}).seen & 1;
     cr_expect(passed >= 55 && passed <= 105, "%u of 400", passed);
     trk_scenario_destroy(scenario);
+}
+
+/* A thread that takes and gives back so many mutexes, beside one of one step. */
+static struct trk_scenario *with_mutexes(uint32_t count)
+{
+    static char json[64 * 1024];
+    size_t used = 0;
+    used += (size_t)snprintf(json, sizeof json, "%s",
+                             "{\"scenario\": 1, \"name\": \"n\", \"memory\": {}, \"schedule\": "
+                             "\"explore\", \"threads\": {\"b\": [\"frame\"], \"a\": [\"frame\"");
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(json + used, sizeof json - used,
+                                 ", \"acquire m%u\", \"release m%u\"", i, i);
+    snprintf(json + used, sizeof json - used, "]}}");
+    return parse(json);
+}
+
+/* b's step is anywhere among a's, and all those are one class. */
+Test(schedules, dpor_with_many_things_to_wait_for)
+{
+    static const struct {
+        uint32_t mutexes;
+        bool fell_back;
+    } cases[] = {{63, false}, {65, false}, {512, false}, {513, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trk_scenario *scenario = with_mutexes(cases[i].mutexes);
+        struct outcome_of out = run(scenario, (struct schedule_request){.dpor = true});
+        cr_expect(out.report.held, "%s", out.report.text);
+        cr_expect_eq(out.report.fell_back, cases[i].fell_back, "%u mutexes", cases[i].mutexes);
+        cr_expect_eq(out.report.classes, cases[i].fell_back ? 0 : 1, "%u mutexes: %u classes",
+                     cases[i].mutexes, (unsigned)out.report.classes);
+        if (cases[i].fell_back)
+            cr_expect_eq(strtoul(out.report.interleavings, NULL, 10), 2 * cases[i].mutexes + 2);
+        trk_scenario_destroy(scenario);
+    }
 }
 
 Test(schedules, a_search_that_stops_says_how_much_it_saw)

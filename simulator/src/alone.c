@@ -1,0 +1,206 @@
+/*
+ * What a trace says of locks, watches and refusals where no core is followed.
+ *
+ * The words are those of the re-execution. Less can be said: what a stream waits for is known of an
+ * operation in one region only, and of a hold by hand; watches only as far as they were taken
+ * directly.
+ */
+#include <inttypes.h>
+
+#include "story.h"
+#include "track/address.h"
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+static struct judge_operation *operation_of(const struct run *run, uint32_t stream)
+{
+    struct judge_stream *own = &run->judge.streams[stream];
+    return own->depth == 0 || own->depth > JUDGE_DEPTH ? NULL : &own->operations[own->depth - 1];
+}
+
+static void broken(struct run *run, const struct trk_trace_event *event, const char *detail)
+{
+    const struct judge_operation *operation = operation_of(run, event->stream);
+    uint64_t region_addr = trk_region_address(trk_domain_region(event->event.domain));
+    story_set(run, TRK_VERDICT_ILLEGAL_STATE, operation != NULL ? operation->event : event->number,
+              event->stream, event->number);
+    story_range(run, region_addr, TRK_REGION_BYTES);
+    story_detail(run, detail);
+    story_text(run, "by %s, region %u: %s", story_stream(run, event->stream).text,
+               trk_domain_region(event->event.domain), detail);
+    if (operation != NULL)
+        story_add(run, operation->event, event->stream, "%s %#" PRIx64 " +%#" PRIx64,
+                  trk_op_name(operation->op), operation->guest_addr, operation->size_bytes);
+    story_add(run, event->number, event->stream, "the lock of region %u is %s",
+              trk_domain_region(event->event.domain),
+              event->event.type == TRK_EVENT_LOCK ? "taken" : "given back");
+    run->stopped = true;
+}
+
+/* A hold of a region begins, or ends; where events may be missing it proves nothing. */
+static void take_hold(struct run *run, const struct trk_trace_event *event)
+{
+    uint32_t number = event->event.domain;
+    struct domain *domain = domains_find(&run->domains, number);
+    struct judge_operation *operation = operation_of(run, event->stream);
+    if (domain == NULL || trk_domain_class(number) != TRK_DOMAIN_REGION)
+        return;
+    bool taken = event->event.type == TRK_EVENT_LOCK, sure = !run_doubtful(run) && !run->windowed;
+    uint32_t holder = domain->holder;
+    domain->holder = taken ? event->stream + 1 : 0;
+    if (taken)
+        domain->event = event->number;
+    if (sure && taken && holder != 0) {
+        story_add(run, domain->event, holder - 1, "takes the lock");
+        broken(run, event, "lock taken while held");
+    } else if (sure && !taken && holder != event->stream + 1) {
+        broken(run, event, "lock released by another thread");
+    } else if (sure && taken && operation != NULL && operation->holds > 0 &&
+               number <= operation->last_domain) {
+        broken(run, event, "locks not ascending");
+    }
+    if (operation == NULL || operation->op == TRK_OP_LOCK || operation->op == TRK_OP_UNLOCK)
+        return;
+    if (taken)
+        operation->last_domain = number;
+    operation->holds += taken ? 1 : 0;
+    operation->holds -= !taken && operation->holds > 0 ? 1 : 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+void alone_take(struct run *run, const struct trk_trace_event *event)
+{
+    struct trk_sim_report *report = run->report;
+    switch (event->event.type) {
+    case TRK_EVENT_FAIL: {
+        struct finding finding;
+        judge_refusal(&run->judge, event, &finding);
+        verdict_refusal(run, event, &finding);
+        run->stopped = true;
+        break;
+    }
+    case TRK_EVENT_LOCK:
+    case TRK_EVENT_UNLOCK:
+        take_hold(run, event);
+        break;
+    case TRK_EVENT_FAULT:
+        report->faults++;
+        break;
+    case TRK_EVENT_RANGE:
+        report->ranges++;
+        break;
+    case TRK_EVENT_PROTECT:
+        report->protect_calls++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- after the last event -------------------------------------------------------------------- */
+
+/* Whether an operation's next step is to take the lock of a region in its range. */
+static bool takes_locks(const struct judge_operation *operation)
+{
+    switch (operation->op) {
+    case TRK_OP_IS_CPU:
+    case TRK_OP_IS_GPU:
+    case TRK_OP_MARK_CPU:
+    case TRK_OP_MARK_GPU:
+    case TRK_OP_UNMARK_GPU:
+    case TRK_OP_UNTRACK:
+    case TRK_OP_UPLOAD:
+    case TRK_OP_DOWNLOAD:
+    case TRK_OP_DRAIN:
+    case TRK_OP_INVALIDATE:
+    case TRK_OP_REGISTER:
+    case TRK_OP_UNREGISTER:
+    case TRK_OP_LOCK:
+        return !operation->in_callback && operation->last_domain == 0;
+    default:
+        return false;
+    }
+}
+
+/* The hold that a stream waits for; NULL: it waits for none, or for one that is not known. */
+static const struct domain *awaited(const struct run *run, uint32_t stream)
+{
+    const struct judge_operation *operation = operation_of(run, stream);
+    if (operation == NULL || !takes_locks(operation) || operation->size_bytes == 0)
+        return NULL;
+    uint64_t mask = run->judge.policies[operation->tracker].page_size_bytes - 1;
+    uint32_t region = trk_region_index(operation->guest_addr & ~mask);
+    if (trk_region_index((operation->guest_addr + operation->size_bytes - 1) | mask) != region)
+        return NULL;
+    const struct domain *domain =
+        domains_find(&run->domains, trk_domain(TRK_DOMAIN_REGION, operation->tracker, region));
+    return domain == NULL || domain->holder == 0 ? NULL : domain;
+}
+
+/* The lowest stream of a circle of waiting ones; stream_count: there is none. */
+static uint32_t find_circle(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        uint32_t at = i;
+        for (uint32_t steps = 0; steps <= run->stream_count; steps++) {
+            const struct domain *domain = awaited(run, at);
+            if (domain == NULL)
+                break;
+            at = domain->holder - 1;
+            if (at == i)
+                return i;
+        }
+    }
+    return run->stream_count;
+}
+
+static void tell_circle(struct run *run, uint32_t first)
+{
+    uint32_t region = trk_domain_region(awaited(run, first)->domain);
+    story_set(run, TRK_VERDICT_DEADLOCK, operation_of(run, first)->event, first, run->number);
+    story_range(run, trk_region_address(region), TRK_REGION_BYTES);
+    story_text(run, "%s waits for the lock of region %u in a circle", story_stream(run, first).text,
+               region);
+    uint32_t at = first;
+    do {
+        const struct domain *domain = awaited(run, at);
+        const struct judge_operation *operation = operation_of(run, at);
+        uint32_t holder = domain->holder - 1;
+        region = trk_domain_region(domain->domain);
+        story_add(run, domain->event, holder, "takes the lock of region %u", region);
+        story_add(run, operation->event, at, "%s waits for region %u, held by %s",
+                  trk_op_name(operation->op), region, story_stream(run, holder).text);
+        at = holder;
+    } while (at != first);
+}
+
+static bool at_rest(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        if (run->judge.streams[i].depth > 0)
+            return false;
+    return true;
+}
+
+void alone_end(struct run *run, bool at_end)
+{
+    uint64_t guest_addr;
+    uint32_t first = find_circle(run);
+    if (first < run->stream_count) {
+        tell_circle(run, first);
+        run->stopped = true;
+        return;
+    }
+    const struct judge *judge = &run->judge;
+    if (!at_end || !at_rest(run) || judge->last_watch == 0 || judge->watch_masks ||
+        !said_watched(&judge->said, &guest_addr))
+        return;
+    story_set(run, TRK_VERDICT_WATCH_LEAK, judge->last_watch - 1, judge->last_watch_stream,
+              run->number);
+    story_range(run, guest_addr, TRK_HOST_PAGE_BYTES);
+    story_text(run, "page %#" PRIx64 " has watches that no page state explains", guest_addr);
+    story_add(run, judge->last_watch - 1, judge->last_watch_stream,
+              "the newest watch that was taken directly");
+    run->stopped = true;
+}

@@ -1,0 +1,279 @@
+/*
+ * Goal: without a core, the oracle takes the log's own words on losses, locks and watches: it
+ * doubts what lost events may have changed and nothing else, and says what breaks a rule for
+ * certain.
+ *
+ * Method: tapes judged by the oracle alone; losses are put into them with a type and a time.
+ */
+#include <criterion/criterion.h>
+
+#include "tape.h"
+
+static void ignore(enum trk_status status)
+{
+    (void)status;
+}
+
+static void foreign_good(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+    tape_store(tape, TAPE_GPU, TAPE_A, 2);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_CPU, TAPE_A, 2);
+}
+
+static void foreign_upload_over_gpu(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_store(tape, TAPE_GPU, TAPE_A, 3);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+}
+
+/* An operation whose events are lost. */
+static void lost_operation(struct tape *tape)
+{
+    size_t count = tape->streams[0].count;
+    bool answer;
+    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
+    tape->streams[0].count = count;
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+/* One event lost, of a type; its time is this one's plus some ticks, to the last some more. */
+static void put_drop(struct tape *tape, unsigned type, uint64_t later, uint64_t ticks)
+{
+    struct trk_event drop = {.type = TRK_EVENT_DROP, .argument = 1, .context = (uint16_t)type};
+    trk_event_set_size(&drop, ticks);
+    tape->tsc += later;
+    tape_put(tape, &drop);
+}
+
+#define LONG 100000u /* ticks */
+
+static void lost_before(struct tape *tape, unsigned type, uint64_t ticks)
+{
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, type, LONG, ticks);
+    tape->tsc += LONG;
+    tape_as(tape, 0);
+    foreign_upload_over_gpu(tape);
+    tape_check(tape, TAPE_GPU, TAPE_A + 64, 1);
+}
+
+static void loss_is_over(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_COPY_END, 100);
+}
+
+static void loss_goes_on(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_COPY_END, 2 * LONG);
+}
+
+static void lost_view(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_MAP, 100);
+}
+
+static void loss_of_nobody_knows_what(struct tape *tape)
+{
+    lost_before(tape, TRK_EVENT_NONE, 100);
+}
+
+static void loss_begins_later(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_END, LONG, 100);
+}
+
+/* The recorder moves a time up to that of the event before: it may have been earlier. */
+static void loss_began_nobody_knows_when(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_END, 0, 100);
+}
+
+static void lost_check(struct tape *tape)
+{
+    foreign_upload_over_gpu(tape);
+    put_drop(tape, TRK_EVENT_WITNESS_CHECK, 0, 100);
+}
+
+/* What began a copy that ends behind the loss is missing: it may have begun before the store. */
+static void lost_begin_of_copy(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, TRK_EVENT_COPY_BEGIN, LONG, 100);
+    tape->tsc += LONG;
+    tape_as(tape, 0);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_store(tape, TAPE_CPU, TAPE_A, 3);
+    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+    struct tape_stream *stream = &tape->streams[0];
+    stream->records[stream->count - 2] = stream->records[stream->count - 1];
+    stream->count--;
+}
+
+struct loss_case {
+    const char *name;
+    void (*record)(struct tape *tape);
+    const char *verdict;
+};
+
+static const struct loss_case losses[] = {
+    {"over before", loss_is_over, "lost-gpu-write"},
+    {"going on", loss_goes_on, "trace-incomplete"},
+    {"a view", lost_view, "trace-incomplete"},
+    {"nobody knows what", loss_of_nobody_knows_what, "trace-incomplete"},
+    {"begins later", loss_begins_later, "lost-gpu-write"},
+    {"begins nobody knows when", loss_began_nobody_knows_when, "trace-incomplete"},
+    {"a check", lost_check, "lost-gpu-write"},
+    {"the begin of a copy", lost_begin_of_copy, "trace-incomplete"},
+};
+
+/* What a loss may have changed is in doubt, and nothing else. */
+Test(oracle, doubts_what_was_lost_alone)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct tape *tape = tape_create("default");
+        losses[i].record(tape);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), losses[i].verdict, "%s: %s: %s", losses[i].name,
+                         trk_verdict_name(&report), report.text);
+        cr_expect_not(report.complete, "%s", losses[i].name);
+        tape_destroy(tape);
+    }
+}
+
+/* A hold that is missing without a word is a loss, too, for who has no core. */
+Test(oracle, notices_a_missing_hold)
+{
+    for (uint32_t missing = 0; missing < 2; missing++) {
+        struct tape *tape = tape_create("default");
+        foreign_good(tape);
+        if (missing)
+            lost_operation(tape);
+        tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), missing ? "trace-incomplete" : "ok", "%s",
+                         report.text);
+        cr_expect_eq(report.complete, !missing);
+        tape_destroy(tape);
+    }
+}
+
+/* ---- locks and watches ----------------------------------------------------------------------- */
+
+static void watch_kept(struct tape *tape)
+{
+    foreign_good(tape);
+    ignore(trk_pages_watch(tape->tracker, TAPE_A, 4 * TAPE_P));
+    ignore(trk_pages_unwatch(tape->tracker, TAPE_A, TAPE_P));
+}
+
+static void watch_given_back(struct tape *tape)
+{
+    watch_kept(tape);
+    ignore(trk_pages_unwatch(tape->tracker, TAPE_A + TAPE_P, 3 * TAPE_P));
+}
+
+static void watch_kept_by_who_was_killed(struct tape *tape)
+{
+    watch_kept(tape);
+    tape->child_status = 9;
+}
+
+/* Two threads hold a region each and begin what needs the other's. */
+static void wait_crosswise(struct tape *tape, uint64_t one_addr, uint64_t size_bytes)
+{
+    uint64_t a = TAPE_A, b = TAPE_A + TAPE_R;
+    foreign_good(tape);
+    tape_as(tape, 1);
+    ignore(trk_tracker_lock(tape->tracker, a));
+    tape_as(tape, 2);
+    ignore(trk_tracker_lock(tape->tracker, b));
+    size_t counts[] = {tape->streams[1].count, tape->streams[2].count};
+    struct trk_event begin = {
+        .type = TRK_EVENT_OP_BEGIN, .context = TRK_OP_MARK_CPU, .argument = one_addr};
+    trk_event_set_size(&begin, size_bytes);
+    tape_put(tape, &begin);
+    tape_as(tape, 1);
+    begin.argument = b;
+    begin.context = TRK_OP_LOCK;
+    trk_event_set_size(&begin, 1);
+    tape_put(tape, &begin);
+    ignore(trk_tracker_unlock(tape->tracker, a));
+    tape_as(tape, 2);
+    ignore(trk_tracker_unlock(tape->tracker, b));
+    /* What follows the begins did not happen. */
+    for (int i = 0; i < 2; i++)
+        tape->streams[1 + i].count = counts[i] + 1;
+}
+
+static void circle(struct tape *tape)
+{
+    wait_crosswise(tape, TAPE_A, TAPE_P);
+}
+
+/* The second one goes first to a region of its own: it may never come to the other. */
+static void no_circle(struct tape *tape)
+{
+    wait_crosswise(tape, TAPE_A, 2 * TAPE_R);
+}
+
+static void lock_taken_twice(struct tape *tape)
+{
+    foreign_good(tape);
+    tape_upload(tape, TAPE_A, TAPE_P, false);
+    tape_upload(tape, TAPE_A, TAPE_P, false);
+    tape_remove(tape, TRK_EVENT_UNLOCK, 2);
+}
+
+static void locks_descend(struct tape *tape)
+{
+    foreign_good(tape);
+    size_t before = tape->streams[0].count;
+    tape_upload(tape, TAPE_A, TAPE_R, true);
+    struct trk_event *locks[2], kept;
+    uint32_t count = 0;
+    for (size_t i = before; i < tape->streams[0].count && count < 2; i++)
+        if (tape->streams[0].records[i].event.type == TRK_EVENT_LOCK)
+            locks[count++] = &tape->streams[0].records[i].event;
+    cr_assert_eq(count, 2);
+    kept = *locks[0];
+    *locks[0] = *locks[1];
+    *locks[1] = kept;
+}
+
+static const struct loss_case alone[] = {
+    {"a watch that is kept", watch_kept, "watch-leak"},
+    {"a watch that is given back", watch_given_back, "ok"},
+    {"a watch of who was killed", watch_kept_by_who_was_killed, "ok"},
+    {"a circle", circle, "deadlock"},
+    {"no circle for certain", no_circle, "ok"},
+    {"a lock that is taken twice", lock_taken_twice, "illegal-state"},
+    {"locks that descend", locks_descend, "illegal-state"},
+};
+
+/* Without a core, the log's own words on locks and watches. */
+Test(oracle, looks_at_locks_and_watches)
+{
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+        struct tape *tape = tape_create("default");
+        alone[i].record(tape);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), alone[i].verdict, "%s: %s: %s", alone[i].name,
+                         trk_verdict_name(&report), report.text);
+        tape_destroy(tape);
+    }
+}
