@@ -45,8 +45,7 @@ static void take_hold(struct run *run, const struct trk_trace_event *event)
     struct judge_operation *operation = operation_of(run, event->stream);
     if (domain == NULL || trk_domain_class(number) != TRK_DOMAIN_REGION)
         return;
-    bool taken = event->event.type == TRK_EVENT_LOCK,
-         sure = !run_doubtful(run) && !run->windowed && judge_sure(&run->judge);
+    bool taken = event->event.type == TRK_EVENT_LOCK, sure = !run_doubtful(run) && !run->windowed;
     uint32_t holder = domain->holder;
     domain->holder = taken ? event->stream + 1 : 0;
     if (taken)

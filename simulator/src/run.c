@@ -111,7 +111,7 @@ bool run_doubtful(const struct run *run)
 {
     struct trk_trace_state state = trk_trace_state(run->trace);
     bool inside = state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || run->ended_early || run_ends_early(run) ||
+    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
            (state.damaged_chunks > 0 && inside);
 }
 
