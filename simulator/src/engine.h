@@ -48,7 +48,9 @@ struct engine_program {
     void (*deadlock)(void *context);
     /* The lock that a thread waits for, or stands before; false: none. */
     bool (*waits)(void *context, uint32_t thread, struct footprint *footprint);
-    bool (*save)(void *context, void *slot); /* false: no memory */
+    bool (*save)(void *context, void *slot); /* what hash wants of a state; false: no memory */
+    /* The rest, right behind save: the state will be put back. NULL: save has it all. */
+    bool (*keep)(void *context, void *slot);
     uint64_t (*hash)(void *context, const void *slot);
     void (*restore)(void *context, const void *slot);
     void (*drop)(void *context, void *slot);
@@ -109,6 +111,12 @@ enum trk_status engine_random(const struct engine_program *program, uint64_t run
  */
 enum trk_status engine_share(const struct engine_program *program, uint64_t runs, uint64_t fine,
                              uint32_t *percent);
+
+/* A state that was just saved will be put back; false: no memory. */
+static inline bool engine_keep(const struct engine_program *program, void *slot)
+{
+    return program->keep == NULL || program->keep(program->context, slot);
+}
 
 static inline schedule_count engine_sum(schedule_count a, schedule_count b)
 {

@@ -23,6 +23,7 @@
 struct event {
     uint32_t thread;
     uint32_t number; /* of the thread's steps, from 1 */
+    uint32_t before; /* the thread's event before this one, plus 1; 0: none */
     uint32_t *clock; /* of each thread, how many steps are ordered before this one, with it */
     struct footprint footprint;
     /* The state before; threads as bits. */
@@ -184,6 +185,17 @@ static struct forced forced_of(const struct search *search, const struct footpri
     return forced;
 }
 
+/* Of the threads but one, those of whose steps the newest is not known yet. */
+static uint64_t not_known(const struct search *search, uint32_t thread, const uint32_t *clock)
+{
+    uint64_t open = 0;
+    for (uint32_t i = 0; i < search->program->threads; i++)
+        if (i != thread && search->last[i] > 0 &&
+            search->events[search->last[i] - 1].number > clock[i])
+            open |= bit_of(i);
+    return open;
+}
+
 /*
  * Whether the hold that a step had to wait for is ordered before it by anything but its lock: by
  * steps of others that the step depends on. Such a step races with it, and is turned first; but not
@@ -194,10 +206,13 @@ static bool hold_ordered(const struct search *search, const struct forced *force
 {
     const struct event *began = &search->events[forced->from - 1];
     const uint32_t *ended = search->events[forced->to - 1].clock;
-    for (size_t i = search->count; i > 0; i--) {
+    uint64_t open = not_known(search, thread, clock);
+    for (size_t i = search->count; i > 0 && open != 0; i--) {
         const struct event *event = &search->events[i - 1];
-        if (event->thread == thread || event->number <= clock[event->thread] ||
-            event->number <= ended[event->thread] ||
+        /* What comes before a step that is known is known. */
+        if (event->number <= clock[event->thread] || event->number <= ended[event->thread])
+            open &= ~bit_of(event->thread);
+        if (!(open & bit_of(event->thread)) ||
             (event->thread == forced->thread && i >= forced->from))
             continue;
         if (depend(search, &event->footprint, footprint))
@@ -232,10 +247,12 @@ static void order(struct search *search, uint32_t thread, const struct footprint
     }
     if (forced.to != 0)
         join(search, clock, search->events[forced.to - 1].clock);
-    for (size_t i = end; i > 0 && !pending; i--) {
+    uint64_t open = pending ? 0 : not_known(search, thread, clock);
+    for (size_t i = end; i > 0 && open != 0; i--) {
         const struct event *event = &search->events[i - 1];
-        if (event->thread == thread || event->number <= clock[event->thread] ||
-            !depend(search, &event->footprint, footprint))
+        if (event->number <= clock[event->thread])
+            open &= ~bit_of(event->thread);
+        if (!(open & bit_of(event->thread)) || !depend(search, &event->footprint, footprint))
             continue;
         if (!event->footprint.all && !footprint->all)
             turn(search, i - 1, end, thread, clock);
@@ -264,6 +281,7 @@ static bool take(struct search *search, uint32_t thread)
     event->number = ++event->clock[thread];
     uint64_t asleep = (event->sleep | event->done) & ~bit_of(thread);
     event->done |= bit_of(thread);
+    event->before = search->last[thread];
     search->last[thread] = (uint32_t)++search->count;
     const struct footprint *next = event->next;
     struct event *behind = event_next(search); /* may move the events */
@@ -326,7 +344,8 @@ static enum trk_status run_on(struct search *search)
             return TRK_OK;
         }
         event->backtrack = bit_of(threads[chosen]);
-        if (count > 1 && !program->save(program->context, event->slot))
+        if (count > 1 &&
+            !(program->save(program->context, event->slot) && engine_keep(program, event->slot)))
             search->no_memory = true;
         if (search->no_memory || !take(search, threads[chosen]))
             return TRK_E_MEMORY;
@@ -339,12 +358,7 @@ static bool back(struct search *search)
     const struct engine_program *program = search->program;
     while (search->count > 0) {
         struct event *event = &search->events[--search->count];
-        uint32_t thread = event->thread;
-        /* The thread's event before this one. */
-        size_t before = search->count;
-        while (before > 0 && search->events[before - 1].thread != thread)
-            before--;
-        search->last[thread] = (uint32_t)before;
+        search->last[event->thread] = event->before;
         uint64_t left = event->backtrack & ~(event->done | event->sleep);
         if (left == 0)
             continue;

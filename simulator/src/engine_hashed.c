@@ -176,6 +176,8 @@ static enum step_end advance(struct search *search, schedule_count *schedules,
             continue;
         }
         bool known = node_meet(search, node, schedules);
+        /* Most states are known, and need not be kept. */
+        search->no_memory |= !known && !ended && !engine_keep(program, node->slot);
         if (search->no_memory) {
             search->count--;
             return STEP_OVER;

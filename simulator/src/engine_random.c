@@ -37,7 +37,7 @@ enum trk_status engine_random(const struct engine_program *program, uint64_t run
     uint64_t state = seed;
     enum trk_status status = TRK_OK;
     *result = (struct engine_result){0};
-    if (start == NULL || !program->save(program->context, start))
+    if (start == NULL || !program->save(program->context, start) || !engine_keep(program, start))
         status = TRK_E_MEMORY;
     for (uint64_t i = 0; i < runs && status == TRK_OK; i++) {
         if (i > 0)

@@ -71,7 +71,7 @@ enum trk_status engine_share(const struct engine_program *program, uint64_t runs
     enum trk_status status = TRK_OK;
     runs = runs > RUNS_MOST ? RUNS_MOST : runs;
     if (weights == NULL || fails == NULL || start == NULL ||
-        !program->save(program->context, start))
+        !program->save(program->context, start) || !engine_keep(program, start))
         status = TRK_E_MEMORY;
     for (uint64_t i = 0; i < runs && status == TRK_OK; i++) {
         uint32_t came = 0;

@@ -123,33 +123,39 @@ static bool knows(const struct order *order, const uint64_t *own, const uint64_t
     return true;
 }
 
+/* A ring's rows of `width` numbers, from its oldest on, in a larger array; NULL: no memory. */
+static uint64_t *in_order(const struct timeline *timeline, const uint64_t *ring, size_t width,
+                          uint32_t capacity)
+{
+    uint64_t *larger = malloc(capacity * width * sizeof *larger);
+    for (uint32_t i = 0; larger != NULL && i < timeline->count; i++)
+        memcpy(larger + i * width, ring + place_of(timeline, i) * width, width * sizeof *larger);
+    return larger;
+}
+
 /* Double the ring, which is full. */
 static enum trk_status grow(struct order *order, struct timeline *timeline)
 {
     uint32_t capacity = timeline->capacity == 0 ? FIRST_CAPACITY : timeline->capacity * 2;
-    struct timeline larger = *timeline;
-    larger.oldest = 0;
-    larger.capacity = capacity;
-    larger.values = malloc(capacity * sizeof *larger.values);
-    larger.numbers = malloc(capacity * sizeof *larger.numbers);
-    larger.clocks = malloc((size_t)capacity * order->streams * sizeof *larger.clocks);
-    bool done = larger.values != NULL && larger.numbers != NULL && larger.clocks != NULL;
-    for (uint32_t i = 0; done && i < timeline->count; i++) {
-        uint32_t from = place_of(timeline, i);
-        larger.values[i] = timeline->values[from];
-        larger.numbers[i] = timeline->numbers[from];
-        memcpy(row(order, &larger, i), row(order, timeline, from),
-               order->streams * sizeof *larger.clocks);
-    }
-    struct timeline *gone = done ? timeline : &larger;
-    free(gone->values);
-    free(gone->numbers);
-    free(gone->clocks);
-    if (!done)
+    uint64_t *values = in_order(timeline, timeline->values, 1, capacity);
+    uint64_t *numbers = in_order(timeline, timeline->numbers, 1, capacity);
+    uint64_t *clocks = in_order(timeline, timeline->clocks, order->streams, capacity);
+    if (values == NULL || numbers == NULL || clocks == NULL) {
+        free(values);
+        free(numbers);
+        free(clocks);
         return TRK_E_MEMORY;
+    }
+    free(timeline->values);
+    free(timeline->numbers);
+    free(timeline->clocks);
+    timeline->values = values;
+    timeline->numbers = numbers;
+    timeline->clocks = clocks;
+    timeline->oldest = 0;
     order->kept_bytes +=
         (capacity - timeline->capacity) * (2 + (uint64_t)order->streams) * sizeof(uint64_t);
-    *timeline = larger;
+    timeline->capacity = capacity;
     return TRK_OK;
 }
 

@@ -179,6 +179,14 @@ void alone_take(struct run *run, const struct trk_trace_event *event);
  * watches that were not given back. */
 void alone_end(struct run *run, bool at_end);
 
+/* ---- run_finish.c ---------------------------------------------------------------------------- */
+
+/* The last event was taken and nothing broke: what shows only now, and the verdict. */
+enum trk_status run_finish(struct run *run);
+
+/* What the oracle has counted so far, into the report. */
+void run_take_counts(struct run *run);
+
 /* ---- on a stream's coroutine ----------------------------------------------------------------- */
 
 /* Wait until an event is due. Does not come back after a stop. */

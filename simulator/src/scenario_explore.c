@@ -127,8 +127,19 @@ static bool save(void *context, void *slot)
 {
     struct kept *kept = slot;
     const struct driver *driver = ((struct explorer *)context)->driver;
-    snapshot_save(&kept->snapshot, driver->run);
+    snapshot_save_state(&kept->snapshot, driver->run);
     kept->path_count = driver->path.count;
+    if (((struct explorer *)context)->request->stacks)
+        snapshot_save_stacks(&kept->snapshot, driver->run);
+    return !kept->snapshot.no_memory;
+}
+
+static bool keep(void *context, void *slot)
+{
+    struct kept *kept = slot;
+    const struct explorer *explorer = context;
+    if (!explorer->request->stacks)
+        snapshot_save_stacks(&kept->snapshot, explorer->driver->run);
     return !kept->snapshot.no_memory;
 }
 
@@ -174,6 +185,7 @@ static struct engine_program program_of(struct explorer *explorer)
         .deadlock = deadlock,
         .waits = waits,
         .save = save,
+        .keep = keep,
         .hash = hash,
         .restore = restore,
         .drop = drop,

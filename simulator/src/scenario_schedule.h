@@ -115,6 +115,9 @@ struct snapshot {
 
 /* Keep all that a run is between two steps; the threads' stacks, too. */
 void snapshot_save(struct snapshot *snapshot, struct scenario_run *run);
+/* In two parts: by the first alone it can be known again, with the second it can be put back. */
+void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run);
+void snapshot_save_stacks(struct snapshot *snapshot, struct scenario_run *run);
 /* With the stacks, or with the digests alone. */
 uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks);
 void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run);

@@ -38,7 +38,7 @@ static void add(void *context, void *memory, size_t size_bytes)
     snapshot->size = needed;
 }
 
-void snapshot_save(struct snapshot *snapshot, struct scenario_run *run)
+void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
 {
     snapshot->size = 0;
     trk_sim_forget(run->tracker, run->reach, run->reach_count);
@@ -52,8 +52,18 @@ void snapshot_save(struct snapshot *snapshot, struct scenario_run *run)
     }
     trk_sim_pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
     snapshot->without_stacks = snapshot->size;
+}
+
+void snapshot_save_stacks(struct snapshot *snapshot, struct scenario_run *run)
+{
     for (uint32_t i = 0; i < run->thread_count; i++)
         coroutine_pieces(run->threads[i].coroutine, add, snapshot);
+}
+
+void snapshot_save(struct snapshot *snapshot, struct scenario_run *run)
+{
+    snapshot_save_state(snapshot, run);
+    snapshot_save_stacks(snapshot, run);
 }
 
 uint64_t snapshot_hash(const struct snapshot *snapshot, bool stacks)

@@ -1,0 +1,136 @@
+/*
+ * After the last event: what only shows when nothing follows, and the verdict.
+ */
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "run.h"
+#include "track/pages.h"
+
+static const struct stream *holder_of(const struct run *run, const struct stream *waiter)
+{
+    const struct domain *domain = domains_find(&run->domains, waiter->wanted);
+    if (waiter->wanted == 0 || domain == NULL || domain->holder == 0)
+        return NULL;
+    return &run->streams[domain->holder - 1];
+}
+
+/* The lowest stream of a circle of waiting ones. */
+static const struct stream *find_circle(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct stream *at = &run->streams[i];
+        for (uint32_t steps = 0; at != NULL && steps <= run->stream_count; steps++) {
+            at = holder_of(run, at);
+            if (at == &run->streams[i])
+                return at;
+        }
+    }
+    return NULL;
+}
+
+/* No operation is open in any stream. */
+static bool at_rest(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct operation_run *operation = run->streams[i].operation;
+        if (operation != NULL && !(operation->over && operation->outer == NULL))
+            return false;
+    }
+    return true;
+}
+
+/* The first page of a region with more watches than its state explains; false: none. */
+static bool find_leak(const struct machine *machine, uint32_t region, uint64_t *guest_addr)
+{
+    uint64_t first = trk_region_address(region);
+    for (uint64_t at = first; at < first + TRK_REGION_BYTES; at += TRK_HOST_PAGE_BYTES) {
+        struct trk_page_view view = trk_pages_view(machine->tracker, at);
+        if (rules_watches(&view) > rules_watches_explained(&view)) {
+            *guest_addr = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum trk_status check_watches(struct run *run)
+{
+    uint32_t *sorted = domains_sorted(&run->domains);
+    if (sorted == NULL)
+        return run->domains.count == 0 ? TRK_OK : TRK_E_MEMORY;
+    bool leak = false;
+    for (size_t i = 0; i < run->domains.count && !leak; i++) {
+        /* Every change of a watch is a hold of the page manager's. */
+        if (trk_domain_class(sorted[i]) != TRK_DOMAIN_PAGES ||
+            trk_domain_region(sorted[i]) == TRK_DOMAIN_SHARED)
+            continue;
+        const struct machine *machine = &run->machines[trk_domain_tracker(sorted[i])];
+        uint64_t guest_addr;
+        leak = find_leak(machine, trk_domain_region(sorted[i]), &guest_addr);
+        if (leak)
+            verdict_watch_leak(run, machine, guest_addr);
+    }
+    free(sorted);
+    run->stopped |= leak;
+    return TRK_OK;
+}
+
+static bool ended_by_signal(const struct trk_trace_state *state)
+{
+    return state->child_status != -1 && WIFSIGNALED(state->child_status);
+}
+
+void run_take_counts(struct run *run)
+{
+    run->report->copies = run->judge.copies;
+    run->report->checks = run->judge.checks;
+    run->report->unknown = run->judge.unknown;
+    run->report->frames = run->judge.frames;
+}
+
+enum trk_status run_finish(struct run *run)
+{
+    run_take_counts(run);
+    struct trk_trace_state state = trk_trace_state(run->trace);
+    bool complete = state.complete && !run->lossy;
+    run->report->complete = complete;
+    struct finding finding = {.found = false};
+    if (!run_doubtful(run) && !run->windowed)
+        judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
+    if (finding.found) {
+        verdict_finding(run, &finding);
+        return TRK_OK;
+    }
+    if (run->oracle_only && !run_doubtful(run) && !run->windowed)
+        alone_end(run, complete && !ended_by_signal(&state));
+    if (run->stopped)
+        return TRK_OK;
+    if (run->oracle_only || run->core_lost) {
+        verdict_end(run, complete);
+        return TRK_OK;
+    }
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct stream *stream = &run->streams[i];
+        if (stream->unhandled) {
+            verdict_unhandled(run, i, stream->unhandled_addr, stream->unhandled_event,
+                              stream->unhandled_event);
+            return TRK_OK;
+        }
+    }
+    if (complete && at_rest(run) && !ended_by_signal(&state)) {
+        enum trk_status status = check_watches(run);
+        if (status != TRK_OK || run->stopped)
+            return status;
+    }
+    if (!run_doubtful(run)) {
+        run_probe(run);
+        const struct stream *circle = find_circle(run);
+        if (circle != NULL) {
+            verdict_deadlock(run, circle);
+            return TRK_OK;
+        }
+    }
+    verdict_end(run, complete);
+    return TRK_OK;
+}
