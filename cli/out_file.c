@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/place.h"
 #include "terminal.h"
 
 #define NEW_FILE_MODE 0666

@@ -12,15 +12,16 @@
 #include <limits.h>
 
 #include "options.h"
+#include "recorder/place.h"
 
 struct trk_out_file {
     const char *path; /* as given; "-": standard output, also by another name */
     bool overwrite;
     int fd;
-    int through_fd;           /* of a pipe or a device, which gets a copy at the end; -1: none */
-    char target[PATH_MAX];    /* where the file will stand */
-    char temporary[PATH_MAX]; /* "" where the file system takes files without a name */
-    char reopen[40];          /* a path to read the unfinished file by */
+    int through_fd; /* of a pipe or a device, which gets a copy at the end; -1: none */
+    char target[TRK_PLACE_BYTES]; /* where the file will stand */
+    char temporary[PATH_MAX];     /* "" where the file system takes files without a name */
+    char reopen[40];              /* a path to read the unfinished file by */
 };
 
 /* The options of every command that makes a file: -o and -f. */

@@ -2,10 +2,13 @@
 #include "recorder/place.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+_Static_assert(TRK_PLACE_BYTES >= PATH_MAX, "realpath wants so many");
 
 static enum trk_status system_failed(struct trk_error *error, int reason)
 {
@@ -15,13 +18,13 @@ static enum trk_status system_failed(struct trk_error *error, int reason)
     return TRK_E_SYSTEM;
 }
 
-enum trk_status trk_place_find(const char *path, enum trk_place *place, char target[PATH_MAX],
-                               struct trk_error *error)
+enum trk_status trk_place_find(const char *path, enum trk_place *place,
+                               char target[TRK_PLACE_BYTES], struct trk_error *error)
 {
     struct stat there;
     size_t length = strlen(path);
     *place = TRK_PLACE_NEW;
-    if (length >= PATH_MAX)
+    if (length >= TRK_PLACE_BYTES)
         return system_failed(error, ENAMETOOLONG);
     memcpy(target, path, length + 1);
     if (lstat(path, &there) != 0)

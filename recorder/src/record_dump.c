@@ -78,7 +78,7 @@ static void *run(void *argument)
     struct trk_record_dump *dump = argument;
     enum trk_place place = TRK_PLACE_NEW;
     struct trk_error reason = {0};
-    char target[PATH_MAX];
+    char target[TRK_PLACE_BYTES];
     snprintf(target, sizeof target, "%s", dump->path);
     if (dump->overwrite)
         dump->status = trk_place_find(dump->path, &place, target, &reason);

@@ -69,7 +69,7 @@ enum trk_status trk_record_flight_init(struct recording *recording)
     if (!flight)
         return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the flight ring");
     enum trk_place place;
-    char target[PATH_MAX];
+    char target[TRK_PLACE_BYTES];
     enum trk_status status =
         trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
     if (status != TRK_OK)

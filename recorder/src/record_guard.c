@@ -91,7 +91,7 @@ static void take_over(struct recording *recording)
 {
     static uint64_t has_events[TRK_FORMAT_STREAMS_MAX];
     char part[PATH_MAX];
-    char target[PATH_MAX];
+    char target[TRK_PLACE_BYTES];
     enum trk_place place;
     if (trk_place_find(recording->options->path, &place, target, NULL) != TRK_OK ||
         place == TRK_PLACE_STREAM)

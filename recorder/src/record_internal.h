@@ -50,7 +50,7 @@ enum trk_status trk_record_output_error(const struct recording *recording, enum 
                                         int os_errno);
 /* What the recording's path leads to; likewise. */
 enum trk_status trk_record_output_place(const struct recording *recording, enum trk_place *place,
-                                        char target[PATH_MAX]);
+                                        char target[TRK_PLACE_BYTES]);
 TRK_MUST_USE enum trk_status trk_record_output_header(struct recording *recording);
 /* END, if all went well; the writer is gone afterwards. */
 void trk_record_output_end(struct recording *recording, enum trk_status *status);

@@ -56,7 +56,7 @@ static enum trk_status lock_output(struct recording *recording)
 }
 
 enum trk_status trk_record_output_place(const struct recording *recording, enum trk_place *place,
-                                        char target[PATH_MAX])
+                                        char target[TRK_PLACE_BYTES])
 {
     struct trk_error reason = {.os_errno = 0};
     enum trk_status status = trk_place_find(recording->options->path, place, target, &reason);
@@ -83,7 +83,7 @@ enum trk_status trk_record_output_open(struct recording *recording)
     recording->created = recording->fd >= 0;
     if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite) {
         enum trk_place place;
-        char target[PATH_MAX];
+        char target[TRK_PLACE_BYTES];
         enum trk_status status = trk_record_output_place(recording, &place, target);
         if (status != TRK_OK)
             return status;

@@ -8,9 +8,11 @@
 #ifndef RECORDER_PLACE_H
 #define RECORDER_PLACE_H
 
-#include <limits.h>
-
 #include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+#define TRK_PLACE_BYTES 4096u /* of a path with its end, as PATH_MAX */
 
 enum trk_place {
     TRK_PLACE_NEW = 0, /* nothing is there */
@@ -22,8 +24,8 @@ enum trk_place {
  * Find what a path leads to. Nothing is opened or changed.
  *
  * @param path    Of a file that is to be made.
- * @param target  Receives the path to make or replace, in PATH_MAX bytes: that of the file that
- *                symbolic links lead to, else path itself.
+ * @param target  Receives the path to make or replace, in TRK_PLACE_BYTES bytes: that of the file
+ * that symbolic links lead to, else path itself.
  * @return TRK_OK, or with place and target unusable: TRK_E_SYSTEM with EISDIR for a directory, and
  *         when the path cannot be looked at; TRK_E_ARGUMENT for a link that leads nowhere, a block
  *         device, a socket.
@@ -31,6 +33,8 @@ enum trk_place {
  * Allocates: no. Blocks: on the file system. Signal-safe: no. Threads: any.
  */
 TRK_MUST_USE enum trk_status trk_place_find(const char *path, enum trk_place *place,
-                                            char target[PATH_MAX], struct trk_error *error);
+                                            char target[TRK_PLACE_BYTES], struct trk_error *error);
+
+TRK_EXTERN_C_END
 
 #endif
