@@ -319,6 +319,12 @@ const struct trk_command trk_cmd_explore = {
         "recording nobody knows what the guest would have done; the finding is then called "
         "speculative, with that event. A window whose recorded order does not end as the trace did "
         "is not judged, and counted.\n\n"
+        "Orders grow fast with threads: two or three threads on a page are mostly tried in full; "
+        "with "
+        "many the tries run out (--schedules for each window), and 3 is the usual end, though "
+        "nothing was found. Then name a page and fewer events (--page, RANGE), take a smaller "
+        "--window, raise --schedules, or look at many long windows by chance (--engine pct), with "
+        "--budget to end in time.\n\n"
         "The exit code is 0 when every order was tried and none breaks a rule, 1 when one does or "
         "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
         "nothing was found but not everything was tried.",

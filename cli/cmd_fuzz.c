@@ -298,6 +298,20 @@ static void print_json(const struct trk_options *options, const struct trk_fuzz 
     trk_json_out_print(object);
 }
 
+/* What is asked for of runs, where nothing runs; said. */
+static bool print_refused(const struct trk_options *options)
+{
+    static const char *const of_runs[] = {"runs", "steps", "output", "force", "json"};
+    for (size_t i = 0; i < sizeof of_runs / sizeof of_runs[0]; i++) {
+        if (trk_options_asked(options, of_runs[i])) {
+            trk_terminal_say("fuzz", "--%s does not go with --print, which runs nothing",
+                             of_runs[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 static int print_program(const struct trk_fuzz *fuzz)
 {
     char *text;
@@ -320,7 +334,13 @@ static int run_fuzz(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     if (trk_options_flag(options, "print")) {
-        return print_program(&fuzz);
+        return print_refused(options) ? TRK_EXIT_USAGE : print_program(&fuzz);
+    }
+    int refused = trk_fuzz_folder_check(&fuzz, &error) == TRK_OK
+                      ? TRK_EXIT_OK
+                      : trk_terminal_error("fuzz", NULL, &error);
+    if (refused != TRK_EXIT_OK) {
+        return refused;
     }
     fuzz.failures = failures;
     fuzz.failures_most = SHOWN_MOST;

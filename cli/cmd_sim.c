@@ -1,4 +1,5 @@
 /* trk sim: run a trace again through the same core, and judge it. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #include "simulator/sim.h"
 #include "terminal.h"
 
-#define SCHEMA TRK_SIM_SCHEMA
+#define SCHEMA             TRK_SIM_SCHEMA
+#define GRANULE_MOST_BYTES 4096u
 
 static const struct trk_option sim_options[] = {
     {.name = "json",
@@ -26,7 +28,7 @@ static const struct trk_option sim_options[] = {
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "0",
-     .most = 4096,
+     .most = UINT64_MAX, /* what is no power of two is told as such, however large */
      .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact. "
               "Default 1, and 64 for traces of more than 16 million events."},
     {.name = "junit",
@@ -53,7 +55,7 @@ static const struct trk_option sim_options[] = {
     {.name = "walk",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
-     .fallback = "0",
+     .least = 1,
      .most = 1000000000,
      .about = "Of scenario files that ask for many schedules run N random ones, by a walk in which "
               "all are alike in chance as far as threads do not wait."},
@@ -79,6 +81,34 @@ static int write_junit(const struct trk_options *options, const struct trk_scena
     return kept != TRK_EXIT_OK ? kept : code;
 }
 
+/* Say that an option goes with something else, if it stands on the command line: what stands in the
+ * environment or the settings is for where it applies. */
+static bool misplaced(const struct trk_options *options, const char *const *names, const char *with)
+{
+    for (; *names != NULL; names++) {
+        if (trk_options_asked(options, *names)) {
+            trk_terminal_say("sim", "--%s goes with %s", *names, with);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Options of which the one leaves nothing to the other; said. */
+static bool at_odds(const struct trk_options *options)
+{
+    static const char *const pairs[][2] = {
+        {"schedule", "engine"}, {"schedule", "walk"}, {"walk", "engine"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (trk_options_given(options, pairs[i][0]) && trk_options_given(options, pairs[i][1])) {
+            trk_terminal_say("sim", "--%s does not go with --%s", pairs[i][1], pairs[i][0]);
+            return true;
+        }
+    }
+    static const char *const of_walk[] = {"seed", NULL};
+    return !trk_options_given(options, "walk") && misplaced(options, of_walk, "--walk");
+}
+
 /* What is asked for of scenario files; false: it makes no sense, and that has been said. */
 static bool scenarios_asked(const struct trk_options *options, struct trk_scenario_asked *asked)
 {
@@ -89,6 +119,9 @@ static bool scenarios_asked(const struct trk_options *options, struct trk_scenar
     };
     const char *engine = trk_options_text(options, "engine");
     size_t number = 0;
+    if (at_odds(options)) {
+        return false;
+    }
     while (engine != NULL && number < sizeof engines / sizeof engines[0] &&
            strcmp(engines[number], engine) != 0) {
         number++;
@@ -120,6 +153,10 @@ static int run_scenarios(const struct trk_options *options)
     if (!scenarios_asked(options, &asked)) {
         return TRK_EXIT_USAGE;
     }
+    if (junit_path != NULL && strcmp(junit_path, "-") == 0) {
+        trk_terminal_say("sim", "--junit: standard output has the report; name a file");
+        return TRK_EXIT_USAGE;
+    }
     if (junit_path != NULL) {
         int refused = trk_out_file_open_at(&junit, junit_path, false, options);
         if (refused != TRK_EXIT_OK) {
@@ -145,28 +182,30 @@ static int run_scenarios(const struct trk_options *options)
 
 static int run_sim(const struct trk_options *options)
 {
+    static const char *const of_traces[] = {"oracle-only", "granule", NULL};
+    static const char *const of_scenarios[] = {"junit", "schedule", "engine", "walk",
+                                               "seed",  "jobs",     NULL};
     static struct trk_sim_report report; /* some KiB */
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
-        if (trk_options_given(options, "oracle-only") || trk_options_given(options, "granule")) {
-            trk_terminal_say("sim", "--oracle-only and --granule go with traces");
+        if (misplaced(options, of_traces, "traces")) {
             return TRK_EXIT_USAGE;
         }
         return run_scenarios(options);
     }
-    if (trk_options_given(options, "junit") || trk_options_given(options, "schedule") ||
-        trk_options_given(options, "engine") || trk_options_given(options, "walk")) {
-        trk_terminal_say("sim", "--junit, --schedule and --engine go with scenario files");
+    if (misplaced(options, of_scenarios, "scenario files")) {
         return TRK_EXIT_USAGE;
     }
     struct trk_sim_options sim = trk_sim_options_default();
     sim.mode = trk_options_flag(options, "oracle-only") ? TRK_SIM_ORACLE_ONLY : TRK_SIM_ALL;
-    sim.granule_bytes = (uint32_t)trk_options_number(options, "granule");
-    if ((sim.granule_bytes & (sim.granule_bytes - 1)) != 0) {
-        trk_terminal_say("sim", "--granule: %u is no power of two", sim.granule_bytes);
+    uint64_t granule_bytes = trk_options_number(options, "granule");
+    if ((granule_bytes & (granule_bytes - 1)) != 0 || granule_bytes > GRANULE_MOST_BYTES) {
+        trk_terminal_say("sim", "--granule: %" PRIu64 " is no power of two up to %u", granule_bytes,
+                         GRANULE_MOST_BYTES);
         return TRK_EXIT_USAGE;
     }
+    sim.granule_bytes = (uint32_t)granule_bytes;
     int code = trk_input_open(&input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
         return code;

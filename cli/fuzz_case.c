@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "out_file.h"
 
@@ -41,6 +42,25 @@ static enum trk_status file_failed(struct trk_error *error, const char *path, in
     (void)trk_error_set(error, status, "%.80s: %s", path, strerror(reason));
     error->os_errno = reason;
     return status;
+}
+
+enum trk_status trk_fuzz_folder_check(const struct trk_fuzz *fuzz, struct trk_error *error)
+{
+    struct stat there;
+    if (fuzz->folder == NULL) {
+        return TRK_OK;
+    }
+    if (stat(fuzz->folder, &there) == 0) {
+        int reason = !S_ISDIR(there.st_mode)                  ? ENOTDIR
+                     : access(fuzz->folder, W_OK | X_OK) != 0 ? errno
+                                                              : 0;
+        return reason == 0 ? TRK_OK : file_failed(error, fuzz->folder, reason);
+    }
+    /* It is made for the first program that fails; whether that can be is known now. */
+    if (mkdir(fuzz->folder, 0777) != 0 || rmdir(fuzz->folder) != 0) {
+        return file_failed(error, fuzz->folder, errno);
+    }
+    return TRK_OK;
 }
 
 static enum trk_status write_program(const struct trk_fuzz *fuzz, const char *path,

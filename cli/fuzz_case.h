@@ -43,4 +43,9 @@ struct trk_fuzz {
  */
 TRK_MUST_USE enum trk_status trk_fuzz_run(struct trk_fuzz *fuzz, struct trk_error *error);
 
+/* Whether failures can be written to the folder, which is not made yet; TRK_E_SYSTEM: they cannot.
+ */
+TRK_MUST_USE enum trk_status trk_fuzz_folder_check(const struct trk_fuzz *fuzz,
+                                                   struct trk_error *error);
+
 #endif

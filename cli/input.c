@@ -70,6 +70,21 @@ static enum trk_status look_at_head(const char *bytes, size_t size, struct trk_e
     return status == TRK_E_INCOMPLETE ? TRK_OK : status;
 }
 
+/* A scenario file is a common mistake: what was refused as a trace is told as what it is. */
+static enum trk_status refused_as(enum trk_status status, const char *bytes, size_t size,
+                                  struct trk_error *error)
+{
+    size_t at = 0;
+    while (at < size && strchr(" \t\r\n", bytes[at]) != NULL && bytes[at] != 0) {
+        at++;
+    }
+    return status == TRK_E_DAMAGED && at < size && bytes[at] == '{'
+               ? trk_error_set(error, status,
+                               "this is no .trk file but JSON; a scenario is run by its name: trk "
+                               "sim FILE.json")
+               : status;
+}
+
 static enum trk_status open_spool(struct trk_input *input, struct trk_error *error)
 {
     const char *directory = getenv("TMPDIR");
@@ -94,7 +109,7 @@ static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *
     size_t got;
     enum trk_status status = read_some(fd, buffer, TRK_INPUT_HEAD_BYTES, &got, error);
     if (status == TRK_OK) {
-        status = look_at_head(buffer, got, error);
+        status = refused_as(look_at_head(buffer, got, error), buffer, got, error);
     }
     if (status == TRK_OK) {
         status = open_spool(input, error);
@@ -135,7 +150,10 @@ static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_er
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     bool named = input->fd < 0 && fd != STDIN_FILENO;
-    return trk_trace_open(&input->trace, named ? input->path : path, error);
+    enum trk_status status = trk_trace_open(&input->trace, named ? input->path : path, error);
+    char head[64];
+    ssize_t got = status == TRK_E_DAMAGED ? pread(fd, head, sizeof head, 0) : 0;
+    return refused_as(status, head, got > 0 ? (size_t)got : 0, error);
 }
 
 static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,

@@ -41,6 +41,10 @@ static void put_failure(FILE *out, const struct trk_scenario_report *report)
     put_text(out, report->verdict, strlen(report->verdict));
     fputs(", expected ", out);
     put_text(out, report->expected, strlen(report->expected));
+    if (strcmp(report->verdict, report->expected) == 0) {
+        fputs(", but ", out);
+        put_text(out, report->text, strlen(report->text));
+    }
     fputs("\">", out);
     if (report->thread[0] != '\0') {
         fputs("thread ", out);
@@ -75,7 +79,7 @@ static void put_case(FILE *out, const struct trk_scenario_file *file)
     case TRK_SCENARIO_BROKEN:
         fputs("<error message=\"", out);
         put_text(out, file->fault.where, strlen(file->fault.where));
-        fputs(": ", out);
+        fputs(file->fault.where[0] != '\0' ? ": " : "", out);
         put_text(out, file->fault.text, strlen(file->fault.text));
         fputs("\"/>", out);
         break;

@@ -340,6 +340,12 @@ bool trk_options_given(const struct trk_options *options, const char *name)
     return value_of(options, name)->given;
 }
 
+bool trk_options_asked(const struct trk_options *options, const char *name)
+{
+    const struct trk_option_value *value = value_of(options, name);
+    return value->given && strcmp(value->from, "command line") == 0;
+}
+
 const char *trk_options_text(const struct trk_options *options, const char *name)
 {
     return value_of(options, name)->text;

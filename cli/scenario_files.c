@@ -131,11 +131,23 @@ static enum trk_status look_beside(struct trk_scenario_file *file,
     return trk_scenario_nearest(scenario, report->schedule, &file->passing, &fault);
 }
 
+/* Others in a folder nobody named: reading a pipe waits for a writer, a device may never end. */
+static bool is_regular(const char *path)
+{
+    struct stat stat_of;
+    return stat(path, &stat_of) != 0 || S_ISREG(stat_of.st_mode); /* absent: reading it tells */
+}
+
 static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
                                struct trk_error *error)
 {
     const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
+    if (asked->folder && !is_regular(file->path)) {
+        file->end = TRK_SCENARIO_BROKEN;
+        snprintf(file->fault.text, sizeof file->fault.text, "no regular file, so it is not read");
+        return TRK_OK;
+    }
     enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
         file->end = TRK_SCENARIO_BROKEN;
@@ -154,14 +166,13 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
                      ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
                      : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
-        if (status == TRK_OK && (asked->beside || file->end == TRK_SCENARIO_FAILED)) {
+        if (status == TRK_OK && (!asked->folder || file->end == TRK_SCENARIO_FAILED)) {
             status = look_beside(file, scenario);
         }
     }
     trk_scenario_destroy(scenario);
-    if (status == TRK_E_ARGUMENT) {
-        file->end = TRK_SCENARIO_BROKEN;
-        return TRK_OK;
+    if (status == TRK_E_ARGUMENT && asked->schedule != NULL) { /* the file is good */
+        return trk_error_set(error, status, "--schedule: %s", file->fault.text);
     }
     return status == TRK_OK
                ? TRK_OK
@@ -190,7 +201,7 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
     struct trk_scenario_asked all = *asked;
-    all.beside = !out->folder;
+    all.folder = out->folder;
     status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &all, error);
     for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;

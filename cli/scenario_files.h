@@ -48,13 +48,14 @@ struct trk_scenario_asked {
     const char *schedule; /* NULL, or the one schedule to run, of a report; then path is a file */
     unsigned jobs;        /* processes, up to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
     struct trk_scenario_options options;
-    bool beside; /* set by the run: look for passing orders though a file holds */
+    bool folder; /* set by the run: only of files that fail look for passing orders */
 };
 
 /**
  * List a file, or every *.json below a folder, and run them all.
  *
- * @return TRK_OK; TRK_E_ARGUMENT when there is none, or a schedule for a folder; TRK_E_SYSTEM;
+ * @return TRK_OK; TRK_E_ARGUMENT when there is none, or a schedule for a folder, or one that the
+ *         file does not run; TRK_E_SYSTEM;
  *         TRK_E_MEMORY. files may be destroyed in any case.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one at a time.

@@ -99,9 +99,18 @@ static void print_passing(const struct trk_scenario_passing *passing)
 static void print_verdict(const struct trk_scenario_file *file)
 {
     const struct trk_scenario_report *report = &file->report;
-    printf("  verdict: %s, expected %s\n", report->verdict, report->expected);
+    /* What was seen is as expected, and still the file fails: the reason is what there is to say.
+     */
+    bool but = file->end == TRK_SCENARIO_FAILED && report->text[0] != '\0' &&
+               strcmp(report->verdict, report->expected) == 0;
+    printf("  verdict: %s, expected %s%s", report->verdict, report->expected,
+           but ? ", but " : "\n");
+    if (but) {
+        trk_terminal_text(stdout, report->text);
+        putchar('\n');
+    }
     print_place(report);
-    if (report->text[0] != '\0') {
+    if (report->text[0] != '\0' && !but) {
         fputs("  ", stdout);
         trk_terminal_text(stdout, report->text);
         putchar('\n');

@@ -236,7 +236,7 @@ static bool changed_since(const struct operation *operation, enum trk_access acc
     hold_begin(&hold, operation, trk_region_index(operation->guest_addr));
     unsigned host = rights_of_page(rights_host(hold.region, page / 64), page);
     bool changed = (host & needed[access]) != 0;
-    if (!changed && access == TRK_ACCESS_WRITE)
+    if (!changed && access == TRK_ACCESS_WRITE && !MUTANT(125))
         changed = armed_now(&hold, operation->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1));
     hold_end(&hold, 0);
     return changed;

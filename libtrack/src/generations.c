@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "views.h"
 
 /* Whether there is anything to look at. */
@@ -142,7 +143,7 @@ enum trk_status trk_generations_store(const struct operation *operation,
         struct range page = range_pages(look->page_addr[i], 1, TRK_HOST_PAGE_BYTES);
         struct window window = range_window(&page, page.first_region);
         /* Since the look another thread may have been faster. */
-        if (!trk_generations_armed(operation->tracker, &window))
+        if (!trk_generations_armed(operation->tracker, &window) || (MUTANT(122) && i > 0))
             continue;
         status = trk_generations_advance(operation, &window);
         *served |= status == TRK_OK;

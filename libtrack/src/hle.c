@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "generations.h"
+#include "mutation.h"
 #include "views.h"
 
 /*
@@ -20,7 +21,8 @@ static bool guest_may_write(const struct operation *operation, bool *shared)
         range_pages(operation->guest_addr, operation->size_bytes, TRK_HOST_PAGE_BYTES);
     bool may = true;
     *shared = false;
-    for (uint32_t index = bytes.first_region; may && index < bytes.end_region; index++) {
+    for (uint32_t index = bytes.first_region;
+         may && index < bytes.end_region && !(MUTANT(121) && index > bytes.first_region); index++) {
         trk_region_make_live(operation->tracker, index);
         struct window window = range_window(&bytes, index);
         struct hold hold;
@@ -164,7 +166,7 @@ static enum trk_status tell_runs(const struct operation *operation, bool shared)
         if (!found)
             break;
         set_range(&run, run.guest_addr, run.size_bytes);
-        if (shared)
+        if (shared && !MUTANT(120))
             status = tell_others(&run, false);
         if (status == TRK_OK)
             status = invalidate(&run);

@@ -173,7 +173,7 @@ enum trk_status trk_states_to_gpu(const struct operation *operation, const struc
     enum trk_status status =
         MUTANT(7) ? TRK_OK : trk_pages_change(operation, window, mask, WATCH_READ_ADD);
     if (TRK_UNLIKELY(status != TRK_OK)) {
-        set_bits(region->gpu, mask, window, false);
+        set_bits(region->gpu, mask, window, MUTANT(124));
         return status;
     }
     for (struct flight *flight = region->flights; flight != NULL && !MUTANT(106);
@@ -205,6 +205,8 @@ static enum trk_status leave_gpu(const struct operation *operation, const struct
             ? TRK_OK
             : trk_pages_change(operation, window, mask, to_cpu ? WATCH_BOTH_DROP : WATCH_READ_DROP);
     if (TRK_UNLIKELY(status != TRK_OK)) {
+        if (MUTANT(123))
+            return status;
         set_bits(region->gpu, mask, window, true);
         if (to_cpu) {
             set_bits(region->not_cpu, mask, window, true);

@@ -186,15 +186,18 @@ static void cell_forget(struct oracle *oracle, struct cell *cell)
 {
     uint32_t *writes = cell->capacity != 0 ? cell->many : cell->few;
     uint32_t seen = cell->version[0] < cell->version[1] ? cell->version[0] : cell->version[1];
-    uint32_t kept = 0;
-    /* The newest that both have seen stays: a finding names it. */
-    for (uint32_t i = 0; i < cell->count; i++)
-        if (i + 1 >= seen || !forgettable(oracle, writes[i]))
+    /* The newest that both have seen stays: a finding names it. What one has not seen, which may be
+     * all that a long program ever wrote, is not even looked at. */
+    uint32_t old = seen > 0 ? seen - 1 : 0, kept = 0;
+    for (uint32_t i = 0; i < old; i++)
+        if (!forgettable(oracle, writes[i]))
             writes[kept++] = writes[i];
-    for (uint32_t i = kept; i < cell->count; i++)
-        writes[i] = 0;
-    uint32_t gone = cell->count - kept;
-    cell->count = kept;
+    uint32_t gone = old - kept;
+    if (gone == 0)
+        return;
+    cell->count -= gone;
+    memmove(&writes[kept], &writes[old], (cell->count - kept) * sizeof *writes);
+    memset(&writes[cell->count], 0, gone * sizeof *writes);
     cell->version[0] -= gone;
     cell->version[1] -= gone;
 }

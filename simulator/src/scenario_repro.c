@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "scenario_schedule.h"
 
 #define REPRO_BYTES 4096u /* a longer schedule is not written */
+#define CHECK_BYTES 2u    /* at the end, of all before: a line that was cut is none */
 
 static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -36,6 +38,18 @@ static void add_number(struct bytes *bytes, uint64_t number)
     for (; number >= 128; number >>= 7)
         add_byte(bytes, (uint8_t)(number | 128));
     add_byte(bytes, (uint8_t)number);
+}
+
+static uint16_t check_of(const uint8_t *bytes, size_t count)
+{
+    return (uint16_t)XXH3_64bits(bytes, count);
+}
+
+static void add_check(struct bytes *bytes)
+{
+    uint16_t check = bytes->count <= sizeof bytes->bytes ? check_of(bytes->bytes, bytes->count) : 0;
+    add_byte(bytes, (uint8_t)check);
+    add_byte(bytes, (uint8_t)(check >> 8));
 }
 
 static void add_base32(const struct bytes *bytes, char *out, size_t size)
@@ -72,6 +86,7 @@ void repro_write(const struct path *path, const struct trk_scenario *scenario, c
         usual = 0;
         check = 0;
     }
+    add_check(&bytes);
     int used = snprintf(out, size, "trk1:%.8s:%08" PRIx32 ":", TRK_CORE_HASH, scenario->hash);
     if (bytes.count > sizeof bytes.bytes || bytes.count * 8 / 5 + 2 + (size_t)used > size)
         out[0] = '\0';
@@ -96,6 +111,16 @@ static bool base32_read(struct bytes *bytes, const char *text)
         add_byte(bytes, (uint8_t)(held >> held_bits));
     }
     return held_bits < 5 && (held & ((UINT32_C(1) << held_bits) - 1)) == 0;
+}
+
+/* Take the check off; false: it is not that of what stands before it. */
+static bool check_take(struct bytes *bytes)
+{
+    if (bytes->count < CHECK_BYTES)
+        return false;
+    bytes->count -= CHECK_BYTES;
+    const uint8_t *check = &bytes->bytes[bytes->count];
+    return (check[0] | check[1] << 8) == check_of(bytes->bytes, bytes->count);
 }
 
 static bool take_number(const struct bytes *bytes, size_t *at, uint64_t *out)
@@ -150,8 +175,9 @@ bool repro_read(struct repro *repro, const char *text, const struct trk_scenario
     if (strncmp(text + 14, script, 8) != 0)
         return fail(fault, "it was made for another scenario, or another state of this one");
     struct bytes bytes = {.count = 0};
-    if (!base32_read(&bytes, text + 23) || !turns_read(repro, &bytes, scenario->thread_count - 1))
-        return fail(fault, "the steps are damaged");
+    if (!base32_read(&bytes, text + 23) || !check_take(&bytes) ||
+        !turns_read(repro, &bytes, scenario->thread_count - 1))
+        return fail(fault, "the steps are cut or damaged: take the whole line");
     return true;
 }
 

@@ -31,7 +31,7 @@ struct path {
 /*
  * A schedule in a line: trk1:CORE:SCENARIO:STEPS, hashes of what it was made with, and in base 32
  * for each step that is not the usual one how many usual ones come before it, its thread, a check
- * of where threads stood in all of them, and where this one stood.
+ * of where threads stood in all of them, and where this one stood; at the end a check of the steps.
  */
 void repro_write(const struct path *path, const struct trk_scenario *scenario, char *out,
                  size_t size);

@@ -20,8 +20,9 @@ struct telling {
     struct trk_scenario_story *story;
     const struct scenario_tape *tape;
     size_t count;
-    const struct tape_note *notes[SCENARIO_TAPE_NOTES];
-    size_t step[SCENARIO_TAPE_NOTES]; /* of a note in the story, from 1; 0: left out */
+    struct tape_note end; /* the verdict's operation, if it left no note */
+    const struct tape_note *notes[SCENARIO_TAPE_NOTES + 1];
+    size_t step[SCENARIO_TAPE_NOTES + 1]; /* of a note in the story, from 1; 0: left out */
     size_t store, copy_before, copy_after, closing, opened; /* indices or NONE */
 };
 
@@ -126,8 +127,14 @@ static const char *state_word(uint8_t state)
                                  : "open to the CPU, dirty bit set";
 }
 
-static void note_text(const struct tape_note *note, char *text, size_t size)
+static void note_text(const struct telling *telling, const struct tape_note *note, char *text,
+                      size_t size)
 {
+    if (note == &telling->end) {
+        snprintf(text, size, "%.80s: %.100s", telling->report->operation_text,
+                 telling->report->text);
+        return;
+    }
     const char *op = note->op != NULL ? note->op->text : "the host";
     switch (note->kind) {
     case TAPE_STORE:
@@ -180,7 +187,7 @@ static void add_step(struct telling *telling, size_t i)
     telling->step[i] = story->count;
     snprintf(line->thread, sizeof line->thread, "%s",
              telling->scenario->threads[note->thread].name);
-    note_text(note, line->text, sizeof line->text);
+    note_text(telling, note, line->text, sizeof line->text);
 }
 
 /* What led to the store, the store, and the end. Without a store: the end. */
@@ -271,6 +278,25 @@ static void say(struct telling *telling)
         say_writer(telling);
 }
 
+/* An operation that breaks a rule need not touch the page's bytes: the story ends with it still. */
+static void add_end(struct telling *telling)
+{
+    const struct trk_scenario *scenario = telling->scenario;
+    const struct trk_scenario_report *report = telling->report;
+    if (telling->count == 0 || report->thread[0] == '\0')
+        return;
+    const struct tape_note *last = telling->notes[telling->count - 1];
+    bool same_thread = strcmp(scenario->threads[last->thread].name, report->thread) == 0;
+    if (same_thread && last->op != NULL && last->op->number == report->operation &&
+        strcmp(last->op->text, report->operation_text) == 0)
+        return;
+    for (uint32_t i = 0; i < scenario->thread_count; i++)
+        if (strcmp(scenario->threads[i].name, report->thread) == 0)
+            telling->end.thread = i;
+    telling->end.kind = TAPE_END;
+    telling->notes[telling->count++] = &telling->end;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum trk_status run_again(const struct trk_scenario *scenario,
@@ -309,6 +335,7 @@ enum trk_status trk_scenario_tell(const struct trk_scenario *scenario,
     size_t first = tape.count > SCENARIO_TAPE_NOTES ? tape.count - SCENARIO_TAPE_NOTES : 0;
     for (size_t i = first; i < tape.count; i++)
         telling.notes[telling.count++] = &tape.notes[i % SCENARIO_TAPE_NOTES];
+    add_end(&telling);
     find_persons(&telling);
     add_steps(&telling);
     say(&telling);

@@ -26,6 +26,7 @@ enum tape_kind {
     TAPE_FAULT,
     TAPE_RIGHTS, /* of the host, by a protection call */
     TAPE_READ,   /* of the verdict */
+    TAPE_END,    /* no note of a run: the verdict's operation, told by the story itself */
 };
 
 /* Of a page, by the core's word; as in said.h. */

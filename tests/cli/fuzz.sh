@@ -68,6 +68,18 @@ for runs in 4 100 18446744073709551615; do
     said 'beyond the last seed, 9007199254740992'
 done
 run 2 fuzz --seed 9007199254740990
+for option in "--runs 2" "--steps 2" "-o there" -f --json; do
+    # shellcheck disable=SC2086 # words
+    run 2 fuzz --print $option
+    said "does not go with --print"
+done
+: >no-folder
+for folder in /no/such/folder no-folder; do
+    run 2 fuzz --runs 1 -o $folder
+    said "$folder"
+    [ ! -s out ] || fail "programs were run for $folder"
+done
+run 0 fuzz --runs 1 -o failed
 run 2 fuzz case.json
 said 'one argument too many'
 [ ! -e failed ] || fail "a folder came from nowhere"

@@ -100,11 +100,54 @@ run 1 sim --schedule "$line" race.json
 grep -q "verdict: mismatch, expected ok" out || fail "another verdict"
 grep -q "schedules:" out && fail "more than one schedule"
 run 2 sim --schedule "$line" held.json
-grep -q "another scenario" out || fail "a line of another file"
+said "held.json: --schedule: .*another scenario"
+[ ! -s out ] || fail "the file is blamed for the line"
 run 2 sim --schedule nonsense race.json
+said "race.json: --schedule: expected trk1"
+# A line that was cut anywhere is none.
+cut=$line
+while [ "${cut%:}" = "$cut" ]; do
+    cut=${cut%?}
+    run 2 sim --schedule "$cut" race.json
+    said "cut or damaged"
+done
 
 run 2 sim --schedule "$line" all
 said "one scenario file"
+
+# Where what came is as expected, and the file fails all the same, the reason stands there.
+cat >many.json <<CASE
+{"scenario": 1, "name": "many", $memory, "schedule": "explore",
+ "threads": {"a": ["raw_write A 8 1"], "b": ["load A 8"]}, "expect": {"verdict": "ok", "schedules": 1}}
+CASE
+run 1 sim --junit many.xml many.json
+grep -q "verdict: ok, expected ok, but 2 schedules, at most 1 expected" out || fail "no reason"
+grep -q 'message="ok, expected ok, but 2 schedules, at most 1 expected"' many.xml ||
+    fail "no reason in JUnit"
+
+# A story ends with the operation that broke, also where it touches no byte.
+cat >nested.json <<CASE
+{"scenario": 1, "name": "nested", $memory, "threads": {"main": ["upload A 1P { lock A => fatal lock }"]}}
+CASE
+run 1 sim nested.json
+grep -q "main: lock A: expected fatal lock, found fatal reentry  <- event at fault, visible here" out ||
+    fail "the operation is not in its story"
+cat >later.json <<CASE
+{"scenario": 1, "name": "later", $memory, "threads": {"a": ["upload A 1P", "is_cpu A 1P => 1"]}}
+CASE
+run 1 sim --json later.json
+same "the story's last operation" "$(get story.2.text)" "is_cpu A 1P: expected 1, found 0"
+same "its role" "$(get story.2.role)" "event at fault, visible here"
+
+# A long program is no slower for its length: without end if each store looked at all before it.
+cat >long.json <<CASE
+{"scenario": 1, "name": "long", $memory, "threads": {"a": ["repeat 450000 { store A 8 1 }"]}}
+CASE
+(
+    ulimit -t 60
+    run 0 sim long.json
+    [ "$failures" -eq 0 ]
+) || fail "a long program"
 
 # Several processes: the same bytes, whatever their number.
 run 1 sim all
@@ -125,10 +168,23 @@ run 2 sim -j 0 all
 said "not within 1"
 run 2 sim -j many all
 
-# Interrupted while a file is read: nothing stays. Each process ends with the first.
+# What is no regular file is not read in a folder, and that is told.
+mkdir odd
+cp held.json odd
+mkfifo odd/pipe.json
+ln -s /dev/zero odd/zero.json
+ln -s ../held.json odd/link.json
+run 2 sim odd
+same "outcomes of odd files" "$(tail -1 out)" "4 files: 2 held, 0 failed, 0 refused, 2 broken"
+grep -q "no regular file" out || fail "a pipe is not told of"
+
+# Interrupted while a file is run: nothing stays. Each process ends with the first.
 mkdir halt
 cp held.json halt
-mkfifo halt/slow.json
+cat >halt/slow.json <<CASE
+{"scenario": 1, "name": "slow", $memory, "schedule": {"random": 1, "runs": 1000000},
+ "threads": {"a": ["repeat 900 { frame }"], "b": ["repeat 900 { frame }"]}}
+CASE
 for jobs in 1 2; do
     env --default-signal=INT "$trk" sim -j $jobs --junit halt.xml halt >out 2>err &
     process=$!
@@ -153,8 +209,42 @@ said "File exists"
 cmp -s before junit.xml || fail "an output was overwritten"
 run 2 sim --junit no/such/folder.xml held.json
 "$tools/trace_tool" make t.trk || fail "trace_tool make"
-run 2 sim --junit other.xml t.trk
-said "junit"
-run 2 sim --schedule "$line" t.trk
-said "schedule"
+run 2 sim --junit - held.json
+said "standard output has the report"
+run 2 sim --json --junit - held.json
+
+# Options that would do nothing where they stand.
+while IFS='|' read -r message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 2 sim $arguments
+    said "$message"
+    [ ! -s out ] || fail "sim $arguments: a report"
+done <<'CASES'
+--junit goes with scenario files|--junit other.xml t.trk
+--schedule goes with scenario files|--schedule trk1:x t.trk
+--engine goes with scenario files|--engine dpor t.trk
+--walk goes with scenario files|--walk 10 t.trk
+--seed goes with scenario files|--seed 1 t.trk
+--jobs goes with scenario files|-j 2 t.trk
+--oracle-only goes with traces|--oracle-only held.json
+--granule goes with traces|--granule 1 held.json
+--engine does not go with --walk|--walk 3 --engine dpor race.json
+--walk does not go with --schedule|--walk 3 --schedule trk1:x race.json
+--engine does not go with --schedule|--engine dpor --schedule trk1:x race.json
+--seed goes with --walk|--seed 3 race.json
+walk: 0 is not within 1 to|--walk 0 race.json
+8192 is no power of two up to 4096|--granule 8192 t.trk
+3 is no power of two up to 4096|--granule 3 t.trk
+CASES
+run_with TRK_SIM_JOBS=2 3 sim t.trk # no tracker in it; the setting is for other files
+
+# A scenario that is no file by its name.
+cp held.json unnamed
+for command in sim explore dump info; do
+    run 3 $command unnamed
+    said "but JSON; a scenario is run by its name"
+done
+"$trk" sim - <held.json >out 2>err
+same "a scenario on standard input" $? 3
+said "but JSON; a scenario is run by its name"
 finish

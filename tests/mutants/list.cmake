@@ -61,4 +61,10 @@ set(TRK_MUTANT_SCENARIO_LIST
     115:invalidate:rounds-without-bound
     117:transfer:regions-not-kept-by-a-download
     118:fault_serve:no-second-look
-    119:transfer:marked-behind-the-unlock)
+    119:transfer:marked-behind-the-unlock
+    120:hle:lower-views-not-told
+    121:hle:rights-of-the-first-region-only
+    122:generations:store-serves-one-view
+    123:states:refused-leaving-not-taken-back
+    124:states:refused-gpu-mark-not-taken-back
+    125:fault_serve:second-look-without-arming)
