@@ -75,6 +75,20 @@ run 2 explore --schedule "$line" good.trk
 said "another"
 run 2 explore --schedule trk1:nonsense good.trk
 run 2 explore --schedule "$line!" open-write.trk
+# Options that would do nothing.
+while IFS='|' read -r message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 2 explore $arguments
+    said "$message"
+done <<'CASES'
+--page does not go with --schedule|--schedule trkw1:x --page 0x200010000 good.trk
+--engine does not go with --schedule|--schedule trkw1:x --engine pct good.trk
+--budget does not go with --schedule|--schedule trkw1:x --budget 5 good.trk
+a range does not go with --schedule|--schedule trkw1:x good.trk 0-10
+--from does not go with a range|--from 3 good.trk 0-10
+--seed does not go with --engine exhaustive|--seed 3 good.trk
+--preemptions does not go with another|--engine random --preemptions 3 good.trk
+CASES
 # A line of another build of the core is tried; where it leads elsewhere it says so.
 line=$(get findings.0.schedule first)
 steps=${line##*:}
