@@ -261,21 +261,10 @@ static int write_script(const struct trk_options *options, const char *script)
     if (code != TRK_EXIT_OK) {
         return code;
     }
-    size_t size = strlen(script), written = 0;
-    while (written < size) {
-        ssize_t got = write(out.fd, script + written, size - written);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-            int reason = got < 0 ? errno : EIO;
-            (void)trk_error_set(&error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
-            error.os_errno = reason;
-            trk_out_file_close(&out);
-            return trk_terminal_error("explore", NULL, &error);
-        }
-        written += (size_t)got;
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_out_file_write(&out, script, strlen(script), &error) != TRK_OK) {
+        trk_out_file_close(&out);
+        return trk_terminal_error("explore", path, &error);
     }
     return trk_out_file_keep(&out, options);
 }
