@@ -239,13 +239,16 @@ void trk_regions_lock(const struct operation *operation, bool create)
 {
     struct trk_tracker *tracker = operation->tracker;
     uint32_t end = operation->range.end_region;
-    for (uint32_t index = end; MUTANT(24) && index-- > operation->range.first_region;) {
-        if (create)
-            trk_region_make_live(tracker, index);
-        if (region_live(tracker, index))
-            trk_region_lock(operation, index);
+    if (MUTANT(24)) {
+        for (uint32_t index = end; index-- > operation->range.first_region;) {
+            if (create)
+                trk_region_make_live(tracker, index);
+            if (region_live(tracker, index))
+                trk_region_lock(operation, index);
+        }
+        return;
     }
-    for (uint32_t index = operation->range.first_region; index < end && !MUTANT(24); index++) {
+    for (uint32_t index = operation->range.first_region; index < end; index++) {
         if (create)
             trk_region_make_live(tracker, index);
         else

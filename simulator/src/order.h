@@ -44,7 +44,8 @@ bool order_before(const struct order *order, uint32_t stream, uint64_t number, u
  */
 uint64_t order_forgot(const struct order *order);
 
-/* All of it: of each stream 1 + the newest event known to be ordered before what reader does now. */
+/* All of it: of each stream 1 + the newest event known to be ordered before what reader does now.
+ */
 void order_clock(const struct order *order, uint32_t reader, uint64_t *out);
 
 #endif

@@ -111,13 +111,13 @@ struct run {
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     struct losses losses;
-    uint64_t lost; /* 1 + the newest event that a lost one may come behind */
+    uint64_t lost;     /* 1 + the newest event that a lost one may come behind */
     bool windowed;     /* the trace begins with a snapshot: what was before is not known */
     uint32_t restored; /* trackers that got their state from it, a bit each */
-    bool probing;     /* after the last event: who would wait for whom */
-    bool tail;        /* the stream that runs is going past its last event */
-    bool tail_hold;   /* what it did there was part of a hold */
-    bool closing;     /* the trackers are being destroyed */
+    bool probing;      /* after the last event: who would wait for whom */
+    bool tail;         /* the stream that runs is going past its last event */
+    bool tail_hold;    /* what it did there was part of a hold */
+    bool closing;      /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     uint32_t machine_count;

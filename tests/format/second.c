@@ -71,8 +71,7 @@ Test(second, snapshot)
     }
     struct trace_file file;
     trace_file_start(&file, 0);
-    cr_assert_eq(
-        trk_writer_snapshot(file.writer, packing.bytes, packing.size_bytes, NULL), TRK_OK);
+    cr_assert_eq(trk_writer_snapshot(file.writer, packing.bytes, packing.size_bytes, NULL), TRK_OK);
     trace_file_name(&file, 0, "first");
     trace_file_name(&file, 7, "second");
     trace_file_add(&file, 7, second, 3, 0);

@@ -71,11 +71,11 @@ struct trk_scenario_report {
      * the verdict's rule, when all were explored, it has the fewest, and of those the fewest steps.
      */
     uint64_t preemptions;
-    char interleavings[40];   /* exploring: all schedules there are, in decimal; "" not known */
-    uint64_t states;          /* exploring: with a choice, or at the end; 0: not known */
-    uint64_t classes;         /* exploring: of schedules; 0: not known */
-    bool fell_back; /* exploring: there are more things to wait for than dpor can tell apart, so that
-                       states were searched instead */
+    char interleavings[40]; /* exploring: all schedules there are, in decimal; "" not known */
+    uint64_t states;        /* exploring: with a choice, or at the end; 0: not known */
+    uint64_t classes;       /* exploring: of schedules; 0: not known */
+    bool fell_back; /* exploring: there are more things to wait for than dpor can tell apart, so
+                       that states were searched instead */
     uint64_t covered_percent; /* exploring that stopped early: about how much was seen */
     /* Exploring: of all schedules, those that end in another verdict than "ok". */
     char failing[40];         /* in decimal; "" not known */

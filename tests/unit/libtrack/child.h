@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 struct child_end {
-    int exit_code;     /* -1 when a signal ended it */
-    int signal_number; /* 0 when it exited */
+    int exit_code;      /* -1 when a signal ended it */
+    int signal_number;  /* 0 when it exited */
     char output[16384]; /* standard error, terminated; the beginning of it */
 };
 
