@@ -119,6 +119,44 @@ static bool go_on(void *context, const struct trk_explore_report *so_far)
     return !going->limited || !past(&going->end);
 }
 
+/* ---- options that would do nothing ------------------------------------------------------------
+ */
+
+/* Whether one of them stands on the command line: it has no use with `with`, and that is said. */
+static bool useless(const struct trk_options *options, const char *const *names, const char *with)
+{
+    for (; *names != NULL; names++) {
+        if (trk_options_asked(options, *names)) {
+            trk_terminal_say("explore", "--%s does not go with %s", *names, with);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool refused(const struct trk_options *options)
+{
+    static const char *const of_search[] = {"page",        "pages",  "from", "to",
+                                            "window",      "engine", "seed", "schedules",
+                                            "preemptions", "budget", NULL};
+    static const char *const bounds[] = {"from", "to", NULL};
+    static const char *const seed[] = {"seed", NULL};
+    static const char *const preemptions[] = {"preemptions", NULL};
+    const char *engine = trk_options_text(options, "engine");
+    if (trk_options_text(options, "schedule") != NULL) {
+        if (options->operand_count > 1) {
+            trk_terminal_say("explore", "a range does not go with --schedule");
+            return true;
+        }
+        return useless(options, of_search, "--schedule");
+    }
+    return (options->operand_count > 1 && useless(options, bounds, "a range")) ||
+           (strcmp(engine, "exhaustive") == 0 &&
+            useless(options, seed, "--engine exhaustive, which tries all orders")) ||
+           (strcmp(engine, "pct") != 0 &&
+            useless(options, preemptions, "another --engine than pct"));
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool read_options(const struct trk_options *options, struct trk_explore_options *explore,
@@ -223,21 +261,10 @@ static int write_script(const struct trk_options *options, const char *script)
     if (code != TRK_EXIT_OK) {
         return code;
     }
-    size_t size = strlen(script), written = 0;
-    while (written < size) {
-        ssize_t got = write(out.fd, script + written, size - written);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-            int reason = got < 0 ? errno : EIO;
-            (void)trk_error_set(&error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
-            error.os_errno = reason;
-            trk_out_file_close(&out);
-            return trk_terminal_error("explore", NULL, &error);
-        }
-        written += (size_t)got;
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_out_file_write(&out, script, strlen(script), &error) != TRK_OK) {
+        trk_out_file_close(&out);
+        return trk_terminal_error("explore", path, &error);
     }
     return trk_out_file_keep(&out, options);
 }
@@ -285,7 +312,7 @@ static int run_explore(const struct trk_options *options)
     struct going going;
     struct trk_input input;
     const char *schedule = trk_options_text(options, "schedule");
-    if (!read_options(options, &explore, &going)) {
+    if (refused(options) || !read_options(options, &explore, &going)) {
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);

@@ -11,6 +11,9 @@
 #include "options.h"
 #include "terminal.h"
 
+/* Scenario files hold seeds, and their numbers are exact up to there. */
+#define SEED_MOST (UINT64_C(1) << 53)
+
 #define SCHEMA       "trk-fuzz/1"
 #define FEATURE_MOST 32u
 #define SHOWN_MOST   20u /* failures that are told one by one */
@@ -21,7 +24,7 @@ static const struct trk_option fuzz_options[] = {
      .value = "N",
      .about = "The first program's seed; the next has the next.",
      .fallback = "1",
-     .most = UINT64_MAX},
+     .most = SEED_MOST},
     {.name = "runs",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -163,8 +166,16 @@ static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
         .folder = trk_options_text(options, "output"),
         .overwrite = trk_options_flag(options, "force"),
     };
+    uint64_t seeds = SEED_MOST - fuzz->first_seed + 1;
     if (fuzz->runs == 0) {
-        fuzz->runs = fuzz->steps > 0 ? UINT64_MAX : 100;
+        fuzz->runs = fuzz->steps > 0 ? seeds : 100;
+    }
+    if (fuzz->runs > seeds) {
+        trk_terminal_say("fuzz",
+                         "%" PRIu64 " programs from seed %" PRIu64
+                         " on go beyond the last seed, %" PRIu64,
+                         fuzz->runs, fuzz->first_seed, SEED_MOST);
+        return false;
     }
     const char *way = trk_options_text(options, "schedule");
     fuzz->walk = strcmp(way, "walk") == 0;

@@ -149,7 +149,7 @@ static int run_scenarios(const struct trk_options *options)
     struct trk_scenario_asked asked;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files;
-    struct trk_out_file junit = {.fd = -1};
+    struct trk_out_file junit = {.fd = -1, .through_fd = -1};
     if (!scenarios_asked(options, &asked)) {
         return TRK_EXIT_USAGE;
     }

@@ -81,6 +81,9 @@ static void print_counts(const struct trk_explore_report *report)
            " of them different; %" PRIu64 " orders tried%s%s\n",
            report->windows, report->foci, report->foci == 1 ? "" : "s", report->distinct,
            report->schedules, report->orders[0] ? ", for all of " : "", report->orders);
+    if (report->nothing) {
+        puts("nothing to judge: in these events no two threads meet on these pages");
+    }
     if (report->stopped > 0) {
         printf("%" PRIu64 " windows have more orders than were tried\n", report->stopped);
     }
@@ -154,6 +157,7 @@ void trk_explore_print_json(const struct trk_explore_report *report, const char 
     trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
     cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "nothing", report->nothing);
     cJSON_AddBoolToObject(object, "not_shown", report->not_shown);
     const struct {
         const char *key;

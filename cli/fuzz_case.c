@@ -2,13 +2,14 @@
 #include "fuzz_case.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "out_file.h"
 
 /*
  * A schedule that has not ended by then never will: the longest that seeds have shown yet took a
@@ -68,19 +69,21 @@ static enum trk_status write_program(const struct trk_fuzz *fuzz, const char *pa
     if (mkdir(fuzz->folder, 0777) != 0 && errno != EEXIST) {
         return file_failed(error, fuzz->folder, errno);
     }
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (fuzz->overwrite ? O_TRUNC : O_EXCL);
-    int fd = open(path, flags, 0666);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (out == NULL) {
-        return file_failed(error, path, errno);
+    struct trk_out_file out;
+    struct trk_error reason = {.os_errno = 0};
+    enum trk_status status = trk_out_file_begin(&out, path, fuzz->overwrite, &reason);
+    if (status == TRK_OK) {
+        status = trk_out_file_write(&out, text, size_bytes, &reason);
+        if (status == TRK_OK) {
+            status = trk_out_file_finish(&out, &reason);
+        }
+        trk_out_file_close(&out);
     }
-    bool bad = fwrite(text, 1, size_bytes, out) != size_bytes;
-    if (fclose(out) != 0 || bad) {
-        int reason = errno != 0 ? errno : EIO;
-        unlink(path);
-        return file_failed(error, path, reason);
+    if (status != TRK_OK) {
+        (void)trk_error_set(error, status, "%.80s: %s", path, reason.text);
+        error->os_errno = reason.os_errno;
     }
-    return TRK_OK;
+    return status;
 }
 
 static enum trk_status keep_failure(struct trk_fuzz *fuzz, const struct trk_scenario_report *report,

@@ -13,13 +13,12 @@
 
 #define NEW_FILE_MODE 0666
 
-static int refuse(const struct trk_options *options, const char *subject, enum trk_status status,
-                  int os_errno)
+static enum trk_status failed(struct trk_error *error, int reason)
 {
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    (void)trk_error_set(&error, status, "%s", strerror(os_errno));
-    error.os_errno = os_errno;
-    return trk_terminal_error(options->command->name, subject, &error);
+    enum trk_status status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
+    (void)trk_error_set(error, status, "%s", strerror(reason));
+    error->os_errno = reason;
+    return status;
 }
 
 static bool is_standard(const struct trk_out_file *out)
@@ -38,7 +37,7 @@ static size_t folder_length(const char *path)
 static int open_unnamed(struct trk_out_file *out)
 {
     char folder[PATH_MAX];
-    const char *near = is_standard(out) ? "/tmp/" : out->path;
+    const char *near = is_standard(out) || out->through_fd >= 0 ? "/tmp/" : out->target;
     size_t length = folder_length(near);
     if (length + sizeof ".trk-XXXXXX" > sizeof folder) {
         errno = ENAMETOOLONG;
@@ -63,48 +62,97 @@ static int open_unnamed(struct trk_out_file *out)
     return fd;
 }
 
-int trk_out_file_open(struct trk_out_file *out, const struct trk_options *options)
+/* /dev/stdout and its like, or the file that standard output goes to. */
+static bool leads_to_standard(const char *path)
 {
-    const char *path = trk_options_text(options, "output");
-    *out = (struct trk_out_file){.fd = -1};
-    if (!path) {
-        trk_terminal_say(options->command->name, "where to? -o G is needed");
-        return TRK_EXIT_USAGE;
-    }
-    return trk_out_file_open_at(out, path, trk_options_flag(options, "force"), options);
+    struct stat there, standard;
+    return stat(path, &there) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+           there.st_dev == standard.st_dev && there.st_ino == standard.st_ino;
 }
 
-int trk_out_file_open_at(struct trk_out_file *out, const char *path, bool overwrite,
-                         const struct trk_options *options)
+/* What may be overwritten, and how. */
+static enum trk_status aim(struct trk_out_file *out, struct trk_error *error)
 {
-    *out = (struct trk_out_file){.path = path, .overwrite = overwrite, .fd = -1};
-    struct stat there;
-    bool exists = !is_standard(out) && stat(out->path, &there) == 0;
-    if (exists && S_ISDIR(there.st_mode)) {
-        return refuse(options, out->path, TRK_E_SYSTEM, EISDIR);
+    enum trk_place place;
+    enum trk_status status = trk_place_find(out->path, &place, out->target, error);
+    if (status != TRK_OK || place == TRK_PLACE_NEW) {
+        return status;
     }
-    if (exists && !out->overwrite) {
-        return refuse(options, out->path, TRK_E_EXISTS, EEXIST);
+    if (leads_to_standard(out->path)) {
+        out->path = "-";
+    } else if (place == TRK_PLACE_STREAM) {
+        out->through_fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return out->through_fd >= 0 ? TRK_OK : failed(error, errno);
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_out_file_begin(struct trk_out_file *out, const char *path, bool overwrite,
+                                   struct trk_error *error)
+{
+    struct stat there;
+    *out = (struct trk_out_file){
+        .path = path, .overwrite = overwrite, .fd = -1, .through_fd = -1, .target = ""};
+    if (!is_standard(out)) {
+        if (!overwrite && lstat(path, &there) == 0 && !S_ISDIR(there.st_mode)) {
+            return failed(error, EEXIST);
+        }
+        enum trk_status status = aim(out, error);
+        if (status != TRK_OK) {
+            return status;
+        }
     }
     out->fd = open_unnamed(out);
     if (out->fd < 0) {
-        return refuse(options, out->path, TRK_E_SYSTEM, errno);
+        int reason = errno;
+        trk_out_file_close(out);
+        return failed(error, reason);
     }
     snprintf(out->reopen, sizeof out->reopen, "/proc/self/fd/%d", out->fd);
-    return TRK_EXIT_OK;
+    return TRK_OK;
 }
 
-static int copy_out(const struct trk_out_file *out)
+static enum trk_status write_all(int fd, const char *bytes, size_t size_bytes,
+                                 struct trk_error *error)
+{
+    while (size_bytes > 0) {
+        ssize_t done = write(fd, bytes, size_bytes);
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return failed(error, done < 0 ? errno : EIO);
+        }
+        bytes += done;
+        size_bytes -= (size_t)done;
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_out_file_write(const struct trk_out_file *out, const void *bytes,
+                                   size_t size_bytes, struct trk_error *error)
+{
+    return write_all(out->fd, bytes, size_bytes, error);
+}
+
+/* To standard output, or through to a pipe or a device. */
+static enum trk_status copy_out(const struct trk_out_file *out, struct trk_error *error)
 {
     static char buffer[1 << 16];
     off_t at = 0;
     for (;;) {
         ssize_t got = pread(out->fd, buffer, sizeof buffer, at);
+        enum trk_status status = TRK_OK;
         if (got <= 0) {
-            return got < 0 ? -1 : 0;
+            return got < 0 ? failed(error, errno) : TRK_OK;
         }
-        if (fwrite(buffer, 1, (size_t)got, stdout) != (size_t)got) {
-            return 0; /* the terminal tells of it */
+        if (out->through_fd >= 0) {
+            status = write_all(out->through_fd, buffer, (size_t)got, error);
+        } else if (fwrite(buffer, 1, (size_t)got, stdout) != (size_t)got) {
+            return TRK_OK; /* the terminal tells of it */
+        }
+        if (status != TRK_OK) {
+            return status;
         }
         at += got;
     }
@@ -117,47 +165,61 @@ static int link_as(const struct trk_out_file *out, const char *path)
                              : linkat(AT_FDCWD, out->reopen, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Put the file in the place of another. */
+/* Put the file in the place of another; what else may have come there meanwhile stays. */
 static int replace(struct trk_out_file *out)
 {
+    struct stat there;
+    if (lstat(out->target, &there) == 0 && !S_ISREG(there.st_mode)) {
+        errno = EEXIST;
+        return -1;
+    }
     if (!out->temporary[0]) {
         char name[PATH_MAX] = "";
-        size_t length = folder_length(out->path);
-        memcpy(name, out->path, length);
+        size_t length = folder_length(out->target);
+        memcpy(name, out->target, length);
         snprintf(name + length, sizeof name - length, ".trk-%ld", (long)getpid());
         if (link_as(out, name) != 0) {
             return -1;
         }
         memcpy(out->temporary, name, sizeof out->temporary);
     }
-    int failed = rename(out->temporary, out->path);
-    if (failed == 0) {
+    int bad = rename(out->temporary, out->target);
+    if (bad == 0) {
         out->temporary[0] = 0;
     }
-    return failed;
+    return bad;
 }
 
-int trk_out_file_keep(struct trk_out_file *out, const struct trk_options *options)
+static enum trk_status give_name(struct trk_out_file *out, struct trk_error *error)
 {
-    int code = TRK_EXIT_OK;
-    int failed;
-    if (is_standard(out)) {
-        failed = copy_out(out);
-    } else {
-        failed = link_as(out, out->path);
-        if (failed != 0 && errno == EEXIST && out->overwrite) {
-            failed = replace(out);
+    int bad = link_as(out, out->target);
+    if (bad != 0 && errno == EEXIST && out->overwrite) {
+        bad = replace(out);
+    }
+    return bad == 0 ? TRK_OK : failed(error, errno);
+}
+
+enum trk_status trk_out_file_finish(struct trk_out_file *out, struct trk_error *error)
+{
+    bool copied = is_standard(out) || out->through_fd >= 0;
+    enum trk_status status = copied ? copy_out(out, error) : give_name(out, error);
+    if (out->through_fd >= 0) {
+        int bad = close(out->through_fd);
+        out->through_fd = -1;
+        if (bad != 0 && status == TRK_OK) {
+            status = failed(error, errno);
         }
     }
-    if (failed != 0) {
-        code = refuse(options, out->path, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno);
-    }
     trk_out_file_close(out);
-    return code;
+    return status;
 }
 
 void trk_out_file_close(struct trk_out_file *out)
 {
+    if (out->through_fd >= 0) {
+        close(out->through_fd);
+        out->through_fd = -1;
+    }
     if (out->fd >= 0) {
         close(out->fd);
         out->fd = -1;
@@ -166,4 +228,36 @@ void trk_out_file_close(struct trk_out_file *out)
         unlink(out->temporary);
         out->temporary[0] = 0;
     }
+}
+
+/* ---- with messages --------------------------------------------------------------------------- */
+
+int trk_out_file_open(struct trk_out_file *out, const struct trk_options *options)
+{
+    const char *path = trk_options_text(options, "output");
+    *out = (struct trk_out_file){.fd = -1, .through_fd = -1};
+    if (!path) {
+        trk_terminal_say(options->command->name, "where to? -o G is needed");
+        return TRK_EXIT_USAGE;
+    }
+    return trk_out_file_open_at(out, path, trk_options_flag(options, "force"), options);
+}
+
+int trk_out_file_open_at(struct trk_out_file *out, const char *path, bool overwrite,
+                         const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_out_file_begin(out, path, overwrite, &error) == TRK_OK) {
+        return TRK_EXIT_OK;
+    }
+    return trk_terminal_error(options->command->name, path, &error);
+}
+
+int trk_out_file_keep(struct trk_out_file *out, const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_out_file_finish(out, &error) == TRK_OK) {
+        return TRK_EXIT_OK;
+    }
+    return trk_terminal_error(options->command->name, out->path, &error);
 }

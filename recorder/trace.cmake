@@ -18,6 +18,7 @@ target_sources(
           src/note.c
           src/output.c
           src/packing.c
+          src/place.c
           src/quick.c
           src/reader.c
           src/reader_open.c

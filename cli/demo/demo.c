@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "recorder/capture.h"
+#include "track/crash.h"
 
 /* Before the second frame the GPU has no page that a bug could forget. */
 #define BUG_FRAMES_MIN 2u
@@ -162,6 +163,14 @@ static enum trk_status demo_protect(struct demo *demo, struct trk_error *error)
     return status == TRK_OK ? demo_memory_attach(&demo->memory, demo->backend, error) : status;
 }
 
+/* The demo is about to die: a flight recording writes down how it came to that. */
+static void demo_on_crash(void *context, const struct trk_crash *crash)
+{
+    (void)context;
+    (void)crash;
+    trk_capture_trigger();
+}
+
 static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
 {
     enum trk_status status = demo_memory_map(&demo->memory, demo->options.megabytes, error);
@@ -176,6 +185,7 @@ static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
         status = demo_track(demo, error);
     }
     if (status == TRK_OK) {
+        trk_crash_trigger_set(demo_on_crash, NULL);
         status = trk_fault_install(demo_guest_fault, demo, error);
         demo->installed = status == TRK_OK;
     }
@@ -202,6 +212,7 @@ static void demo_close(struct demo *demo)
     if (demo->installed) {
         /* Refused only where somebody installed over it, who then chains to nobody's faults. */
         (void)!trk_fault_uninstall(NULL);
+        trk_crash_trigger_set(NULL, NULL);
     }
     trk_tracker_destroy(demo->tracker);
     trk_paranoid_destroy(demo->paranoid);

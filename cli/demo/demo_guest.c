@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "recorder/capture.h"
+#include "track/crash.h"
 
 #define STORES_A_FRAME       24u
 #define LATE_STORES_A_FRAME  8u
@@ -186,6 +187,7 @@ void *demo_guest_main(void *context)
     char name[32];
     snprintf(name, sizeof name, "guest %u", guest->number);
     trk_capture_thread(name, TRK_ROLE_GUEST);
+    trk_crash_thread_guest(name);
     guest_self = guest;
     /* Without a stack of its own the handler runs on the thread's, which nobody watches here. */
     bool stack = trk_fault_thread_enter(NULL) == TRK_OK;

@@ -31,8 +31,13 @@ static int report_fd = STDERR_FILENO;
 static trk_crash_fn *trigger_function;
 static void *trigger_context;
 
-/* The thread that reports, by its kernel id; 0: none. It owns the text. */
-static uint32_t reporter;
+/*
+ * The thread that reports, by the kernel's ids of its process (high half) and its own; 0: none. It
+ * owns the text. A process that was forked meanwhile finds its parent's here, who never ends.
+ */
+static uint64_t reporter;
+/* Where its handler's frame is: known to that thread alone. */
+static uintptr_t reporter_frame;
 static struct crash_text report_text;
 
 void trk_crash_thread_guest(const char *name)
@@ -221,16 +226,29 @@ static void report(const struct fault *fault, const struct trk_crash *crash)
 #define WAIT_STEPS   1000u
 #define WAIT_STEP_NS 1000000
 
-/* False: this thread reports already, or another does not end. */
-static bool become_reporter(uint32_t self)
+static bool replace_reporter(uint64_t *former, uint64_t self)
+{
+    return __atomic_compare_exchange_n(&reporter, former, self, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+/*
+ * False: this thread reports already, or another does not end. A former handler may have jumped out
+ * of a fault inside the report; the handler's frame then stands no deeper than that one's.
+ */
+static bool become_reporter(uint64_t self, uintptr_t frame)
 {
     for (unsigned step = 0; step < WAIT_STEPS; step++) {
-        uint32_t none = 0;
-        if (__atomic_compare_exchange_n(&reporter, &none, self, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED))
-            return true;
-        if (none == self)
-            return false;
+        uint64_t former = 0;
+        bool mine = replace_reporter(&former, self);
+        if (!mine && former == self)
+            mine = frame >= reporter_frame;
+        else if (!mine && former >> 32 != self >> 32)
+            mine = replace_reporter(&former, self);
+        if (mine)
+            reporter_frame = frame;
+        if (mine || former == self)
+            return mine;
         struct timespec wait = {0, WAIT_STEP_NS};
         (void)nanosleep(&wait, NULL);
     }
@@ -256,7 +274,9 @@ void trk_crash_tell(const struct fault *fault, bool fatal)
     int which = __atomic_load_n(&report_which, __ATOMIC_ACQUIRE);
     trk_crash_fn *trigger = __atomic_load_n(&trigger_function, __ATOMIC_ACQUIRE);
     bool wanted = which == TRK_CRASH_REPORT_ALL || (which == TRK_CRASH_REPORT_FATAL && fatal);
-    if ((wanted || trigger != NULL) && become_reporter(crash.thread_id)) {
+    uint64_t self = (uint64_t)(uint32_t)getpid() << 32 | crash.thread_id;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if ((wanted || trigger != NULL) && become_reporter(self, frame)) {
         if (wanted)
             report(fault, &crash);
         if (trigger != NULL)

@@ -38,6 +38,8 @@ static bool serve(struct fault *fault)
                TRK_FAULT_UNHANDLED;
 }
 
+#define ALIGNMENT_CHECK (UINT64_C(1) << 18)
+
 /* Signals that a thread's own instruction raises, and what abort(3) sends. */
 static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
 #define RAISED_COUNT (sizeof raised / sizeof raised[0])
@@ -52,8 +54,20 @@ static void open_raised(sigset_t *former)
     (void)pthread_sigmask(SIG_UNBLOCK, &open, former);
 }
 
+/*
+ * The kernel leaves the interrupted code's alignment check on, and neither we nor an owner keep to
+ * it. The interrupted flags come back with the context.
+ */
+static inline __attribute__((always_inline)) void end_alignment_check(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~ALIGNMENT_CHECK);
+#endif
+}
+
 static void handle(int signal_number, siginfo_t *info, void *opaque)
 {
+    end_alignment_check(); /* before anything else */
     int former_errno = errno;
     bool others = __atomic_load_n(&others_seen, __ATOMIC_RELAXED);
     sigset_t mask;
@@ -62,7 +76,6 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
     struct fault fault = {.signal_number = signal_number,
                           .info = *info,
                           .context = opaque,
-                          .again = true,
                           .owner = __atomic_load_n(&fault_owner, __ATOMIC_ACQUIRE)};
     fault.owner_context = fault_context;
     bool served = serve(&fault);

@@ -36,17 +36,28 @@ bool trk_fault_former_save(void)
 bool trk_fault_former_restore(unsigned count)
 {
     bool all = true;
-    for (unsigned i = 0; i < count && i < FAULT_SIGNALS; i++)
-        all &= sigaction(trk_fault_signals[i], &formers[i].action, NULL) == 0;
+    for (unsigned i = 0; i < count && i < FAULT_SIGNALS; i++) {
+        struct sigaction spent = {.sa_handler = SIG_DFL};
+        bool ran = __atomic_load_n(&formers[i].spent, __ATOMIC_RELAXED);
+        all &= sigaction(trk_fault_signals[i], ran ? &spent : &formers[i].action, NULL) == 0;
+    }
     return all;
 }
 
 /*
- * Leave a signal behind that nothing will raise again: blocked for now, it arrives with the return
- * to the interrupted instruction, with what the kernel would have told of it.
+ * Let the default action happen, whatever raised the signal: blocked for now, it arrives with the
+ * return to the interrupted instruction, with what the kernel would have told of it. The
+ * instruction itself need not raise it again: a trap is past it, and a signal frame that had no
+ * room was another signal's.
  */
-static void leave_pending(struct fault *fault)
+static void chain_default(struct fault *fault)
 {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(fault->signal_number, &action, NULL);
+
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, fault->signal_number);
@@ -55,20 +66,6 @@ static void leave_pending(struct fault *fault)
     long self = syscall(SYS_gettid);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), self, fault->signal_number, &fault->info) != 0)
         (void)syscall(SYS_tgkill, getpid(), self, fault->signal_number);
-}
-
-/* Let the default action happen: the instruction faults again, or the signal is sent again. */
-static void chain_default(struct fault *fault)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = SIG_DFL;
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(fault->signal_number, &action, NULL);
-    if (trk_fault_sent(fault))
-        (void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), fault->signal_number);
-    else if (!fault->again)
-        leave_pending(fault);
 }
 
 /* Run a handler under the mask that the kernel would have given it. */

@@ -81,6 +81,17 @@ static bool world_load(void *context, uint64_t host_addr, void *into, size_t siz
     }
 }
 
+/*
+ * Code that cannot be read to the end of the longest instruction: another thread has closed its
+ * page since the processor read it, or the instruction goes on in a page of the GPU's. When the
+ * owner opens that page it is run again. (A page that may be executed but not read is never read.)
+ */
+static bool code_comes_home(const struct fault *fault, uint64_t host_addr)
+{
+    return fault->owner != NULL &&
+           fault->owner(fault->owner_context, host_addr, TRK_ACCESS_EXECUTE) != TRK_FAULT_UNHANDLED;
+}
+
 /* CLFLUSH does all that CLWB does, and every 64-bit processor has it. */
 static void world_write_back(void *context, uint64_t host_addr)
 {
@@ -129,7 +140,6 @@ static void becomes(struct fault *fault, const struct trk_emulate_fault *raised)
     greg_t *general = fault->context->uc_mcontext.gregs;
     siginfo_t *info = &fault->info;
     memset(info, 0, sizeof *info);
-    fault->again = false;
     fault->signal_number = raised->vector == TRK_VECTOR_STACK ? SIGBUS : SIGSEGV;
     info->si_signo = fault->signal_number;
     info->si_code = SI_KERNEL;
@@ -172,7 +182,7 @@ bool trk_fault_emulate(struct fault *fault)
     case TRK_EMULATE_DECLINED:
         break;
     }
-    return false;
+    return code_bytes < sizeof code && code_comes_home(fault, registers.pc + code_bytes);
 }
 
 #else

@@ -19,7 +19,6 @@ struct fault {
     int signal_number;
     siginfo_t info;
     ucontext_t *context;
-    bool again; /* the interrupted instruction raises the signal again when it is run again */
     trk_fault_fn *owner; /* NULL: none */
     void *owner_context;
 };

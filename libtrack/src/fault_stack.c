@@ -7,9 +7,10 @@
  * Rules: [M-52].
  */
 #define _GNU_SOURCE
-#include "track/fault.h"
+#include "fault_parts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
 #endif
+
+/* The kernel's SS_AUTODISARM, which libc does not name. */
+#define SS_DISARMS INT_MIN
 
 #define TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -56,8 +60,19 @@ static size_t stack_bytes(void)
     return (size_t)((wanted + TRK_HOST_PAGE_BYTES - 1) & ~(TRK_HOST_PAGE_BYTES - 1));
 }
 
+/* A blocked signal that an instruction raises ends the process without asking any handler. */
+static void open_served(void)
+{
+    sigset_t served;
+    sigemptyset(&served);
+    for (size_t i = 0; i < FAULT_SIGNALS; i++)
+        sigaddset(&served, trk_fault_signals[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &served, NULL);
+}
+
 enum trk_status trk_fault_thread_enter(struct trk_error *error)
 {
+    open_served();
     if (own_stack.mapping != NULL)
         return TRK_OK;
 
@@ -105,7 +120,7 @@ void trk_fault_thread_leave(void)
         if (current.ss_flags & SS_ONSTACK)
             return; /* called from a handler that stands on it: it stays until the thread ends */
         stack_t former = own_stack.former;
-        former.ss_flags &= SS_DISABLE; /* what else the kernel reports is refused as input */
+        former.ss_flags &= SS_DISABLE | SS_DISARMS; /* what else is reported is refused as input */
         (void)sigaltstack(&former, NULL);
     }
     munmap(own_stack.mapping, own_stack.mapping_bytes);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record_internal.h"
+#include "recorder/place.h"
 
 static void fail(struct trk_record_dump *dump)
 {
@@ -40,23 +41,54 @@ static void write_file(struct trk_record_dump *dump, int fd)
 }
 
 /* Under another name first: nobody finds half a dump. */
-static void *run(void *argument)
+static void write_whole(struct trk_record_dump *dump, const char *target)
 {
-    struct trk_record_dump *dump = argument;
     char part[PATH_MAX + 16];
-    snprintf(part, sizeof part, "%s.part-%d", dump->path, (int)getpid());
+    snprintf(part, sizeof part, "%s.part-%d", target, (int)getpid());
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         fail(dump);
+        return;
+    }
+    write_file(dump, fd);
+    close(fd);
+    bool named = dump->status == TRK_OK &&
+                 (dump->overwrite ? rename(part, target) : link(part, target)) == 0;
+    if (dump->status == TRK_OK && !named)
+        fail(dump);
+    if (!named || !dump->overwrite)
+        (void)unlink(part);
+}
+
+/* To a pipe or a device. */
+static void write_through(struct trk_record_dump *dump)
+{
+    int fd = open(dump->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        fail(dump);
+        return;
+    }
+    write_file(dump, fd);
+    if (close(fd) != 0 && dump->status == TRK_OK)
+        fail(dump);
+}
+
+static void *run(void *argument)
+{
+    struct trk_record_dump *dump = argument;
+    enum trk_place place = TRK_PLACE_NEW;
+    struct trk_error reason = {0};
+    char target[TRK_PLACE_BYTES];
+    snprintf(target, sizeof target, "%s", dump->path);
+    if (dump->overwrite)
+        dump->status = trk_place_find(dump->path, &place, target, &reason);
+    if (dump->status != TRK_OK) {
+        (void)trk_error_set(&dump->error, dump->status, "%.80s: %s", dump->path, reason.text);
+        dump->error.os_errno = reason.os_errno;
+    } else if (place == TRK_PLACE_STREAM) {
+        write_through(dump);
     } else {
-        write_file(dump, fd);
-        close(fd);
-        bool named = dump->status == TRK_OK &&
-                     (dump->overwrite ? rename(part, dump->path) : link(part, dump->path)) == 0;
-        if (dump->status == TRK_OK && !named)
-            fail(dump);
-        if (!named || !dump->overwrite)
-            (void)unlink(part);
+        write_whole(dump, target);
     }
     trk_flight_view_destroy(dump->view);
     free(dump->header_json);

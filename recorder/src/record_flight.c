@@ -68,6 +68,8 @@ enum trk_status trk_record_flight_init(struct recording *recording)
     recording->flight = flight;
     if (!flight)
         return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the flight ring");
+    enum trk_place place;
+    char target[TRK_PLACE_BYTES];
     enum trk_status status =
         trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
     if (status != TRK_OK)
@@ -77,6 +79,9 @@ enum trk_status trk_record_flight_init(struct recording *recording)
                              "a flight recording needs a file's name that is not too long");
     if (!options->overwrite && access(options->path, F_OK) == 0)
         return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
+    status = trk_record_output_place(recording, &place, target);
+    if (status != TRK_OK)
+        return status;
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         signals_came = 0;

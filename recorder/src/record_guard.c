@@ -16,6 +16,7 @@
 
 #include "format.h"
 #include "record_book.h"
+#include "recorder/place.h"
 #include "recorder/trace.h"
 
 #define TURN_MS  5
@@ -92,8 +93,12 @@ static void take_over(struct recording *recording)
 {
     static uint64_t has_events[TRK_FORMAT_STREAMS_MAX];
     char part[PATH_MAX];
-    int length =
-        snprintf(part, sizeof part, "%s.guard-%d", recording->options->path, (int)getpid());
+    char target[TRK_PLACE_BYTES];
+    enum trk_place place;
+    if (trk_place_find(recording->options->path, &place, target, NULL) != TRK_OK ||
+        place == TRK_PLACE_STREAM)
+        return; /* somebody put something else there */
+    int length = snprintf(part, sizeof part, "%s.guard-%d", target, (int)getpid());
     int fd = length > 0 && (size_t)length < sizeof part
                  ? open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
                  : -1;
@@ -108,7 +113,7 @@ static void take_over(struct recording *recording)
         else
             trk_writer_destroy(writer);
     }
-    if (status != TRK_OK || rename(part, recording->options->path) != 0)
+    if (status != TRK_OK || rename(part, target) != 0)
         (void)unlink(part);
     close(fd);
 }

@@ -9,6 +9,7 @@
 #include "record_program.h"
 #include "record_session.h"
 #include "record_signals.h"
+#include "recorder/place.h"
 #include "recorder/record.h"
 
 struct trk_record_flight;
@@ -47,6 +48,9 @@ void trk_record_output_close(struct recording *recording, bool keep);
 /* TRK_OK or the status of a failed system call, with the path in the text. */
 enum trk_status trk_record_output_error(const struct recording *recording, enum trk_status status,
                                         int os_errno);
+/* What the recording's path leads to; likewise. */
+enum trk_status trk_record_output_place(const struct recording *recording, enum trk_place *place,
+                                        char target[TRK_PLACE_BYTES]);
 TRK_MUST_USE enum trk_status trk_record_output_header(struct recording *recording);
 /* END, if all went well; the writer is gone afterwards. */
 void trk_record_output_end(struct recording *recording, enum trk_status *status);

@@ -55,6 +55,20 @@ static enum trk_status lock_output(struct recording *recording)
                          recording->options->path);
 }
 
+enum trk_status trk_record_output_place(const struct recording *recording, enum trk_place *place,
+                                        char target[TRK_PLACE_BYTES])
+{
+    struct trk_error reason = {.os_errno = 0};
+    enum trk_status status = trk_place_find(recording->options->path, place, target, &reason);
+    if (status == TRK_OK)
+        return status;
+    (void)trk_error_set(recording->error, status, "%.80s: %s", recording->options->path,
+                        reason.text);
+    if (recording->error)
+        recording->error->os_errno = reason.os_errno;
+    return status;
+}
+
 /* Open the output without hurting what it may hold: the command may yet fail to start. */
 enum trk_status trk_record_output_open(struct recording *recording)
 {
@@ -67,8 +81,14 @@ enum trk_status trk_record_output_open(struct recording *recording)
     }
     recording->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     recording->created = recording->fd >= 0;
-    if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite)
-        recording->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (recording->fd < 0 && errno == EEXIST && recording->options->overwrite) {
+        enum trk_place place;
+        char target[TRK_PLACE_BYTES];
+        enum trk_status status = trk_record_output_place(recording, &place, target);
+        if (status != TRK_OK)
+            return status;
+        recording->fd = open(target, O_WRONLY | O_CLOEXEC);
+    }
     if (recording->fd < 0)
         return trk_record_output_error(recording, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM,
                                        errno);

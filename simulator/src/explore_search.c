@@ -25,8 +25,13 @@ void search_end(struct search_state *state)
 {
     struct trk_explore_report *report = state->report;
     report->not_shown = breaks(report->recorded.verdict) && !state->shown;
-    report->complete = state->whole && report->recorded.complete && report->left_out == 0 &&
-                       report->unfaithful == 0 && report->stopped == 0 && !report->not_shown;
+    const struct trk_explore_options *options = state->options;
+    bool asked = options->guest_addr != TRK_NOT_KNOWN || options->from > 0 ||
+                 options->to < report->recorded.events;
+    report->nothing = asked && report->windows == 0;
+    report->complete = !report->nothing && state->whole && report->recorded.complete &&
+                       report->left_out == 0 && report->unfaithful == 0 && report->stopped == 0 &&
+                       !report->not_shown;
     report->orders[0] = '\0';
     if (state->orders_known && state->whole) {
         char digits[48];

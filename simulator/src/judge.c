@@ -39,6 +39,28 @@ void judge_doubt(struct judge *judge, uint64_t event)
     judge->latent_count = 0;
 }
 
+/* What is open may be so because its end is missing. */
+static void forget_open(struct judge *judge)
+{
+    for (uint32_t i = 0; i < judge->stream_count; i++) {
+        struct judge_stream *stream = &judge->streams[i];
+        stream->depth = stream->copy_count = 0;
+        stream->faulted = false;
+    }
+}
+
+void judge_holes(struct judge *judge)
+{
+    judge->lossy = judge->holes = true;
+    judge->latent_count = 0;
+    forget_open(judge);
+}
+
+bool judge_sure(const struct judge *judge)
+{
+    return !judge->holes && !judge->among_losses;
+}
+
 void judge_among_losses(struct judge *judge)
 {
     judge->lossy = judge->among_losses = true;
@@ -48,9 +70,8 @@ void judge_among_losses(struct judge *judge)
 
 void judge_behind_losses(struct judge *judge, uint64_t lost)
 {
-    /* What is open may be so because its end is missing. */
-    for (uint32_t i = 0; judge->among_losses && i < judge->stream_count; i++)
-        judge->streams[i].depth = judge->streams[i].copy_count = 0;
+    if (judge->among_losses)
+        forget_open(judge);
     judge->among_losses = false;
     versions_lose(judge->versions, lost);
 }

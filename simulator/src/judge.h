@@ -80,9 +80,10 @@ struct judge {
     struct trk_policy policies[SAID_TRACKERS];
     uint64_t last_watch; /* 1 + the newest watch that was taken directly */
     uint32_t last_watch_stream;
-    bool watch_masks; /* watches were taken or given back by masks, which are not followed */
+    bool watch_masks;  /* watches were taken or given back by masks, which are not followed */
     bool lossy;        /* begins of copies may be missing */
     bool among_losses; /* and anything else, now */
+    bool holes;        /* and anything else, anywhere */
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
     /* What was done. */
@@ -96,6 +97,15 @@ void judge_deinit(struct judge *judge);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);
+
+/*
+ * Events of any stream may be missing anywhere, before the due one and behind it, and nothing tells
+ * where: what a stream has open is forgotten, and nothing rests on what is open any more.
+ */
+void judge_holes(struct judge *judge);
+
+/* Whether what a stream has open now, by what it wrote down, is open. */
+bool judge_sure(const struct judge *judge);
 
 /*
  * The recorder lost events: the due event may stand among them; they are all before the due event,

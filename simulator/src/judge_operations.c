@@ -40,7 +40,7 @@ static void begin(const struct judge *judge, const struct trk_trace_event *event
         .tracker = (uint8_t)((fault ? trk_domain_tracker(event->event.domain) : event->event.page) &
                              (SAID_TRACKERS - 1)),
     };
-    operation.reentered = !fault && in_upload(stream, operation.tracker);
+    operation.reentered = !fault && judge_sure(judge) && in_upload(stream, operation.tracker);
     if (fault) {
         const struct said_page *page = said_find(&judge->said, operation.guest_addr);
         operation.was_gpu = page != NULL && page->state == SAID_GPU;

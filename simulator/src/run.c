@@ -50,6 +50,8 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     /* A thread says late what it has lost: until then what others did looks whole. */
     if (status == TRK_OK && state.dropped > 0)
         status = losses_find(&run->losses, trace);
+    if (run->damaged)
+        judge_holes(&run->judge);
     return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
@@ -109,7 +111,7 @@ bool run_doubtful(const struct run *run)
 {
     struct trk_trace_state state = trk_trace_state(run->trace);
     bool inside = state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || run->ended_early || run_ends_early(run) ||
+    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
            (state.damaged_chunks > 0 && inside);
 }
 
@@ -234,8 +236,10 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
         find_missing(run, &event->event);
         lost = run->lossy;
     }
-    if (lost)
+    if (lost) {
         judge_doubt(&run->judge, event->number);
+        judge_holes(&run->judge); /* without a mark: there may be more of them */
+    }
     if (!run->ended_early && run_ends_early(run)) {
         run->ended_early = true;
         judge_doubt(&run->judge, UINT64_MAX);

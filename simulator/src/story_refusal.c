@@ -79,8 +79,10 @@ void verdict_refusal(struct run *run, const struct trk_trace_event *event,
     story_text(run, "%s of " SPAN " by %s %s: %s", op, finding->check.guest_addr,
                finding->check.size_bytes, story_stream(run, event->stream).text,
                refused ? "failed" : "was not refused", trk_status_name(failure_class));
-    add_operations(run, event->stream);
-    add_retained(run, finding);
+    if (judge_sure(&run->judge))
+        add_operations(run, event->stream);
+    if (finding->cause == CAUSE_RETAINED)
+        add_retained(run, finding);
     story_add(run, event->number, event->stream,
               refused ? "the tracker refuses: %s" : "the tracker lets it pass: %s",
               trk_status_name(failure_class));

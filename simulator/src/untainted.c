@@ -90,6 +90,7 @@ enum trk_status untainted_run(struct trk_trace *trace, const struct trk_sim_opti
     status = run_init(run, trace, options, &second);
     if (status == TRK_OK) {
         judge_doubt(&run->judge, UINT64_MAX);
+        judge_holes(&run->judge);
         status = run_chosen(run, &selection, report, error);
     }
     run_deinit(run);

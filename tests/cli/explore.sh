@@ -75,6 +75,20 @@ run 2 explore --schedule "$line" good.trk
 said "another"
 run 2 explore --schedule trk1:nonsense good.trk
 run 2 explore --schedule "$line!" open-write.trk
+# Options that would do nothing.
+while IFS='|' read -r message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 2 explore $arguments
+    said "$message"
+done <<'CASES'
+--page does not go with --schedule|--schedule trkw1:x --page 0x200010000 good.trk
+--engine does not go with --schedule|--schedule trkw1:x --engine pct good.trk
+--budget does not go with --schedule|--schedule trkw1:x --budget 5 good.trk
+a range does not go with --schedule|--schedule trkw1:x good.trk 0-10
+--from does not go with a range|--from 3 good.trk 0-10
+--seed does not go with --engine exhaustive|--seed 3 good.trk
+--preemptions does not go with another|--engine random --preemptions 3 good.trk
+CASES
 # A line of another build of the core is tried; where it leads elsewhere it says so.
 line=$(get findings.0.schedule first)
 steps=${line##*:}
@@ -109,7 +123,22 @@ run 2 explore --window 0 good.trk
 run 2 explore --page 5 good.trk
 run 2 explore absent.trk
 run 0 explore --page 0x200010000 --pages 2 good.trk
-run 0 explore --page 0x200400000 good.trk
+
+# Where no threads meet nothing is judged, and that is no "ok".
+for none in "--page 0x200400000" "--page 0x1234 --pages 3" "--from 0 --to 3"; do
+    # shellcheck disable=SC2086
+    run 3 explore $none good.trk
+    grep -q "^orders: not complete" out || fail "$none: $(cat out)"
+    grep -q "^nothing to judge" out || fail "$none: no word of why"
+    # shellcheck disable=SC2086
+    run 3 explore --json $none good.trk
+    same "$none: nothing" "$(get nothing)" true
+    same "$none: complete" "$(get complete)" false
+done
+run 3 explore good.trk 0-10
+grep -q "^nothing to judge" out || fail "0-10: no word of why"
+run 0 explore --json good.trk
+same nothing "$(get nothing)" false
 run 0 explore good.trk 5-60
 run 2 explore good.trk frame:0
 said "nothing in range"

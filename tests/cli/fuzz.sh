@@ -52,6 +52,22 @@ run 2 fuzz --features ''
 run 2 fuzz --threads 5
 said 'not within 1 to 4'
 run 2 fuzz --schedule sometimes
+
+# Seeds are numbers of scenario files: up to 2^53, which works, and not beyond.
+run 0 fuzz --seed 9007199254740992 --runs 1
+run 0 fuzz --seed 9007199254740990 --runs 3 --schedule walk
+run 0 fuzz --seed 9007199254740990 --steps 1000000 --json
+same programs "$(get programs)" 3
+for seed in 9007199254740993 18446744073709551615; do
+    run 2 fuzz --seed $seed --runs 1
+    said 'not within 0 to 9007199254740992'
+    run 2 fuzz --seed $seed --print
+done
+for runs in 4 100 18446744073709551615; do
+    run 2 fuzz --seed 9007199254740990 --runs $runs
+    said 'beyond the last seed, 9007199254740992'
+done
+run 2 fuzz --seed 9007199254740990
 for option in "--runs 2" "--steps 2" "-o there" -f --json; do
     # shellcheck disable=SC2086 # words
     run 2 fuzz --print $option

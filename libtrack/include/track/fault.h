@@ -55,8 +55,11 @@ enum trk_fault_outcome trk_fault_tracker(void *tracker, uint64_t host_addr, enum
 
 /**
  * Give the calling thread an alternate signal stack (at least 64 KiB, page-aligned, more where
- * AT_MINSIGSTKSZ asks for it), so that a fault in a watched stack page can be served.
+ * AT_MINSIGSTKSZ asks for it), so that a fault in a watched stack page can be served, and open
+ * SIGSEGV, SIGBUS and SIGILL for it.
  *
+ * A thread that blocks one of these later ends the process with its next fault: the kernel asks no
+ * handler then.
  * The previous alternate stack is put back by trk_fault_thread_leave.
  *
  * @return TRK_OK (also when the thread has one of ours already), TRK_E_SYSTEM, TRK_E_MEMORY.

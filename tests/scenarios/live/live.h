@@ -52,6 +52,12 @@ struct live_found {
     enum trk_status failure;
 };
 
+/* The fault that the core is serving. */
+struct live_service {
+    bool under_way;
+    enum trk_access access;
+};
+
 struct live {
     struct trk_backend backend; /* first: counts the calls of the one below */
     struct trk_backend *host;
@@ -62,6 +68,7 @@ struct live {
     struct live_spans calls; /* since the last `calls` */
     bool quiet;              /* calls of the setting up are nobody's */
     struct live_found found;
+    struct live_service service;
     /* An access under way, and where to go on when nobody takes its fault. */
     volatile bool accessing;
     sigjmp_buf unhandled;

@@ -21,7 +21,11 @@ enum trk_fault_outcome live_fault(void *context, uint64_t host_addr, enum trk_ac
     live->found.faults++;
     if (live_entry_at(live, guest_addr, 1) == NULL)
         return TRK_FAULT_UNHANDLED;
-    return trk_fault_tracker(live->tracker, host_addr, access);
+    struct live_service outer = live->service; /* a callback may fault itself */
+    live->service = (struct live_service){.under_way = true, .access = access};
+    enum trk_fault_outcome outcome = trk_fault_tracker(live->tracker, host_addr, access);
+    live->service = outer;
+    return outcome;
 }
 
 static unsigned char *host_pointer(const struct live *live, uint64_t guest_addr)

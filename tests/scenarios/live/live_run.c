@@ -136,9 +136,19 @@ static void run_transfer(struct live *live, const struct scenario_op *op)
     live->found.spans = transfer.spans;
 }
 
+/* A store is served by the flush, everything else by the read-back [M-57]. */
+static void check_callback(struct live *live, bool flush)
+{
+    bool store = live->service.access == TRK_ACCESS_WRITE;
+    if (live->service.under_way && store != flush)
+        verdict(live, NULL, "wrong-callback",
+                flush ? "a load was served by the flush" : "a store was served by the read-back");
+}
+
 void live_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct live *live = context;
+    check_callback(live, true);
     struct trk_transfer drain = {.size = sizeof drain,
                                  .guest_addr = guest_addr,
                                  .size_bytes = size_bytes,
@@ -151,6 +161,7 @@ void live_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 void live_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct live *live = context;
+    check_callback(live, false);
     struct trk_transfer download = {.size = sizeof download,
                                     .guest_addr = guest_addr,
                                     .size_bytes = size_bytes,

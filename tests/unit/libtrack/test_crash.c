@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -110,6 +111,30 @@ static void fault_inside_the_owner(void)
     plain_load();
 }
 
+/* A trap: the processor stands behind the instruction, which will not raise it again. */
+static void overflow_trap(void)
+{
+    __asm__ volatile("int $4");
+}
+
+static void not_on_this_stack(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* A signal for which there is no room: the kernel sends SIGSEGV in its place, once. */
+static void no_room_for_a_frame(void)
+{
+    signal(SIGUSR1, not_on_this_stack);
+    __asm__ volatile("mov %%rsp, %%r12\n"
+                     "mov $0x10, %%rsp\n"
+                     "syscall\n"
+                     "mov %%r12, %%rsp\n"
+                     :
+                     : "a"(SYS_tgkill), "D"(getpid()), "S"(gettid()), "d"(SIGUSR1)
+                     : "rcx", "r11", "r12", "memory");
+}
+
 static void send_to_myself(void)
 {
     kill(getpid(), SIGSEGV);
@@ -197,6 +222,10 @@ static const struct crash_case crash_cases[] = {
      true, "type=SIGSEGV code=2 pc=0x", "access=execute"},
     {"handler re-entered", fault_inside_the_owner, GUEST_NAMED, FORMER_DEFAULT, ALL, SIGSEGV, true,
      true, true, "type=SIGSEGV code=2 pc=0x", "access=write"},
+    {"a trap", overflow_trap, GUEST_NAMED, FORMER_DEFAULT, ALL, SIGSEGV, true, true, true,
+     "type=SIGSEGV code=128 pc=0x", "access=none"},
+    {"no room for a frame", no_room_for_a_frame, GUEST_NAMED, FORMER_DEFAULT, ALL, SIGSEGV, true,
+     true, false, "type=SIGSEGV code=128 pc=0x", "access=none"},
     {"a former handler", plain_load, GUEST_NAMED, FORMER_HANDLER, ALL, 0, true, true, true,
      "type=SIGSEGV code=2 pc=0x", "access=read"},
     {"a former handler, fatal ones only", plain_load, GUEST_NAMED, FORMER_HANDLER, FATAL, 0, false,
@@ -290,82 +319,6 @@ Test(crash, values)
     char line[40];
     snprintf(line, sizeof line, "\n0x%.16s: c6 40 05 01", pc + 6);
     cr_expect(strstr(text, line) != NULL, "%s", line);
-}
-
-/* ---- triggers, and crashes in company ---- */
-
-static volatile int trigger_calls;
-
-static void trigger(void *context, const struct trk_crash *crash)
-{
-    bool good = crash->signal_number == SIGSEGV && crash->access == TRK_ACCESS_READ &&
-                crash->host_addr == (uint64_t)(uintptr_t)closed + 1 &&
-                crash->thread_id == (uint32_t)gettid() && crash->pc != 0;
-    const char *said = good ? "trigger ran\n" : "trigger got something else\n";
-    trigger_calls++;
-    (void)!write(STDERR_FILENO, said, strlen(said));
-    if (context != NULL)
-        *(volatile unsigned char *)closed = 1;
-}
-
-static int child_trigger(const void *argument)
-{
-    static const struct crash_case c = {.dies = plain_load, .who = GUEST_NAMED, .reports = NONE};
-    static int faults;
-    trk_crash_trigger_set(trigger, argument != NULL ? &faults : NULL);
-    return child(&c);
-}
-
-Test(crash, trigger_runs_once_and_may_fault)
-{
-    static const int faulting = 1;
-    const int *arguments[] = {NULL, &faulting};
-    for (size_t i = 0; i < 2; i++) {
-        struct child_end end = child_run(child_trigger, arguments[i]);
-        cr_expect_eq(end.signal_number, SIGSEGV);
-        cr_expect_str_eq(end.output, "trigger ran\n");
-    }
-}
-
-#define FLOCK 8
-
-static void *body_of_a_flock(void *start)
-{
-    if (trk_fault_thread_enter(NULL) != TRK_OK)
-        _exit(END_SET_UP_FAILED);
-    trk_crash_thread_guest("sheep");
-    pthread_barrier_wait(start);
-    plain_load();
-    return NULL;
-}
-
-static int child_flock(const void *unused)
-{
-    pthread_barrier_t start;
-    pthread_t threads[FLOCK];
-    (void)unused;
-    closed = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    pthread_barrier_init(&start, NULL, FLOCK);
-    set_formers(SIG_DFL);
-    if (trk_fault_install(owner, NULL, NULL) != TRK_OK)
-        return END_SET_UP_FAILED;
-    for (int i = 0; i < FLOCK; i++)
-        pthread_create(&threads[i], NULL, body_of_a_flock, &start);
-    for (int i = 0; i < FLOCK; i++)
-        pthread_join(threads[i], NULL);
-    return END_SURVIVED;
-}
-
-/* Reports do not run into each other: each that began also ended, but the last. */
-Test(crash, many_at_once)
-{
-    struct child_end end = child_run(child_flock, NULL);
-    cr_expect_eq(end.signal_number, SIGSEGV);
-    cr_assert_eq(strncmp(end.output, "--- Guest fault context ---\nthread: sheep\n", 42), 0);
-    const char *first_end = strstr(end.output, "Unhandled host exception: ");
-    cr_assert_neq(first_end, NULL);
-    const char *second = strstr(end.output + 1, "--- Guest");
-    cr_expect(second == NULL || second > first_end, "a report inside another");
 }
 
 #endif

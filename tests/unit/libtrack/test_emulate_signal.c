@@ -170,6 +170,59 @@ Test(emulate_signal, operand_that_nobody_serves)
     }
 }
 
+/* ---- code that cannot be read at that moment ---- */
+
+static bool stepped;
+
+/* Another thread closes a page of the code between the signal and our look; then it is as it is. */
+static void step_and_close(int signal_number, siginfo_t *info, void *opaque)
+{
+    ucontext_t *context = opaque;
+    if (!stepped) {
+        context->uc_mcontext.gregs[REG_RIP] += 2;
+        mprotect(page, PAGE, PROT_NONE);
+    }
+    stepped = true;
+    ours.sa_sigaction(signal_number, info, opaque);
+}
+
+static enum trk_fault_outcome code_owner(void *context, uint64_t host_addr, enum trk_access access)
+{
+    owner_calls++;
+    owner_addr = host_addr;
+    owner_access = access;
+    mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    return context == NULL ? TRK_FAULT_RETRY : TRK_FAULT_SERVED;
+}
+
+/* Wherever the closed page begins in the instruction, it is brought home as code and run again. */
+Test(emulate_signal, code_on_a_closed_page_is_brought_home)
+{
+    static const unsigned char bytes[] = {0x0f, 0x0b, 0x0f, 0x38, 0xc8, 0xc1, 0xc3};
+    struct sigaction action = {.sa_sigaction = step_and_close, .sa_flags = SA_SIGINFO}, before;
+    unsigned char *code = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaction(SIGILL, NULL, &before);
+    cr_assert_eq(trk_fault_install(code_owner, NULL, NULL), TRK_OK);
+    cr_assert_eq(sigaction(SIGILL, &action, &ours), 0);
+    for (size_t open = 2; open < 6; open++) { /* that many bytes before the closed page */
+        page = code + PAGE;
+        cr_assert_eq(mprotect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+        unsigned char *at = page - open;
+        memcpy(at, bytes, sizeof bytes);
+        stepped = false;
+        owner_calls = 0;
+        __asm__ volatile("call *%[at]\n" : : [at] "r"(at) : "memory", "cc", "xmm0");
+        cr_expect_eq(owner_calls, 1, "%zu: %d calls", open, owner_calls);
+        cr_expect_eq(owner_addr, (uintptr_t)page, "%zu", open);
+        cr_expect_eq(owner_access, TRK_ACCESS_EXECUTE, "%zu", open);
+    }
+    sigaction(SIGILL, &ours, NULL);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+    sigaction(SIGILL, &before, NULL);
+    munmap(code, 2 * PAGE);
+}
+
 /* ---- what is not of the list ---- */
 
 struct foreign_case {

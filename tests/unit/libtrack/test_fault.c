@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -327,13 +328,15 @@ Test(fault, alternate_stack_s_shape)
 
 Test(fault, former_alternate_stack_comes_back)
 {
-    stack_t former = {.ss_sp = map_pages(16, PROT_READ | PROT_WRITE), .ss_size = 16 * PAGE};
+    stack_t former = {map_pages(16, PROT_READ | PROT_WRITE), INT_MIN,
+                      16 * PAGE}; /* SS_AUTODISARM */
     cr_assert_eq(sigaltstack(&former, NULL), 0);
     cr_assert_eq(trk_fault_thread_enter(NULL), TRK_OK);
     cr_expect_neq(current_stack().ss_sp, former.ss_sp);
     trk_fault_thread_leave();
     cr_expect_eq(current_stack().ss_sp, former.ss_sp);
     cr_expect_eq(current_stack().ss_size, former.ss_size);
+    cr_expect_eq(current_stack().ss_flags, former.ss_flags);
 }
 
 Test(fault, stack_set_over_ours_is_left_alone)

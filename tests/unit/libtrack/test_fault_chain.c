@@ -274,6 +274,26 @@ Test(fault_chain, signals_in_the_handler)
     cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
 }
 
+/* The kernel ends a process whose thread has blocked what its own instruction raises. */
+Test(fault_chain, a_thread_that_had_them_blocked)
+{
+    static const int blocked[] = {SIGSEGV, SIGBUS, SIGILL};
+    sigset_t mask = {{0}};
+    for (size_t i = 0; i < 3; i++)
+        sigaddset(&mask, blocked[i]);
+    unsigned char *memory = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_eq(trk_fault_install(look_at_mask, NULL, NULL), TRK_OK);
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    cr_assert_eq(trk_fault_thread_enter(NULL), TRK_OK);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(sigismember(&mask, blocked[i]), 0, "signal %d", blocked[i]);
+    *(volatile unsigned char *)memory = 1;
+    trk_fault_thread_leave();
+    munmap(memory, PAGE);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+}
+
 /* ---- installing and taking away ---- */
 
 static void on_top(int signal_number)
@@ -307,6 +327,20 @@ Test(fault_chain, uninstall_puts_the_former_handlers_back)
     cr_expect_eq(after.sa_handler, former_jumps);
     sigaction(SIGBUS, NULL, &after);
     cr_expect_eq(after.sa_handler, SIG_IGN);
+}
+
+/* A handler for one signal that has had it is gone, as the kernel would have left it. */
+Test(fault_chain, uninstall_leaves_the_default_for_a_spent_handler)
+{
+    struct sigaction once = {.sa_handler = former_reset, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction after, before;
+    cr_assert_eq(sigaction(SIGBUS, &once, &before), 0);
+    cr_assert_eq(trk_fault_install(decline, NULL, NULL), TRK_OK);
+    raise(SIGBUS);
+    cr_expect_eq(handler_calls, 1);
+    cr_expect_eq(trk_fault_uninstall(NULL), TRK_OK);
+    cr_assert_eq(sigaction(SIGBUS, &before, &after), 0);
+    cr_expect(after.sa_handler == SIG_DFL);
 }
 
 Test(fault_chain, uninstall_leaves_a_later_handler_alone)

@@ -316,6 +316,43 @@ Test(fault_instructions, results_are_those_of_plain_memory)
     }
 }
 
+/* A store under the alignment check; the flags behind it. */
+static uint64_t store_checked(unsigned char *to)
+{
+    uint64_t flags;
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n" /* the red zone */
+                     "pushfq\n"
+                     "orq %[check], (%%rsp)\n"
+                     "popfq\n"
+                     "movb $42, (%[to])\n"
+                     "pushfq\n"
+                     "movq (%%rsp), %[flags]\n"
+                     "andq %[no_check], (%%rsp)\n"
+                     "popfq\n"
+                     "lea 128(%%rsp), %%rsp\n"
+                     : [flags] "=&r"(flags)
+                     : [to] "r"(to), [check] "i"(1 << 18), [no_check] "i"(~(1 << 18))
+                     : "memory", "cc");
+    return flags;
+}
+
+/* The guest's alignment check is its own: the handler and the owner run without it. */
+Test(fault_instructions, alignment_check)
+{
+    static const enum live_state gpu[] = {LIVE_GPU, LIVE_GPU};
+    static const unsigned char bytes[LIVE_BYTES];
+    FOR_BACKENDS(choice)
+    {
+        if (!live_memory_open(choice, TRK_RIGHTS_RW))
+            continue;
+        live_memory_set(gpu, bytes);
+        uint64_t flags = store_checked(live_memory.guest + LIVE_PAGE);
+        cr_expect(flags & 1 << 18, "%s: the flag is gone", backend_choice_name(choice));
+        cr_expect_eq(live_memory_state(1), LIVE_CPU, "%s", backend_choice_name(choice));
+        live_memory_close();
+    }
+}
+
 /* Code on a page of the GPU's is brought home before it runs. */
 Test(fault_instructions, execute)
 {
