@@ -65,9 +65,8 @@ static inline __attribute__((always_inline)) void end_alignment_check(void)
 #endif
 }
 
-static void handle(int signal_number, siginfo_t *info, void *opaque)
+static __attribute__((noinline)) void take(int signal_number, siginfo_t *info, void *opaque)
 {
-    end_alignment_check(); /* before anything else */
     int former_errno = errno;
     bool others = __atomic_load_n(&others_seen, __ATOMIC_RELAXED);
     sigset_t mask;
@@ -86,6 +85,13 @@ static void handle(int signal_number, siginfo_t *info, void *opaque)
         return;
     trk_crash_tell(&fault, trk_fault_former_is_default(&fault));
     trk_fault_chain(&fault);
+}
+
+/* Without a local of its own: what a compiler does for those comes before the first statement. */
+static void handle(int signal_number, siginfo_t *info, void *opaque)
+{
+    end_alignment_check();
+    take(signal_number, info, opaque);
 }
 
 static bool is_ours(const struct sigaction *action)
