@@ -124,7 +124,8 @@ enum trk_guards {
  * It works on memory that was attached; what was not gets mprotect. Attach a shared mapping while
  * it is readable and writable and nobody uses it, or closed; detach it before it is unmapped or
  * mapped anew, which opens it, or have it forgotten afterwards.
- * Memory belongs to one userfaultfd only. A child of fork(2) has the memory without protection.
+ * Memory belongs to one userfaultfd only. A child of fork(2) has what was attached without its
+ * protection: what it stores there nobody is told of.
  *
  * @return TRK_OK; TRK_E_ARGUMENT; TRK_E_MEMORY; TRK_E_UNSUPPORTED with the reason.
  *

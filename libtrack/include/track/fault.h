@@ -6,6 +6,9 @@
  * the previous disposition. It neither allocates nor locks; errno and the signal mask come back as
  * they were.
  *
+ * A child of fork(2) touches no guest memory: a lock of the tracker's may have been taken at that
+ * moment by a thread that the child does not have, and its fault would wait for it for ever.
+ *
  * Rules: [M-51] [M-52] [M-53] [M-54].
  */
 #ifndef TRACK_FAULT_H
