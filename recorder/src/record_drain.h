@@ -20,6 +20,7 @@ struct trk_record_book_entry {
 
 /* In memory that outlives this process. Of each pair the active one counts: it is always whole. */
 struct trk_record_book {
+    _Atomic bool begun; /* what the file held before is gone: what it has is of this recording */
     _Atomic uint32_t streams; /* ids given so far */
     _Atomic uint32_t active[TRK_SESSION_RINGS];
     struct trk_record_book_entry entries[TRK_SESSION_RINGS][2];

@@ -47,7 +47,9 @@ static struct trk_writer *begin_file(struct recording *recording, int fd, uint64
     struct trk_writer *writer = NULL;
     struct trk_trace *trace = NULL;
     trk_record_output_marker(options.sync_marker);
-    if (trk_trace_open(&trace, recording->options->path, NULL) != TRK_OK) {
+    /* The command already runs when the parent empties a file that it overwrites. */
+    bool begun = atomic_load_explicit(&recording->book->begun, memory_order_acquire);
+    if (!begun || trk_trace_open(&trace, recording->options->path, NULL) != TRK_OK) {
         /* Killed before the header was written: then the rings have everything. */
         char *json = trk_record_output_json(recording, NULL);
         if (json)
@@ -148,6 +150,7 @@ enum trk_status trk_record_guard_start(struct recording *recording)
     recording->guard = fork();
     if (recording->guard == 0) {
         close(farewell[1]);
+        recording->start = trk_record_header_anchor(); /* the parent takes its own later */
         stand_by(recording, farewell[0]);
     }
     int reason = errno;

@@ -160,6 +160,8 @@ void trk_record_output_begin(const struct recording *recording)
 {
     if (!recording->created && !recording->is_stdout)
         (void)!ftruncate(recording->fd, 0);
+    if (recording->book)
+        atomic_store_explicit(&recording->book->begun, true, memory_order_release);
 }
 
 /* END, if all went well; the writer is gone afterwards. */
