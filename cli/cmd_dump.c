@@ -143,7 +143,7 @@ static void say_nothing_picked(const struct dump *dump)
     const struct trk_range *range = &dump->range;
     if (dump->seen == 0) {
         trk_terminal_say("dump", "nothing in range: the trace has no events");
-    } else if (range->kind == TRK_RANGE_EVENTS) {
+    } else if (range->kind == TRK_RANGE_EVENTS || range->kind == TRK_RANGE_SET) {
         trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
     } else if (range->kind == TRK_RANGE_REGION) {
         trk_terminal_say("dump", "nothing in range: no event is about the 4 MiB from 0x%" PRIx64,
@@ -152,8 +152,6 @@ static void say_nothing_picked(const struct dump *dump)
         char last[40];
         trk_clock_print(&dump->clock, dump->last_tsc, dump->first_tsc, last, sizeof last);
         trk_terminal_say("dump", "nothing in range: the last event is at %s us", last);
-    } else if (range->kind == TRK_RANGE_SET) {
-        trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
     } else if (range->frame == UINT64_MAX) {
         trk_terminal_say("dump", "nothing in range: the trace has no frames");
     } else {

@@ -200,7 +200,7 @@ static enum trk_status download_per_region(struct transfer *transfer)
             continue;
         struct region *region = trk_region_lock(operation, index);
         if (MUTANT(11))
-            status = leave_region(transfer, region);
+            (void)leave_region(transfer, region);
         visit_region(transfer, region);
         status = leave_region(transfer, region);
         trk_region_unlock(operation, region);

@@ -266,7 +266,8 @@ static struct buffer *open_buffer(struct trk_writer *writer, struct stream *stre
     if (buffer != NULL) {
         writer->spare = buffer->next;
     } else {
-        buffer = malloc(sizeof *buffer + writer->options.chunk_events * sizeof buffer->records[0]);
+        buffer =
+            calloc(1, sizeof *buffer + writer->options.chunk_events * sizeof buffer->records[0]);
         if (buffer == NULL) {
             return NULL;
         }

@@ -187,6 +187,7 @@ void world_show(struct world *world, struct world_entry *entry, struct world_pag
         return;
     }
     touched_note(world->touched, frame, sizeof *frame);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): a place is a pointer. */
     touched_note(world->touched, place, sizeof *place);
     world_touch(world, page);
     frame->name = (uint64_t)entry->root << 32 | (uint32_t)key;
