@@ -151,12 +151,13 @@ struct forced {
 /* The last hold of a lock, if it was another thread's. */
 static struct forced forced_hold(const struct search *search, uint32_t bit, uint32_t thread)
 {
-    size_t from = search->count, to = search->count;
+    size_t from = search->count;
     while (from > 0 && !footprint_has(search->events[from - 1].footprint.take, bit))
         from--;
     if (from == 0 || search->events[from - 1].thread == thread)
         return (struct forced){0};
     uint32_t holder = search->events[from - 1].thread;
+    size_t to = search->count;
     while (search->events[to - 1].thread != holder ||
            !footprint_has(search->events[to - 1].footprint.write, bit))
         to--;
