@@ -132,7 +132,9 @@ static const struct trk_scenario_report *shown(const struct tally *tally, uint32
     if (tally->misplaced != 0)
         return &tally->misplaced_shown[__builtin_ctz(tally->misplaced)].report;
     uint32_t broken = tally->seen & ~(UINT32_C(1) << scenario_verdict_number(ok));
-    return &nearest(tally, (uint32_t)__builtin_ctz(broken != 0 ? broken : tally->seen))->report;
+    /* Where no schedule came to its end, nothing was seen. */
+    uint32_t number = broken != 0 ? (uint32_t)__builtin_ctz(broken) : scenario_verdict_number(ok);
+    return &nearest(tally, number)->report;
 }
 
 void tally_report(const struct tally *tally, struct trk_scenario_report *report)
