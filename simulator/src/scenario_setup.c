@@ -89,7 +89,7 @@ static bool reach_init(struct scenario_run *run)
 
 static bool memory_init(struct scenario_run *run)
 {
-    if (!world_init(&run->world, &run->pages, run->scenario))
+    if (!world_init(&run->world, &run->pool, &run->pages, run->scenario))
         return false;
     run->oracle.pool = &run->pages;
     uint32_t ready = 0;

@@ -34,11 +34,11 @@ static bool entry_init(struct world *world, const struct trk_scenario *scenario,
     return true;
 }
 
-bool world_init(struct world *world, struct scenario_pool *pool,
+bool world_init(struct world *world, struct scenario_pool *pool, struct scenario_pool *pages,
                 const struct trk_scenario *scenario)
 {
     memset(world, 0, sizeof *world);
-    world->pool = pool;
+    world->pool = pages;
     size_t count = scenario->entry_count + 1;
     world->entries = scenario_pool_take(pool, count * sizeof *world->entries);
     world->order = scenario_pool_take(pool, count * sizeof *world->order);

@@ -57,8 +57,11 @@ struct world {
     bool no_memory;
 };
 
-/* All entries, with mapped pages where the file says so; nothing is told to any tracker. */
-bool world_init(struct world *world, struct scenario_pool *pool,
+/*
+ * All entries, with mapped pages where the file says so; nothing is told to any tracker. Pages and
+ * what they show come from `pages`, whose changes are announced; entries change without a word.
+ */
+bool world_init(struct world *world, struct scenario_pool *pool, struct scenario_pool *pages,
                 const struct trk_scenario *scenario);
 
 /* Before a page is changed from outside. */

@@ -81,6 +81,12 @@ static const struct count_case counts[] = {
     {"a lock by hand keeps others out",
      PROGRAM("", TWO("\"lock A\", \"unlock A\"", "\"is_cpu A 1P\""), "\"explore\"", "{}"), "7",
      "ok", true},
+    /* it begins, is done, and the load: each schedule starts from the view of the beginning */
+    {"a view is another one in each schedule",
+     PROGRAM("\"raw_write A 8 1\"",
+             TWO("\"gen_remap A offset 0x8000\", \"load A 8 => 0\"", "\"frame\""), "\"explore\"",
+             "{}"),
+     "4", "ok", true},
     {"one verdict in some",
      PROGRAM("", TWO("\"raw_write A 8 1\"", "\"load A 8 => 0\""), "\"explore\"",
              "{\"verdict\": \"mismatch\", \"in\": \"some\"}"),
