@@ -2,15 +2,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
-
-/* splitmix64: a state is enough, and every seed will do. */
-static uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((unsigned __int128)(z ^ z >> 31) * bound >> 64);
-}
+#include "random.h"
 
 static enum trk_status run_one(const struct engine_program *program, uint64_t *state,
                                struct engine_result *result)

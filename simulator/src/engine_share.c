@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "random.h"
 
 #define RUNS_MOST 1024u
 
@@ -17,15 +18,6 @@ static struct weight times(struct weight weight, uint32_t by)
     for (; weight.value >> 56 != 0; weight.value >>= 1)
         weight.shift++;
     return weight;
-}
-
-/* splitmix64 */
-static uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((unsigned __int128)(z ^ z >> 31) * bound >> 64);
 }
 
 /* One schedule to its end. */

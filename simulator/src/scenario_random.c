@@ -3,22 +3,8 @@
  *
  * Rules: scenario-format, Schedules.
  */
+#include "random.h"
 #include "scenario_schedule.h"
-
-/* splitmix64: a state is enough, and every seed will do. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number below a small bound, all alike but for less than one in 2^57. */
-static uint32_t random_below(uint64_t *state, uint64_t bound)
-{
-    return (uint32_t)((unsigned __int128)random_next(state) * bound >> 64);
-}
 
 /* A seed of its own for each run. */
 static uint64_t random_seed(uint64_t seed, uint64_t number)

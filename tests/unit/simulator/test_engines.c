@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine_graph.h"
+#include "random.h"
 #include "small_program.h"
 
 static const struct engine_limits no_limits = {.most = UINT64_MAX};
@@ -231,10 +232,7 @@ static void run_all(struct all *all, uint32_t depth, uint64_t preemptions)
 
 static uint32_t below(uint64_t *random, uint32_t bound)
 {
-    uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % bound);
+    return (uint32_t)(random_next(random) % bound);
 }
 
 /* A few steps of a thread; locks are taken in any order and are given back, mostly. */
