@@ -58,15 +58,9 @@ static uint32_t highest(struct priorities *priorities, const uint32_t *enabled, 
 static enum trk_status random_run(struct driver *driver, struct priorities *priorities,
                                   uint64_t *state, uint64_t *choices)
 {
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     *choices = 0;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((count = driver_choices(driver, enabled)) > 0) {
         uint32_t chosen = enabled[0];
         if (count > 1 && priorities->on)
             chosen = highest(priorities, enabled, count, *choices);
@@ -105,23 +99,17 @@ static uint32_t weighted(const struct lengths *lengths, const uint32_t *enabled,
 
 static enum trk_status walk_run(struct driver *driver, struct lengths *lengths, uint64_t *state)
 {
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
         lengths->now[i] = 0;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((count = driver_choices(driver, enabled)) > 0) {
         uint32_t chosen = weighted(lengths, enabled, count, state);
         lengths->now[chosen]++;
         driver_step(driver, chosen, chosen == driver_usual(driver, enabled, count));
     }
     /* A schedule that broke off says less of its threads' lengths than one before it. */
     for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
-        if (lengths->now[i] > lengths->before[i] || !run->stopped)
+        if (lengths->now[i] > lengths->before[i] || !driver->run->stopped)
             lengths->before[i] = lengths->now[i];
     return driver_finish(driver);
 }

@@ -141,8 +141,13 @@ void driver_step(struct driver *driver, uint32_t thread, bool usual);
 uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count);
 /* Threads that can run, or else those that stand back; ascending. How many. */
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
+/* Whether a thread is among them. */
+bool driver_can(const struct driver *driver, uint32_t thread);
 /* Whether all threads have ended. */
 bool driver_done(const struct driver *driver);
+/* The threads of driver_enabled() while the schedule goes on; 0: it is over. Where threads are left
+ * and none can go on, deadlock is the verdict. */
+uint32_t driver_choices(struct driver *driver, uint32_t *threads);
 /* Let all threads go to their first operation. */
 void driver_start(struct driver *driver);
 /* The same, and keep the state before. */
