@@ -125,3 +125,12 @@ void draft_say_span(struct draft *draft, struct span span)
     else
         draft_say(draft, " %" PRIu64, span.size_bytes);
 }
+
+void draft_op_on(struct draft *draft, const char *word, struct span span, const char *rest)
+{
+    draft_begin(draft);
+    draft_say(draft, "%s ", word);
+    draft_say_span(draft, span);
+    draft_say(draft, "%s", rest);
+    draft_end(draft);
+}
