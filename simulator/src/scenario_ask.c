@@ -73,27 +73,17 @@ enum trk_status trk_scenario_nearest(const struct trk_scenario *scenario, const 
                                      struct trk_scenario_passing *out,
                                      struct trk_scenario_fault *fault)
 {
-    struct repro repro;
     struct trk_scenario_report report;
-    struct schedule_request request = {.repro = &repro, .fault = fault, .passing = out};
+    struct schedule_request request = {.fault = fault, .passing = out};
     *out = (struct trk_scenario_passing){0};
-    enum trk_status status = TRK_E_ARGUMENT;
-    if (repro_read(&repro, schedule, scenario, fault))
-        status = schedule_scenario(scenario, &request, &report);
-    repro_deinit(&repro);
-    return status;
+    return schedule_line(scenario, schedule, &request, &report);
 }
 
 enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
                                     struct trk_scenario_report *report,
                                     struct trk_scenario_fault *fault)
 {
-    struct repro repro;
-    struct schedule_request request = {.repro = &repro, .fault = fault};
+    struct schedule_request request = {.fault = fault};
     memset(report, 0, sizeof *report);
-    enum trk_status status = TRK_E_ARGUMENT;
-    if (repro_read(&repro, schedule, scenario, fault))
-        status = schedule_scenario(scenario, &request, report);
-    repro_deinit(&repro);
-    return status;
+    return schedule_line(scenario, schedule, &request, report);
 }

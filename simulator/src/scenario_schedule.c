@@ -296,3 +296,16 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     tally_deinit(&tally);
     return status;
 }
+
+enum trk_status schedule_line(const struct trk_scenario *scenario, const char *line,
+                              struct schedule_request *request, struct trk_scenario_report *report)
+{
+    struct repro repro;
+    enum trk_status status = TRK_E_ARGUMENT;
+    request->repro = &repro;
+    if (repro_read(&repro, line, scenario, request->fault))
+        status = schedule_scenario(scenario, request, report);
+    request->repro = NULL;
+    repro_deinit(&repro);
+    return status;
+}

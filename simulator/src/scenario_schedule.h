@@ -201,7 +201,7 @@ struct explored {
 
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
-    const struct repro *repro;            /* this schedule alone */
+    const struct repro *repro;            /* this schedule alone: schedule_line() */
     struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
     struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
     struct trk_scenario_fault *fault;     /* why it does not fit */
@@ -220,6 +220,11 @@ struct schedule_request {
 enum trk_status schedule_scenario(const struct trk_scenario *scenario,
                                   struct schedule_request *request,
                                   struct trk_scenario_report *report);
+
+/* The schedule of a line alone; request->fault must be there. TRK_E_ARGUMENT: it is no line of this
+ * scenario, or it leads elsewhere. */
+enum trk_status schedule_line(const struct trk_scenario *scenario, const char *line,
+                              struct schedule_request *request, struct trk_scenario_report *report);
 
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 
