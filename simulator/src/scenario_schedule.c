@@ -284,8 +284,7 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->states = request->explored.states;
     report->classes = request->explored.classes;
     report->fell_back = request->explored.fell_back;
-    report->covered_percent =
-        tally.stopped_early ? request->explored.covered_percent : TRK_NOT_KNOWN;
+    report->covered_percent = tally.stopped_early ? tally.covered_percent : TRK_NOT_KNOWN;
     report->failing_percent =
         tally.stopped_early ? request->explored.failing_percent : TRK_NOT_KNOWN;
     report->steps = one.steps;

@@ -77,9 +77,9 @@ struct tally_shown {
 struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
-    bool stopped_early; /* there were more */
+    bool stopped_early;       /* there were more */
+    uint32_t covered_percent; /* then: about how much was seen */
     const char *covered_how;
-    uint32_t covered_percent;
     uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
     bool single;        /* some schedules of many: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
@@ -89,12 +89,12 @@ struct tally {
 
 enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scenario);
 void tally_deinit(struct tally *tally);
+/* What was counted stays in a run's report; the rest is another schedule's. */
+void tally_begin(struct trk_scenario_report *report);
 /* A schedule has ended as the run's report says. */
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path);
 /* Whether the schedule kept of an outcome (tally.came) has cost more than this. */
 bool tally_cheaper(const struct tally *tally, uint32_t came, uint64_t cost);
-/* Preemptions of a schedule. */
-uint64_t path_preemptions(const struct path *path);
 /* Fill the report: whether the expectation is met, and the schedule that shows why. */
 void tally_report(const struct tally *tally, struct trk_scenario_report *report);
 
@@ -192,8 +192,6 @@ struct explored {
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
     bool fell_back;               /* asked for classes, and had no room for them */
-    uint64_t cut;                 /* schedules that led to nothing new */
-    uint32_t covered_percent;     /* stopped early: about how much was seen */
     bool counted;                 /* how many schedules come to each outcome (tally.came) */
     schedule_count came[ENGINE_GRAPH_CAME];
     uint32_t failing_percent; /* stopped early: about how many are not ok */
