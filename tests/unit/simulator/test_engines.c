@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine_graph.h"
+#include "environment.h"
 #include "random.h"
 #include "small_program.h"
 
@@ -355,15 +356,10 @@ static void check(uint64_t seed, bool rules)
                      all.class_count, result.schedules);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *value = getenv(name);
-    return value != NULL ? strtoull(value, NULL, 10) : otherwise;
-}
-
 Test(engines, find_every_class)
 {
-    uint64_t seed = number_of("TRK_SEED", 1), programs = number_of("TRK_PROGRAMS", 300);
+    uint64_t seed = environment_number("TRK_SEED", 1),
+             programs = environment_number("TRK_PROGRAMS", 300);
     for (uint64_t i = 0; i < programs; i++) {
         check(seed + i, false);
         check(seed + i, true);
