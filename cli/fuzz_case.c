@@ -150,15 +150,15 @@ static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size
     if (status != TRK_OK) {
         return trk_error_set(error, status, "seed %" PRIu64 ": out of memory", fuzz->program.seed);
     }
-    struct trk_scenario_limits limits = {
-        .size = sizeof limits,
+    struct trk_scenario_options options = {
+        .size = sizeof options,
         .steps = SCHEDULE_STEPS,
         .schedules = fuzz->program.schedule == TRK_GENERATE_EXPLORE ? fuzz->program.runs : 0,
         .engine = fuzz->engine,
         .walks = fuzz->walk ? fuzz->program.runs : 0,
         .seed = fuzz->program.seed,
     };
-    status = trk_scenario_run_within(scenario, &limits, &report);
+    status = trk_scenario_run_with(scenario, &options, &report);
     trk_scenario_destroy(scenario);
     if (status != TRK_OK) {
         return trk_error_set(error, status, "seed %" PRIu64 " cannot be run: %s",

@@ -2,9 +2,9 @@
 include(core.cmake)
 set(scenario_sources
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c
-  src/engine_random.c src/engine_share.c src/footprint.c src/scenario_nearest.c
+  src/engine_random.c src/footprint.c src/scenario_nearest.c
   src/scenario_access.c src/scenario_ask.c src/scenario_check.c src/scenario_expect.c src/scenario_expr.c
-  src/scenario_explore.c
+  src/scenario_explore.c src/scenario_found.c
   src/scenario_generations.c src/scenario_host.c src/scenario_json.c src/scenario_judge.c
   src/scenario_ops.c
   src/scenario_oracle.c src/scenario_parse.c src/scenario_point.c src/scenario_pool.c src/scenario_touched.c

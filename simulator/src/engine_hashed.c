@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "engine_graph.h"
+#include "random.h"
 
 /* ---- states that were met -------------------------------------------------------------------- */
 
@@ -264,21 +265,12 @@ static enum trk_status search_run(struct search *search)
 #define WALKS      200u
 #define WALK_STEPS 100000u
 
-/* splitmix64: which schedules are looked at is no matter, but it is always the same ones. */
-static uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((unsigned __int128)(z ^ z >> 31) * bound >> 64);
-}
-
 /* Random schedules from the first choice on: of the states with a choice, how many were met. */
 static bool recapture(struct search *search)
 {
     const struct engine_program *program = search->program;
     uint8_t threads[ENGINE_THREADS];
-    uint64_t random = 1, seen = 0, met = 0;
+    uint64_t random = 1, seen = 0, met = 0; /* always the same schedules */
     void *slot = calloc(1, program->state_bytes);
     bool done = slot != NULL && search->nodes != NULL;
     for (uint32_t walk = 0; done && walk < WALKS; walk++) {

@@ -9,14 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* splitmix64, as schedules have it: a state is enough, and every seed will do. */
+#include "random.h"
+
 uint32_t draft_below(struct draft *draft, uint32_t bound)
 {
-    uint64_t z = draft->random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint32_t)((z >> 32) * bound >> 32);
+    return (uint32_t)((random_next(&draft->random) >> 32) * bound >> 32);
 }
 
 static bool room(struct draft *draft, size_t more)
@@ -127,4 +124,13 @@ void draft_say_span(struct draft *draft, struct span span)
         draft_say(draft, " %" PRIu64 "P", span.size_bytes / HOST_PAGE_BYTES);
     else
         draft_say(draft, " %" PRIu64, span.size_bytes);
+}
+
+void draft_op_on(struct draft *draft, const char *word, struct span span, const char *rest)
+{
+    draft_begin(draft);
+    draft_say(draft, "%s ", word);
+    draft_say_span(draft, span);
+    draft_say(draft, "%s", rest);
+    draft_end(draft);
 }

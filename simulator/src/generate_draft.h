@@ -35,11 +35,10 @@
 #define ENTRIES_MOST 8u
 #define PAGES_MOST   32u /* of an entry */
 #define EVENTS_MOST  16u
-#define SHARED_GPU_MOST                                                                            \
-    7u /* an invalidate goes eight rounds; each takes one that it lost a race to */
+/* An invalidate goes eight rounds; each takes one that it lost a race to. */
+#define SHARED_GPU_MOST 7u
 
-#define NOBODY   0u
-#define THE_LAST (TRK_GENERATE_THREADS + 1) /* finally */
+#define NOBODY 0u
 
 #define RIGHT_READ  1u
 #define RIGHT_WRITE 2u
@@ -168,15 +167,8 @@ void draft_op(struct draft *draft, const char *format, ...) TRK_PRINTF(2, 3);
 /* "A+2P+8 64", with whole pages in P. */
 void draft_say_span(struct draft *draft, struct span span);
 void draft_say_addr(struct draft *draft, uint64_t guest_addr);
-
-static inline const char *rights_word(unsigned rights)
-{
-    if (rights == 0)
-        return "none";
-    if (rights & RIGHT_EXEC)
-        return "rx";
-    return rights & RIGHT_WRITE ? "rw" : "r";
-}
+/* A whole operation on a range; rest: whatever stands behind that. */
+void draft_op_on(struct draft *draft, const char *word, struct span span, const char *rest);
 
 /* ---- generate_memory.c ----------------------------------------------------------------------- */
 
@@ -214,7 +206,8 @@ struct page_walk {
 struct page_walk model_walk(struct draft *draft, struct span span);
 bool model_next(struct page_walk *walk);
 
-unsigned model_host_rights(struct draft *draft, uint64_t guest_addr);
+/* The operation that asks for a page's rights on the host, and its answer. */
+void model_op_prot(struct draft *draft, uint64_t guest_addr);
 bool model_any(struct draft *draft, struct span span, bool gpu); /* any GPU page; or any CPU page */
 void model_to_cpu(struct draft *draft, struct span span);
 /* Every page of one kind becomes CLEAN (or CPU): to_cpu says which. */
@@ -234,6 +227,8 @@ bool model_hle(struct draft *draft, struct span span);
 uint64_t model_kernel(struct draft *draft, struct span span, unsigned right);
 void model_forget_lots(struct draft *draft, struct span span);
 struct draft_lot *model_lot(struct draft *draft, uint64_t guest_addr);
+/* It is written: another generation, and open. */
+void model_lot_moves(struct draft *draft, struct draft_lot *lot);
 
 /* " => [A 1P, ...]": the pages that are CPU, or GPU, as an iterator reports them. */
 void model_say_ranges(struct draft *draft, struct span span, bool gpu);
@@ -255,8 +250,5 @@ step_fn step_protect_fail, step_drop_flush, step_lose_fault, step_drop_copy, ste
 
 /* Everything flushed, read, uploaded and let go. */
 void steps_converge(struct draft *draft);
-
-/* Whether a GPU write to the range is right now, whoever else runs; counts it. */
-bool step_may_write(struct draft *draft, struct span span);
 
 #endif

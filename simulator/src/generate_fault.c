@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-static void op_on(struct draft *draft, const char *word, struct span span, const char *result)
-{
-    draft_begin(draft);
-    draft_say(draft, "%s ", word);
-    draft_say_span(draft, span);
-    draft_say(draft, "%s", result);
-    draft_end(draft);
-}
-
 static bool plain_page(struct draft *draft, const struct page_walk *walk)
 {
     return walk->page->space == SPACE_MAPPED && walk->page->rights == RIGHTS_RW &&
@@ -58,21 +49,22 @@ void step_protect_fail(struct draft *draft)
         draft_has(draft, FEATURE_GPU) && memory_entry_at(draft, span.guest_addr)->alias == 0) {
         /* The second call of a written upload takes what the first has left; views take more. */
         draft_op(draft, "inject protect-fail 2");
-        op_on(draft, "upload", span, " written => fatal protect");
+        draft_op_on(draft, "upload", span, " written => fatal protect");
         model_upload(draft, span, false);
         return;
     }
     draft_op(draft, "inject protect-fail 1");
     if (cpu && !gpu)
-        op_on(draft, "upload", span, " => fatal protect");
+        draft_op_on(draft, "upload", span, " => fatal protect");
     else if (gpu)
-        op_on(draft, draft_one_in(draft, 2) ? "invalidate" : "drain", span, " => fatal protect");
+        draft_op_on(draft, draft_one_in(draft, 2) ? "invalidate" : "drain", span,
+                    " => fatal protect");
     else if (draft_one_in(draft, 3))
-        op_on(draft, "mark_cpu", span, " => fatal protect");
+        draft_op_on(draft, "mark_cpu", span, " => fatal protect");
     else if (draft_one_in(draft, 2))
-        op_on(draft, "mark_gpu", span, " => fatal protect");
+        draft_op_on(draft, "mark_gpu", span, " => fatal protect");
     else
-        op_on(draft, "store", span, " 14 => fatal protect");
+        draft_op_on(draft, "store", span, " 14 => fatal protect");
 }
 
 /* ---- flushes, faults, copies ----------------------------------------------------------------- */
@@ -90,15 +82,15 @@ void step_drop_flush(struct draft *draft)
     bool load = draft_one_in(draft, 2);
     draft_op(draft, "inject drop-flush");
     if (load) {
-        op_on(draft, "load", span, " => faults 2");
+        draft_op_on(draft, "load", span, " => faults 2");
         model_leave_gpu(draft, span, false);
     } else if (draft->policy.invalidate == INVALIDATE_PER_REGION) {
-        op_on(draft, "store", span, " 15 => faults 2");
+        draft_op_on(draft, "store", span, " 15 => faults 2");
         model_to_cpu(draft, span);
     } else {
         bool hle = draft_has(draft, FEATURE_HLE) && draft_one_in(draft, 2);
-        op_on(draft, hle ? "hle_write" : "invalidate", span,
-              hle ? " 15 => fatal retained" : " => fatal retained");
+        draft_op_on(draft, hle ? "hle_write" : "invalidate", span,
+                    hle ? " 15 => fatal retained" : " => fatal retained");
     }
 }
 
@@ -110,8 +102,8 @@ void step_lose_fault(struct draft *draft)
         !all_alike(draft, span, false, false))
         return;
     draft_op(draft, "inject lose-fault");
-    op_on(draft, "store", span, " 16 => silent");
-    op_on(draft, "mark_cpu", span, " => ok");
+    draft_op_on(draft, "store", span, " 16 => silent");
+    draft_op_on(draft, "mark_cpu", span, " => ok");
     model_to_cpu(draft, span);
 }
 
@@ -122,14 +114,14 @@ void step_drop_copy(struct draft *draft)
         return;
     if (model_count_ranges(draft, span, false) == 1 && !model_any(draft, span, true)) {
         draft_op(draft, "inject drop-copy");
-        op_on(draft, "upload", span, "");
-        op_on(draft, "mark_cpu", span, " => ok");
+        draft_op_on(draft, "upload", span, "");
+        draft_op_on(draft, "mark_cpu", span, " => ok");
         model_to_cpu(draft, span);
     } else if (all_alike(draft, span, false, true)) {
         bool drain = draft_one_in(draft, 2);
         draft_op(draft, "inject drop-copy");
-        op_on(draft, drain ? "drain" : "download", span, drain ? "" : " clear");
-        op_on(draft, "copy_down", span, "");
+        draft_op_on(draft, drain ? "drain" : "download", span, drain ? "" : " clear");
+        draft_op_on(draft, "copy_down", span, "");
         model_leave_gpu(draft, span, drain);
     }
 }
@@ -150,8 +142,8 @@ void step_delay(struct draft *draft)
     model_say_ranges(draft, span, false);
     draft_end(draft);
     model_upload(draft, span, true);
-    op_on(draft, "is_gpu", span, " => 1");
+    draft_op_on(draft, "is_gpu", span, " => 1");
     if (draft_one_in(draft, 2))
-        op_on(draft, "gpu_read", span, " => 17");
+        draft_op_on(draft, "gpu_read", span, " => 17");
     draft_op(draft, "frame");
 }

@@ -45,6 +45,11 @@ struct draft_lot *model_lot(struct draft *draft, uint64_t guest_addr)
     return &entry->lots[(guest_addr - entry->guest_addr) / LOT_BYTES];
 }
 
+void model_lot_moves(struct draft *draft, struct draft_lot *lot)
+{
+    *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+}
+
 static unsigned page_rights(struct draft *draft, const struct draft_page *page, uint64_t guest_addr)
 {
     if (page->space != SPACE_MAPPED || page->gpu || page->read_watch)
@@ -53,11 +58,25 @@ static unsigned page_rights(struct draft *draft, const struct draft_page *page, 
     return closed ? page->rights & ~RIGHT_WRITE : page->rights;
 }
 
-unsigned model_host_rights(struct draft *draft, uint64_t guest_addr)
+static const char *rights_word(unsigned rights)
+{
+    if (rights == 0)
+        return "none";
+    if (rights & RIGHT_EXEC)
+        return "rx";
+    return rights & RIGHT_WRITE ? "rw" : "r";
+}
+
+void model_op_prot(struct draft *draft, uint64_t guest_addr)
 {
     struct page_walk walk =
         model_walk(draft, (struct span){.guest_addr = guest_addr, .size_bytes = 1});
-    return model_next(&walk) ? page_rights(draft, walk.page, walk.guest_addr) : 0;
+    unsigned rights = model_next(&walk) ? page_rights(draft, walk.page, walk.guest_addr) : 0;
+    draft_begin(draft);
+    draft_say(draft, "prot ");
+    draft_say_addr(draft, guest_addr);
+    draft_say(draft, " => %s", rights_word(rights));
+    draft_end(draft);
 }
 
 bool model_any(struct draft *draft, struct span span, bool gpu)
@@ -170,7 +189,7 @@ struct access_found model_access(struct draft *draft, struct span span, bool sto
             return found;
         }
         if (store && lot->armed)
-            *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+            model_lot_moves(draft, lot);
         if (walk.entry->plain)
             continue;
         if (store)
@@ -193,7 +212,7 @@ bool model_hle(struct draft *draft, struct span span)
     while (model_next(&walk)) {
         struct draft_lot *lot = model_lot(draft, walk.guest_addr);
         if (walk.guest_addr / LOT_BYTES != before && lot->known)
-            *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+            model_lot_moves(draft, lot);
         before = walk.guest_addr / LOT_BYTES;
     }
     (void)model_access(draft, span, true);

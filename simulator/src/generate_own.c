@@ -6,15 +6,6 @@
 
 #include <inttypes.h>
 
-static void op_on(struct draft *draft, const char *word, struct span span, const char *result)
-{
-    draft_begin(draft);
-    draft_say(draft, "%s ", word);
-    draft_say_span(draft, span);
-    draft_say(draft, "%s", result);
-    draft_end(draft);
-}
-
 static const struct wish own = {.known = true};
 
 void step_mark(struct draft *draft)
@@ -24,12 +15,12 @@ void step_mark(struct draft *draft)
         return;
     if (draft_one_in(draft, 2)) {
         bool conflict = model_any(draft, span, true);
-        op_on(draft, "mark_cpu", span, conflict ? " => fatal conflict" : " => ok");
+        draft_op_on(draft, "mark_cpu", span, conflict ? " => fatal conflict" : " => ok");
         if (!conflict)
             model_to_cpu(draft, span);
     } else {
         bool conflict = model_any(draft, span, false);
-        op_on(draft, "mark_gpu", span, conflict ? " => fatal conflict" : " => ok");
+        draft_op_on(draft, "mark_gpu", span, conflict ? " => fatal conflict" : " => ok");
         if (!conflict)
             model_upload(draft, span, true);
     }
@@ -41,11 +32,11 @@ void step_untrack(struct draft *draft)
     if (!memory_pick(draft, own, &span))
         return;
     if (draft_one_in(draft, 2)) {
-        op_on(draft, "drain", span, "");
+        draft_op_on(draft, "drain", span, "");
         model_leave_gpu(draft, span, true);
     }
     bool refused = model_any(draft, span, true);
-    op_on(draft, "untrack", span, refused ? " => fatal untrack" : " => ok");
+    draft_op_on(draft, "untrack", span, refused ? " => fatal untrack" : " => ok");
     if (!refused)
         model_to_cpu(draft, span);
 }
@@ -55,8 +46,8 @@ void step_unmark(struct draft *draft)
     struct span span;
     if (!memory_pick(draft, own, &span))
         return;
-    op_on(draft, "download", span, "");
-    op_on(draft, "unmark_gpu", span, " => ok");
+    draft_op_on(draft, "download", span, "");
+    draft_op_on(draft, "unmark_gpu", span, " => ok");
     model_leave_gpu(draft, span, false);
 }
 
@@ -76,9 +67,9 @@ void step_gpu(struct draft *draft)
     if (!memory_pick(draft, (struct wish){.known = true, .bytes = true}, &span))
         return;
     if (draft_has(draft, FEATURE_GPU) && all_gpu(draft, span))
-        op_on(draft, "gpu_write", span, draft_one_in(draft, 2) ? " 10" : " 11");
+        draft_op_on(draft, "gpu_write", span, draft_one_in(draft, 2) ? " 10" : " 11");
     else if (!model_any(draft, span, false))
-        op_on(draft, "gpu_read", span, "");
+        draft_op_on(draft, "gpu_read", span, "");
 }
 
 static void say_kernel(struct draft *draft, struct span span, uint64_t taken)
@@ -110,7 +101,7 @@ void step_kernel(struct draft *draft)
     switch (draft_below(draft, 3)) {
     case 0:
         if (open_to_all(draft, span))
-            op_on(draft, "raw_write", memory_view(draft, span), " 12");
+            draft_op_on(draft, "raw_write", memory_view(draft, span), " 12");
         break;
     case 1:
         draft_begin(draft);
@@ -147,17 +138,7 @@ void step_at_end(struct draft *draft)
     model_say_ranges(draft, span, false);
     draft_end(draft);
     model_upload(draft, span, written);
-    op_on(draft, "gpu_read", span, "");
-}
-
-static void say_prot(struct draft *draft, uint64_t guest_addr)
-{
-    unsigned rights = model_host_rights(draft, guest_addr);
-    draft_begin(draft);
-    draft_say(draft, "prot ");
-    draft_say_addr(draft, guest_addr);
-    draft_say(draft, " => %s", rights_word(rights));
-    draft_end(draft);
+    draft_op_on(draft, "gpu_read", span, "");
 }
 
 /* The first and the last page of a range, as the host has them. */
@@ -166,9 +147,9 @@ void step_prot(struct draft *draft)
     struct span span;
     if (!memory_pick(draft, own, &span))
         return;
-    say_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
     if (span.size_bytes > draft->policy.page_bytes)
-        say_prot(draft, span.guest_addr + span.size_bytes - 1);
+        model_op_prot(draft, span.guest_addr + span.size_bytes - 1);
 }
 
 /* ---- the page manager ------------------------------------------------------------------------ */
@@ -185,21 +166,21 @@ static void amid_watches(struct draft *draft, struct span span)
 {
     switch (draft_below(draft, 4)) {
     case 0:
-        op_on(draft, "upload", span, "");
+        draft_op_on(draft, "upload", span, "");
         model_upload(draft, span, false);
         break;
     case 1:
-        op_on(draft, "invalidate", span, "");
+        draft_op_on(draft, "invalidate", span, "");
         (void)model_invalidate(draft, span);
         break;
     case 2:
-        op_on(draft, "drain", span, "");
+        draft_op_on(draft, "drain", span, "");
         model_leave_gpu(draft, span, true);
         break;
     default:
         break;
     }
-    say_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
 }
 
 void step_watch(struct draft *draft)
@@ -208,22 +189,22 @@ void step_watch(struct draft *draft)
     if (!memory_pick(draft, own, &span))
         return;
     bool twice = draft_one_in(draft, 2);
-    op_on(draft, "watch", span, " => ok");
+    draft_op_on(draft, "watch", span, " => ok");
     count_watches(draft, span, 1);
     amid_watches(draft, span);
     if (twice) {
-        op_on(draft, "watch", span, " => ok");
+        draft_op_on(draft, "watch", span, " => ok");
         count_watches(draft, span, 1);
         amid_watches(draft, span);
-        op_on(draft, "unwatch", span, " => ok");
+        draft_op_on(draft, "unwatch", span, " => ok");
         count_watches(draft, span, -1);
-        say_prot(draft, span.guest_addr);
+        model_op_prot(draft, span.guest_addr);
     }
-    op_on(draft, "unwatch", span, " => ok");
+    draft_op_on(draft, "unwatch", span, " => ok");
     count_watches(draft, span, -1);
-    say_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
     if (!model_any(draft, span, true) && model_any(draft, span, false) && span.size_bytes == 1)
-        op_on(draft, "unwatch", span, " => fatal watch");
+        draft_op_on(draft, "unwatch", span, " => fatal watch");
 }
 
 static void say_mask(struct draft *draft, const char *word, struct span span, bool read,
@@ -255,14 +236,14 @@ void step_watch_full(struct draft *draft)
     draft_say_span(draft, span);
     draft_say(draft, " }");
     draft_end(draft);
-    op_on(draft, "watch", span, " => fatal watch");
+    draft_op_on(draft, "watch", span, " => fatal watch");
     say_mask(draft, "watch_mask", span, false, " => fatal watch");
     draft_begin(draft);
     draft_say(draft, "repeat %u { unwatch ", most);
     draft_say_span(draft, span);
     draft_say(draft, " => ok }");
     draft_end(draft);
-    say_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
 }
 
 void step_watch_mask(struct draft *draft)
@@ -276,12 +257,12 @@ void step_watch_mask(struct draft *draft)
     count_watches(draft, span, !read);
     while (model_next(&walk))
         walk.page->read_watch = read;
-    say_prot(draft, span.guest_addr);
-    say_prot(draft, span.guest_addr + span.size_bytes - 1);
+    model_op_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr + span.size_bytes - 1);
     say_mask(draft, "unwatch_mask", span, read, " => ok");
     count_watches(draft, span, -!read);
     walk = model_walk(draft, span);
     while (model_next(&walk))
         walk.page->read_watch = false;
-    say_prot(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
 }

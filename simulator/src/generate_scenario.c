@@ -111,15 +111,6 @@ void step_any(struct draft *draft)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void op_on(struct draft *draft, const char *word, struct span span, const char *result)
-{
-    draft_begin(draft);
-    draft_say(draft, "%s ", word);
-    draft_say_span(draft, span);
-    draft_say(draft, "%s", result);
-    draft_end(draft);
-}
-
 /* Whatever is left of a mapping is mapped again, whole, and open. */
 static void map_again(struct draft *draft, struct draft_entry *entry)
 {
@@ -128,42 +119,42 @@ static void map_again(struct draft *draft, struct draft_entry *entry)
     for (uint32_t i = 0; i < entry->page_count; i++) {
         struct span span = {entry->guest_addr + i * page, page, true};
         if (entry->pages[i].space == SPACE_HOLE)
-            op_on(draft, "reserve", span, " => ok");
+            draft_op_on(draft, "reserve", span, " => ok");
         if (entry->pages[i].space != SPACE_MAPPED)
-            op_on(draft, "commit", span, " => ok");
+            draft_op_on(draft, "commit", span, " => ok");
         odd |= entry->pages[i].rights != RIGHTS_RW;
     }
     if (odd)
-        op_on(draft, "guest_protect", memory_whole(draft, entry), " rw => ok");
+        draft_op_on(draft, "guest_protect", memory_whole(draft, entry), " rw => ok");
 }
 
 /* From whatever state to both copies current, and to the CPU's again. */
 static void converge(struct draft *draft, struct draft_entry *entry)
 {
     if (entry->plain) {
-        op_on(draft, "load", memory_whole(draft, entry), " => faults 0");
+        draft_op_on(draft, "load", memory_whole(draft, entry), " => faults 0");
         return;
     }
     struct span whole = memory_whole(draft, entry);
     struct span byte = {whole.guest_addr + 8, 8, true};
     map_again(draft, entry);
     if (draft_one_in(draft, 2))
-        op_on(draft, "download", whole, " clear");
+        draft_op_on(draft, "download", whole, " clear");
     else
-        op_on(draft, "drain", whole, "");
-    op_on(draft, "load", whole, " => faults 0");
-    op_on(draft, "upload", whole, "");
-    op_on(draft, "gpu_read", whole, "");
-    op_on(draft, "is_cpu", whole, " => 0");
-    op_on(draft, "is_gpu", whole, " => 0");
+        draft_op_on(draft, "drain", whole, "");
+    draft_op_on(draft, "load", whole, " => faults 0");
+    draft_op_on(draft, "upload", whole, "");
+    draft_op_on(draft, "gpu_read", whole, "");
+    draft_op_on(draft, "is_cpu", whole, " => 0");
+    draft_op_on(draft, "is_gpu", whole, " => 0");
     draft_op(draft, "prot %c => r", entry->name);
-    op_on(draft, "upload", whole, " => []");
-    op_on(draft, "store", byte, " 20 => faults 1");
-    op_on(draft, "is_cpu", byte, " => 1");
-    op_on(draft, "upload", whole, "");
-    op_on(draft, "gpu_read", byte, " => 20");
-    op_on(draft, "untrack", whole, " => ok");
-    op_on(draft, "is_cpu", whole, " => 1");
+    draft_op_on(draft, "upload", whole, " => []");
+    draft_op_on(draft, "store", byte, " 20 => faults 1");
+    draft_op_on(draft, "is_cpu", byte, " => 1");
+    draft_op_on(draft, "upload", whole, "");
+    draft_op_on(draft, "gpu_read", byte, " => 20");
+    draft_op_on(draft, "untrack", whole, " => ok");
+    draft_op_on(draft, "is_cpu", whole, " => 1");
 }
 
 /* All entries but those at the bands' ends at once, with whatever regions lie between. */
@@ -174,8 +165,8 @@ static void converge_wide(struct draft *draft)
         if (draft->entries[i].guest_addr < LOW_END / 2)
             last = &draft->entries[i];
     struct span all = {first->guest_addr, memory_entry_end(draft, last) - first->guest_addr, true};
-    op_on(draft, "drain", all, "");
-    op_on(draft, "invalidate", all, " => flush 0");
+    draft_op_on(draft, "drain", all, "");
+    draft_op_on(draft, "invalidate", all, " => flush 0");
     for (struct draft_entry *entry = first; entry <= last; entry++) {
         draft_begin(draft);
         draft_say(draft, "upload ");
@@ -260,17 +251,8 @@ static void say_list(struct draft *draft, uint32_t count)
     draft_say(draft, "[");
     for (uint32_t i = 0; i < count; i++)
         step_any(draft);
-    draft_say(draft, "\n  ]");
-}
-
-/* What takes many operations goes where no schedule stops at each. */
-static void say_init(struct draft *draft, uint32_t count)
-{
-    draft->operations = 0;
-    draft_say(draft, "[");
-    for (uint32_t i = 0; i < count; i++)
-        step_any(draft);
-    if (draft_has(draft, FEATURE_WATCH) && draft_one_in(draft, 2))
+    /* What takes many operations goes into init, where no schedule stops at each. */
+    if (draft->thread == NOBODY && draft_has(draft, FEATURE_WATCH) && draft_one_in(draft, 2))
         step_watch_full(draft);
     draft_say(draft, "\n  ]");
 }
@@ -281,7 +263,7 @@ static void say_threads(struct draft *draft, uint32_t count)
     draft_say(draft, "  \"init\": ");
     draft->alone = true;
     draft->thread = NOBODY;
-    say_init(draft, draft_below(draft, draft->small ? 3 : 6));
+    say_list(draft, draft_below(draft, draft->small ? 3 : 6));
     draft_say(draft, ",\n  \"threads\": {");
     draft->alone = draft->threads == 1;
     draft->shared_gpu = 0;

@@ -83,13 +83,11 @@ void step_upload(struct draft *draft)
     model_upload(draft, span, false);
     if (inside)
         return;
-    draft_begin(draft);
-    draft_say(draft, "gpu_read ");
-    draft_say_span(draft, part);
-    draft_end(draft);
+    draft_op_on(draft, "gpu_read", part, "");
 }
 
-bool step_may_write(struct draft *draft, struct span span)
+/* Whether a GPU write to the range is right now, whoever else runs; counts it. */
+static bool may_write(struct draft *draft, struct span span)
 {
     if (!draft_has(draft, FEATURE_GPU))
         return false;
@@ -104,7 +102,7 @@ bool step_may_write(struct draft *draft, struct span span)
 void step_draw(struct draft *draft)
 {
     struct span span;
-    if (!memory_pick(draft, (struct wish){0}, &span) || !step_may_write(draft, span))
+    if (!memory_pick(draft, (struct wish){0}, &span) || !may_write(draft, span))
         return;
     draft_begin(draft);
     draft_say(draft, "upload ");
@@ -141,11 +139,7 @@ void step_download(struct draft *draft)
     if (!memory_pick(draft, (struct wish){0}, &span))
         return;
     if (span.known && draft_has(draft, FEATURE_GPU) && draft_one_in(draft, 3)) {
-        draft_begin(draft);
-        draft_say(draft, "upload ");
-        draft_say_span(draft, span);
-        draft_say(draft, " written");
-        draft_end(draft);
+        draft_op_on(draft, "upload", span, " written");
         model_upload(draft, span, true);
     }
     uint64_t locked = span.known ? locked_page(draft, span) : 0;
@@ -209,11 +203,7 @@ void step_retake(struct draft *draft)
         !memory_pick(draft, (struct wish){.known = true, .inside = true}, &span))
         return;
     if (!model_any(draft, span, true)) {
-        draft_begin(draft);
-        draft_say(draft, "upload ");
-        draft_say_span(draft, span);
-        draft_say(draft, " written");
-        draft_end(draft);
+        draft_op_on(draft, "upload", span, " written");
     }
     draft_begin(draft);
     draft_say(draft, "invalidate ");
@@ -251,14 +241,8 @@ void step_sparse(struct draft *draft)
     struct span span;
     if (!memory_pick(draft, (struct wish){.inside = true}, &span))
         return;
-    draft_begin(draft);
-    draft_say(draft, "download ");
-    draft_say_span(draft, span);
-    draft_end(draft);
-    draft_begin(draft);
-    draft_say(draft, "sparse_read ");
-    draft_say_span(draft, span);
-    draft_end(draft);
+    draft_op_on(draft, "download", span, "");
+    draft_op_on(draft, "sparse_read", span, "");
 }
 
 /* What may not be asked inside an upload's callbacks. */
@@ -270,7 +254,7 @@ void step_nested(struct draft *draft)
     if (!memory_pick(draft, (struct wish){0}, &span) ||
         !memory_pick(draft, (struct wish){.bytes = true}, &other))
         return;
-    bool written = draft_one_in(draft, 3) && step_may_write(draft, span);
+    bool written = draft_one_in(draft, 3) && may_write(draft, span);
     draft_begin(draft);
     draft_say(draft, "upload ");
     draft_say_span(draft, span);

@@ -5,25 +5,6 @@
 
 #include <inttypes.h>
 
-static void op_on(struct draft *draft, const char *word, struct span span, const char *result)
-{
-    draft_begin(draft);
-    draft_say(draft, "%s ", word);
-    draft_say_span(draft, span);
-    draft_say(draft, "%s", result);
-    draft_end(draft);
-}
-
-static void say_rights(struct draft *draft, uint64_t guest_addr)
-{
-    unsigned rights = model_host_rights(draft, guest_addr);
-    draft_begin(draft);
-    draft_say(draft, "prot ");
-    draft_say_addr(draft, guest_addr);
-    draft_say(draft, " => %s", rights_word(rights));
-    draft_end(draft);
-}
-
 /* Whether all pages of a range are mapped so, or not so. */
 static bool all_are(struct draft *draft, struct span span, enum space space, bool so)
 {
@@ -79,10 +60,10 @@ void step_protect(struct draft *draft)
         walk.page->rights = kinds[kind].rights;
     model_forget_lots(draft, span);
     if (draft_one_in(draft, 2)) {
-        op_on(draft, "upload", span, "");
+        draft_op_on(draft, "upload", span, "");
         model_upload(draft, span, false);
     }
-    say_rights(draft, span.guest_addr);
+    model_op_prot(draft, span.guest_addr);
 }
 
 static struct draft_entry *own_mapping(struct draft *draft)
@@ -113,21 +94,21 @@ void step_map(struct draft *draft)
         break;
     case 1:
         good = all_are(draft, span, SPACE_HOLE, true);
-        op_on(draft, "reserve", span, good ? " => ok" : " => fail");
+        draft_op_on(draft, "reserve", span, good ? " => ok" : " => fail");
         if (good)
             set_space(draft, span, SPACE_RESERVED);
         break;
     case 2:
         good = all_are(draft, span, SPACE_RESERVED, true);
-        op_on(draft, "commit", span, good ? " => ok" : " => fail");
+        draft_op_on(draft, "commit", span, good ? " => ok" : " => fail");
         if (good)
             set_space(draft, span, SPACE_MAPPED);
         break;
     default:
         good = all_are(draft, span, SPACE_HOLE, false);
-        op_on(draft, "drain", span, "");
+        draft_op_on(draft, "drain", span, "");
         model_leave_gpu(draft, span, true);
-        op_on(draft, "unmap", span, good ? " => ok" : " => fail");
+        draft_op_on(draft, "unmap", span, good ? " => ok" : " => fail");
         if (good)
             set_space(draft, span, SPACE_HOLE);
         break;
@@ -213,10 +194,10 @@ void step_gen_hle(struct draft *draft)
     struct span span;
     if (!pick_lot(draft, &span))
         return;
-    op_on(draft, "gen_hle", (struct span){span.guest_addr + 8, 8, true}, " => ok");
+    draft_op_on(draft, "gen_hle", (struct span){span.guest_addr + 8, 8, true}, " => ok");
     struct draft_lot *lot = model_lot(draft, span.guest_addr);
     if (draft->policy.generations && lot->known)
-        *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+        model_lot_moves(draft, lot);
 }
 
 /* One page of them through what moves it on, and what does not, asked about each time. */
@@ -230,18 +211,18 @@ void step_gen_moves(struct draft *draft)
     struct span bytes = {span.guest_addr + 64, 8, true};
     if (draft->policy.generations && readable(draft, span)) {
         arm(draft, span);
-        op_on(draft, "gen_track", span, "");
+        draft_op_on(draft, "gen_track", span, "");
     }
     for (uint32_t i = 0; i < 2; i++) {
         if (draft_one_in(draft, 2)) {
-            op_on(draft, "gen_hle", bytes, " => ok");
+            draft_op_on(draft, "gen_hle", bytes, " => ok");
             if (draft->policy.generations && lot->known)
-                *lot = (struct draft_lot){true, false, ++draft->generations, lot->named};
+                model_lot_moves(draft, lot);
         } else if (draft_has(draft, FEATURE_HLE)) {
-            op_on(draft, "hle_write", bytes,
-                  model_hle(draft, bytes) ? " 18 => ok" : " 18 => denied");
+            draft_op_on(draft, "hle_write", bytes,
+                        model_hle(draft, bytes) ? " 18 => ok" : " 18 => denied");
         } else {
-            op_on(draft, "download", span, "");
+            draft_op_on(draft, "download", span, "");
         }
         draft_begin(draft);
         draft_say(draft, "gen ");
@@ -252,11 +233,11 @@ void step_gen_moves(struct draft *draft)
     if (draft_has(draft, FEATURE_PROTECT) && readable(draft, span)) {
         struct page_walk walk = model_walk(draft, span);
         bool open = draft_one_in(draft, 2);
-        op_on(draft, "guest_protect", span, open ? " rw => ok" : " r => ok");
+        draft_op_on(draft, "guest_protect", span, open ? " rw => ok" : " r => ok");
         while (model_next(&walk))
             walk.page->rights = open ? RIGHTS_RW : RIGHT_READ;
         model_forget_lots(draft, span);
-        op_on(draft, "gen", span, " => 0");
-        say_rights(draft, span.guest_addr);
+        draft_op_on(draft, "gen", span, " => 0");
+        model_op_prot(draft, span.guest_addr);
     }
 }

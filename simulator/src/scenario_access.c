@@ -10,14 +10,6 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static void found_value(struct doing *doing, uint8_t value)
-{
-    struct found *found = &doing->found;
-    found->mixed |= found->has_value && found->value != value;
-    found->has_value = true;
-    found->value = value;
-}
-
 static void stop_stale(struct doing *doing, enum side side, uint64_t guest_addr,
                        struct oracle_finding finding)
 {
@@ -45,11 +37,11 @@ void access_read(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, 
         /* A cell's bytes are alike. */
         for (uint32_t at = walk.part.first; at < walk.part.first + walk.part.size;
              at = oracle_cell_end(&run->oracle, at))
-            found_value(doing, frame_byte(&run->oracle, walk.page->frame, side, at));
+            found_value(&doing->found, frame_byte(&run->oracle, walk.page->frame, side, at));
         taken += walk.part.size;
     }
     if (taken < size_bytes)
-        found_value(doing, 0); /* holes */
+        found_value(&doing->found, 0); /* holes */
 }
 
 void access_write(struct doing *doing, uint64_t guest_addr, uint64_t size_bytes, enum side side)

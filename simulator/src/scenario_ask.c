@@ -50,18 +50,6 @@ static enum trk_status run_both(const struct trk_scenario *scenario, struct sche
     return TRK_OK;
 }
 
-static enum trk_status run(const struct trk_scenario *scenario, struct schedule_request request,
-                           enum trk_scenario_engine engine, struct trk_scenario_report *report)
-{
-    enum scenario_schedule_kind kind = scenario->schedule.kind;
-    if (kind != SCHEDULE_EXPLORE && kind != SCHEDULE_RANDOM && kind != SCHEDULE_PCT)
-        request.walks = 0;
-    if (engine == TRK_SCENARIO_BOTH && kind == SCHEDULE_EXPLORE && request.walks == 0)
-        return run_both(scenario, request, report);
-    request.dpor = engine == TRK_SCENARIO_DPOR;
-    return schedule_scenario(scenario, &request, report);
-}
-
 enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
                                       const struct trk_scenario_options *options,
                                       struct trk_scenario_report *report)
@@ -69,46 +57,33 @@ enum trk_status trk_scenario_run_with(const struct trk_scenario *scenario,
     memset(report, 0, sizeof *report);
     if (options->size != sizeof *options)
         return TRK_E_ARGUMENT;
-    struct schedule_request request = {.walks = options->walks, .seed = options->seed};
-    return run(scenario, request, options->engine, report);
-}
-
-enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
-                                        const struct trk_scenario_limits *limits,
-                                        struct trk_scenario_report *report)
-{
-    struct schedule_request request = {.most = limits->schedules,
-                                       .steps_most = limits->steps,
-                                       .walks = limits->walks,
-                                       .seed = limits->seed};
-    return run(scenario, request, limits->engine, report);
+    enum scenario_schedule_kind kind = scenario->schedule.kind;
+    bool many = kind == SCHEDULE_EXPLORE || kind == SCHEDULE_RANDOM || kind == SCHEDULE_PCT;
+    struct schedule_request request = {.most = options->schedules,
+                                       .steps_most = options->steps,
+                                       .walks = many ? options->walks : 0,
+                                       .seed = options->seed,
+                                       .dpor = options->engine == TRK_SCENARIO_DPOR};
+    if (options->engine == TRK_SCENARIO_BOTH && kind == SCHEDULE_EXPLORE && request.walks == 0)
+        return run_both(scenario, request, report);
+    return schedule_scenario(scenario, &request, report);
 }
 
 enum trk_status trk_scenario_nearest(const struct trk_scenario *scenario, const char *schedule,
                                      struct trk_scenario_passing *out,
                                      struct trk_scenario_fault *fault)
 {
-    struct repro repro;
     struct trk_scenario_report report;
-    struct schedule_request request = {.repro = &repro, .fault = fault, .passing = out};
+    struct schedule_request request = {.fault = fault, .passing = out};
     *out = (struct trk_scenario_passing){0};
-    enum trk_status status = TRK_E_ARGUMENT;
-    if (repro_read(&repro, schedule, scenario, fault))
-        status = schedule_scenario(scenario, &request, &report);
-    repro_deinit(&repro);
-    return status;
+    return schedule_line(scenario, schedule, &request, &report);
 }
 
 enum trk_status trk_scenario_replay(const struct trk_scenario *scenario, const char *schedule,
                                     struct trk_scenario_report *report,
                                     struct trk_scenario_fault *fault)
 {
-    struct repro repro;
-    struct schedule_request request = {.repro = &repro, .fault = fault};
+    struct schedule_request request = {.fault = fault};
     memset(report, 0, sizeof *report);
-    enum trk_status status = TRK_E_ARGUMENT;
-    if (repro_read(&repro, schedule, scenario, fault))
-        status = schedule_scenario(scenario, &request, report);
-    repro_deinit(&repro);
-    return status;
+    return schedule_line(scenario, schedule, &request, report);
 }

@@ -246,9 +246,7 @@ static enum trk_status search(struct explorer *explorer, const struct engine_lim
     const struct engine_program *program = &explorer->program;
     *dpor = explorer->request->dpor;
     if (*dpor) {
-        struct engine_limits no_graph = *limits;
-        no_graph.graph = NULL;
-        enum trk_status status = engine_dpor(program, &no_graph, result);
+        enum trk_status status = engine_dpor(program, limits, result);
         if (!explorer->table.full)
             return status;
         *dpor = explorer->table.full = false;
@@ -268,13 +266,7 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
     explorer->program = program_of(explorer);
     enum trk_status status = search(explorer, &limits, &dpor, &result);
     /* Estimates run on, and what they come to is nobody's. */
-    *driver->run->report = (struct trk_scenario_report){
-        .guest_addr = TRK_NOT_KNOWN,
-        .operations = driver->run->report->operations,
-        .faults = driver->run->report->faults,
-        .host_calls = driver->run->report->host_calls,
-        .steps = driver->run->report->steps,
-    };
+    tally_begin(driver->run->report);
     driver->tally->covered_percent = result.covered_percent;
     driver->tally->covered_how = dpor ? "of the tree of choices, by its branches (Knuth)"
                                       : "of the states that 200 random schedules come by "
@@ -292,8 +284,6 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
     explored->states = result.states;
     explored->classes = dpor && !result.stopped_early ? result.schedules : 0;
     explored->fell_back = request->dpor && !dpor;
-    explored->cut = result.cut;
-    explored->covered_percent = result.covered_percent;
     explored->counted = counted;
     explored->failing_percent = failing_percent;
     return status;

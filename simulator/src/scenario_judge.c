@@ -1,5 +1,5 @@
 /*
- * Holding what an operation found against what stands behind its =>.
+ * Judging an operation by what stands behind its =>, and what it found in words.
  *
  * Rules: scenario-format, Operations and fine print 1, 2.
  */
@@ -10,70 +10,11 @@
 
 #include "scenario_run.h"
 
-static bool spans_equal(const struct scenario_result *result, const struct span_list *list,
-                        bool rights)
-{
-    if (result->span_count != list->count)
-        return false;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct scenario_span *want = &result->spans[i], *got = &list->spans[i];
-        if (want->guest_addr != got->guest_addr || want->size_bytes != got->size_bytes ||
-            (rights && want->rights != got->rights))
-            return false;
-    }
-    return true;
-}
-
-/* A number is what the bytes hold, or an answer or a count. */
-static bool number_met(const struct found *found, uint64_t number)
-{
-    if (found->has_value)
-        return !found->mixed && found->value == number;
-    return found->has_number && found->number == number;
-}
-
 static bool result_met(struct doing *doing, const struct scenario_result *result)
 {
-    const struct found *found = &doing->found;
-    enum outcome outcome = found->outcome;
-    switch (result->kind) {
-    case RESULT_NUMBER:
-        return outcome != OUTCOME_UNHANDLED && number_met(found, result->number);
-    case RESULT_OK:
-        return outcome == OUTCOME_OK;
-    case RESULT_DENIED:
-        return outcome == OUTCOME_DENIED;
-    case RESULT_FAIL:
-        return outcome == OUTCOME_FAIL;
-    case RESULT_EFAULT:
-        return outcome == OUTCOME_EFAULT;
-    case RESULT_SHORT:
-        return outcome == OUTCOME_SHORT && found->number == result->number;
-    case RESULT_REJECTED:
-        return outcome == OUTCOME_REJECTED;
-    case RESULT_HANDLED:
-        return outcome != OUTCOME_UNHANDLED && found->faults > 0;
-    case RESULT_UNHANDLED:
-        return outcome == OUTCOME_UNHANDLED;
-    case RESULT_SILENT:
-        return found->faults == 0;
-    case RESULT_FAULTS:
-        return found->faults == result->number;
-    case RESULT_RIGHTS:
-        return found->rights == result->number;
-    case RESULT_RANGES:
-        return spans_equal(result, &found->spans, false);
-    case RESULT_CALLS:
-        return spans_equal(result, &found->spans, true);
-    case RESULT_FLUSH:
-        return found->number == result->number;
-    case RESULT_NEW:
-    case RESULT_SAME:
-    case RESULT_NOT:
-        return generation_met(doing, result);
-    default:
-        return false;
-    }
+    bool generation =
+        result->kind == RESULT_NEW || result->kind == RESULT_SAME || result->kind == RESULT_NOT;
+    return generation ? generation_met(doing, result) : found_meets(&doing->found, result);
 }
 
 /* ---- what was found, in words ---------------------------------------------------------------- */
@@ -128,17 +69,8 @@ static void say_spans(struct words *words, const struct doing *doing, bool right
 
 static void say_outcome(struct words *words, const struct doing *doing)
 {
-    static const char *const outcomes[] = {
-        [OUTCOME_OK] = "ok",
-        [OUTCOME_DENIED] = "denied",
-        [OUTCOME_FAIL] = "fail",
-        [OUTCOME_EFAULT] = "efault",
-        [OUTCOME_SHORT] = "short",
-        [OUTCOME_REJECTED] = "rejected",
-        [OUTCOME_UNHANDLED] = "unhandled",
-    };
     const struct found *found = &doing->found;
-    say(words, "%s", outcomes[found->outcome]);
+    say(words, "%s", found_outcome_word(found->outcome));
     if (found->outcome == OUTCOME_SHORT)
         say(words, " %" PRIu64, found->number);
 }
@@ -192,12 +124,8 @@ void judge_results(struct doing *doing)
     bool met = true, fatal = false;
     for (uint32_t i = 0; i < op->result_count; i++) {
         const struct scenario_result *result = &op->results[i];
-        if (result->kind == RESULT_FATAL) {
-            fatal = true;
-            met &= found->failure == (enum trk_status)result->number;
-        } else {
-            met &= result_met(doing, result);
-        }
+        fatal |= result->kind == RESULT_FATAL;
+        met &= result_met(doing, result);
     }
     if (met && (fatal || found->failure == TRK_OK))
         return;

@@ -34,22 +34,12 @@ struct swap {
     bool go_on; /* the second one's thread goes on as far as it can, then comes the first */
 };
 
-static bool may_run(const struct driver *driver, uint32_t thread)
-{
-    uint32_t enabled[TRK_SCENARIO_THREADS];
-    uint32_t count = driver_enabled(driver, enabled);
-    for (uint32_t i = 0; i < count; i++)
-        if (enabled[i] == thread)
-            return true;
-    return false;
-}
-
 /* One step of a thread, if it can run. */
 static bool step(struct driver *driver, uint32_t thread)
 {
     const struct scenario_run *run = driver->run;
     uint32_t enabled[TRK_SCENARIO_THREADS];
-    if (run->stopped || run_trouble(run) != TRK_OK || !may_run(driver, thread))
+    if (run->stopped || run_trouble(run) != TRK_OK || !driver_can(driver, thread))
         return false;
     uint32_t count = driver_enabled(driver, enabled);
     driver_step(driver, thread, driver_usual(driver, enabled, count) == thread);
@@ -60,21 +50,15 @@ static bool step(struct driver *driver, uint32_t thread)
 static enum trk_status run_order(struct search *search, uint32_t *verdict)
 {
     struct driver *driver = search->driver;
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     driver_back(driver, 0, NULL);
     for (size_t i = 0; i < search->count; i++) {
         (void)step(driver, search->order[i]);
         while (i + 1 == search->go_on && step(driver, search->order[i]))
             continue;
     }
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0)
-            run_deadlock(run, 1, driver->end);
-        else
-            driver_step(driver, driver_usual(driver, enabled, count), true);
-    }
+    while ((count = driver_choices(driver, enabled)) > 0)
+        driver_step(driver, driver_usual(driver, enabled, count), true);
     enum trk_status status = driver_finish(driver);
     *verdict = driver->tally->came / 2;
     return status;

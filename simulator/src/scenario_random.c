@@ -3,22 +3,8 @@
  *
  * Rules: scenario-format, Schedules.
  */
+#include "random.h"
 #include "scenario_schedule.h"
-
-/* splitmix64: a state is enough, and every seed will do. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number below a small bound, all alike but for less than one in 2^57. */
-static uint32_t random_below(uint64_t *state, uint64_t bound)
-{
-    return (uint32_t)((unsigned __int128)random_next(state) * bound >> 64);
-}
 
 /* A seed of its own for each run. */
 static uint64_t random_seed(uint64_t seed, uint64_t number)
@@ -72,15 +58,9 @@ static uint32_t highest(struct priorities *priorities, const uint32_t *enabled, 
 static enum trk_status random_run(struct driver *driver, struct priorities *priorities,
                                   uint64_t *state, uint64_t *choices)
 {
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     *choices = 0;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((count = driver_choices(driver, enabled)) > 0) {
         uint32_t chosen = enabled[0];
         if (count > 1 && priorities->on)
             chosen = highest(priorities, enabled, count, *choices);
@@ -119,23 +99,17 @@ static uint32_t weighted(const struct lengths *lengths, const uint32_t *enabled,
 
 static enum trk_status walk_run(struct driver *driver, struct lengths *lengths, uint64_t *state)
 {
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
         lengths->now[i] = 0;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((count = driver_choices(driver, enabled)) > 0) {
         uint32_t chosen = weighted(lengths, enabled, count, state);
         lengths->now[chosen]++;
         driver_step(driver, chosen, chosen == driver_usual(driver, enabled, count));
     }
     /* A schedule that broke off says less of its threads' lengths than one before it. */
     for (uint32_t i = 0; i <= TRK_SCENARIO_THREADS; i++)
-        if (lengths->now[i] > lengths->before[i] || !run->stopped)
+        if (lengths->now[i] > lengths->before[i] || !driver->run->stopped)
             lengths->before[i] = lengths->now[i];
     return driver_finish(driver);
 }

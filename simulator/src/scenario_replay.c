@@ -15,14 +15,6 @@ struct following {
     uint8_t check;
 };
 
-static bool can_turn(const uint32_t *enabled, uint32_t count, uint32_t thread)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (enabled[i] == thread)
-            return true;
-    return false;
-}
-
 /* Say where the next turn was to be, and what stands there. */
 static enum trk_status diverged(const struct driver *driver, const struct following *following,
                                 const char *got)
@@ -40,8 +32,7 @@ static enum trk_status diverged(const struct driver *driver, const struct follow
 }
 
 /* The thread of a turn cannot go on, or stands elsewhere, or came there by another way. */
-static enum trk_status look(const struct driver *driver, const struct following *following,
-                            const uint32_t *enabled, uint32_t count)
+static enum trk_status look(const struct driver *driver, const struct following *following)
 {
     const struct repro_turn *turn = &following->repro->turns[following->turn];
     const struct run_thread *thread = &driver->run->threads[turn->thread];
@@ -51,7 +42,7 @@ static enum trk_status look(const struct driver *driver, const struct following 
     if (thread->done)
         return diverged(driver, following, "it ended");
     snprintf(text, sizeof text, "it waiting at %s", got);
-    if (!can_turn(enabled, count, turn->thread))
+    if (!driver_can(driver, turn->thread))
         return diverged(driver, following, text);
     if (place != turn->place)
         return diverged(driver, following, got);
@@ -63,27 +54,22 @@ static enum trk_status look(const struct driver *driver, const struct following 
 enum trk_status schedule_replay(struct driver *driver, const struct repro *repro,
                                 struct trk_scenario_fault *fault)
 {
-    struct scenario_run *run = driver->run;
     struct following following = {.repro = repro, .fault = fault};
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], count;
     enum trk_status primed = driver_prime(driver);
     if (primed != TRK_OK)
         return primed;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t count = driver_enabled(driver, enabled);
-        if (count == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((count = driver_choices(driver, enabled)) > 0) {
         uint32_t chosen = driver_usual(driver, enabled, count);
         bool turns =
             following.turn < repro->count && following.usual == repro->turns[following.turn].usual;
-        enum trk_status status = turns ? look(driver, &following, enabled, count) : TRK_OK;
+        enum trk_status status = turns ? look(driver, &following) : TRK_OK;
         if (status != TRK_OK)
             return status;
         if (turns)
             chosen = repro->turns[following.turn].thread;
-        following.check = turns ? 0 : repro_check(following.check, place_of(&run->threads[chosen]));
+        following.check =
+            turns ? 0 : repro_check(following.check, place_of(&driver->run->threads[chosen]));
         following.usual = turns ? 0 : following.usual + 1;
         following.turn += turns;
         driver_step(driver, chosen, !turns);

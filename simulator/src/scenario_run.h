@@ -20,6 +20,7 @@
 #define SIMULATOR_SCENARIO_RUN_H
 
 #include "coroutine.h"
+#include "scenario_found.h"
 #include "scenario_oracle.h"
 #include "scenario_program.h"
 #include "scenario_world.h"
@@ -28,34 +29,6 @@
 #include "track/tracker.h"
 
 #define LIVELOCK_FAULTS 8u
-
-/* A growing list of spans in the run's pool. */
-struct span_list {
-    struct scenario_span *spans;
-    size_t count, capacity;
-};
-
-enum outcome {
-    OUTCOME_OK,
-    OUTCOME_DENIED,
-    OUTCOME_FAIL,
-    OUTCOME_EFAULT,
-    OUTCOME_SHORT,
-    OUTCOME_REJECTED,
-    OUTCOME_UNHANDLED,
-};
-
-struct found {
-    enum outcome outcome;
-    bool has_value, mixed; /* bytes were read; not all alike */
-    uint8_t value;
-    bool has_number;
-    uint64_t number; /* an answer, a count, bytes of a short transfer, a generation */
-    uint64_t faults;
-    unsigned rights;
-    struct span_list spans;
-    enum trk_status failure; /* the first fail-fast; TRK_OK: none */
-};
 
 struct doing {
     struct doing *outer;

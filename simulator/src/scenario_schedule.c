@@ -19,13 +19,8 @@
 static bool preempts(const struct driver *driver, uint32_t thread)
 {
     const struct path *path = &driver->path;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
     uint32_t last = path->count > 0 ? path->steps[path->count - 1].thread : thread;
-    uint32_t count = last != thread ? driver_enabled(driver, enabled) : 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (enabled[i] == last)
-            return true;
-    return false;
+    return last != thread && driver_can(driver, last);
 }
 
 static void path_add(struct driver *driver, uint32_t thread, bool usual)
@@ -81,12 +76,33 @@ uint32_t driver_enabled(const struct driver *driver, uint32_t *threads)
     return count;
 }
 
+bool driver_can(const struct driver *driver, uint32_t thread)
+{
+    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t count = driver_enabled(driver, enabled);
+    for (uint32_t i = 0; i < count; i++)
+        if (enabled[i] == thread)
+            return true;
+    return false;
+}
+
 bool driver_done(const struct driver *driver)
 {
     for (uint32_t i = 1; i < driver->end; i++)
         if (!driver->run->threads[i].done)
             return false;
     return true;
+}
+
+uint32_t driver_choices(struct driver *driver, uint32_t *threads)
+{
+    struct scenario_run *run = driver->run;
+    if (run->stopped || run_trouble(run) != TRK_OK || driver_done(driver))
+        return 0;
+    uint32_t count = driver_enabled(driver, threads);
+    if (count == 0)
+        run_deadlock(run, 1, driver->end);
+    return count;
 }
 
 void driver_start(struct driver *driver)
@@ -144,16 +160,10 @@ enum trk_status driver_finish(struct driver *driver)
 
 enum trk_status driver_follow(struct driver *driver, const uint8_t *choices, size_t count)
 {
-    struct scenario_run *run = driver->run;
-    uint32_t enabled[TRK_SCENARIO_THREADS];
+    uint32_t enabled[TRK_SCENARIO_THREADS], can;
     size_t next = 0;
     driver_back(driver, 0, NULL);
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        uint32_t can = driver_enabled(driver, enabled);
-        if (can == 0) {
-            run_deadlock(run, 1, driver->end);
-            break;
-        }
+    while ((can = driver_choices(driver, enabled)) > 0) {
         uint32_t usual = driver_usual(driver, enabled, can), thread = usual;
         if (can > 1 && next < count)
             thread = choices[next++] + 1u;
@@ -167,15 +177,10 @@ enum trk_status driver_follow(struct driver *driver, const uint8_t *choices, siz
 /* The first that can run, to its end or until it blocks, and so on. */
 static enum trk_status in_order(struct driver *driver)
 {
-    struct scenario_run *run = driver->run;
     uint32_t enabled[TRK_SCENARIO_THREADS];
-    run->stepping = false;
-    while (!run->stopped && run_trouble(run) == TRK_OK && !driver_done(driver)) {
-        if (driver_enabled(driver, enabled) == 0)
-            run_deadlock(run, 1, driver->end);
-        else
-            driver_step(driver, enabled[0], true);
-    }
+    driver->run->stepping = false;
+    while (driver_choices(driver, enabled) > 0)
+        driver_step(driver, enabled[0], true);
     return driver_finish(driver);
 }
 
@@ -183,16 +188,6 @@ static bool stands_at(const struct run_thread *thread, const char *label)
 {
     return thread->before != NULL && thread->before->label != NULL &&
            strcmp(thread->before->label, label) == 0;
-}
-
-static bool may_run(const struct driver *driver, uint32_t thread)
-{
-    uint32_t enabled[TRK_SCENARIO_THREADS];
-    uint32_t count = driver_enabled(driver, enabled);
-    for (uint32_t i = 0; i < count; i++)
-        if (enabled[i] == thread)
-            return true;
-    return false;
 }
 
 static enum trk_status list(struct driver *driver)
@@ -204,7 +199,7 @@ static enum trk_status list(struct driver *driver)
         const struct scenario_step *step = &schedule->steps[i];
         const struct run_thread *thread = &run->threads[step->thread];
         bool one = step->label == NULL;
-        while (!run->stopped && run_trouble(run) == TRK_OK && may_run(driver, step->thread) &&
+        while (!run->stopped && run_trouble(run) == TRK_OK && driver_can(driver, step->thread) &&
                (one || !stands_at(thread, step->label))) {
             driver_step(driver, step->thread, false);
             if (one)
@@ -240,8 +235,6 @@ static enum trk_status drive(struct driver *driver, struct schedule_request *req
         return in_order(driver);
     }
 }
-
-/* ---- a scenario ------------------------------------------------------------------------------ */
 
 static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
                                struct schedule_request *request, struct trk_scenario_report *report)
@@ -291,8 +284,7 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     report->states = request->explored.states;
     report->classes = request->explored.classes;
     report->fell_back = request->explored.fell_back;
-    report->covered_percent =
-        tally.stopped_early ? request->explored.covered_percent : TRK_NOT_KNOWN;
+    report->covered_percent = tally.stopped_early ? tally.covered_percent : TRK_NOT_KNOWN;
     report->failing_percent =
         tally.stopped_early ? request->explored.failing_percent : TRK_NOT_KNOWN;
     report->steps = one.steps;
@@ -301,5 +293,18 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     request->seen = tally.seen;
     request->stopped_early = tally.stopped_early;
     tally_deinit(&tally);
+    return status;
+}
+
+enum trk_status schedule_line(const struct trk_scenario *scenario, const char *line,
+                              struct schedule_request *request, struct trk_scenario_report *report)
+{
+    struct repro repro;
+    enum trk_status status = TRK_E_ARGUMENT;
+    request->repro = &repro;
+    if (repro_read(&repro, line, scenario, request->fault))
+        status = schedule_scenario(scenario, request, report);
+    request->repro = NULL;
+    repro_deinit(&repro);
     return status;
 }

@@ -77,9 +77,9 @@ struct tally_shown {
 struct tally {
     const struct trk_scenario *scenario;
     uint64_t schedules;
-    bool stopped_early; /* there were more */
+    bool stopped_early;       /* there were more */
+    uint32_t covered_percent; /* then: about how much was seen */
     const char *covered_how;
-    uint32_t covered_percent;
     uint32_t came;      /* the last schedule: its verdict and whether it was misplaced */
     bool single;        /* some schedules of many: no verdict must come */
     uint32_t seen;      /* bits: verdicts, by their place in the format's list */
@@ -89,12 +89,12 @@ struct tally {
 
 enum trk_status tally_init(struct tally *tally, const struct trk_scenario *scenario);
 void tally_deinit(struct tally *tally);
+/* What was counted stays in a run's report; the rest is another schedule's. */
+void tally_begin(struct trk_scenario_report *report);
 /* A schedule has ended as the run's report says. */
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path);
 /* Whether the schedule kept of an outcome (tally.came) has cost more than this. */
 bool tally_cheaper(const struct tally *tally, uint32_t came, uint64_t cost);
-/* Preemptions of a schedule. */
-uint64_t path_preemptions(const struct path *path);
 /* Fill the report: whether the expectation is met, and the schedule that shows why. */
 void tally_report(const struct tally *tally, struct trk_scenario_report *report);
 
@@ -141,8 +141,13 @@ void driver_step(struct driver *driver, uint32_t thread, bool usual);
 uint32_t driver_usual(const struct driver *driver, const uint32_t *threads, uint32_t count);
 /* Threads that can run, or else those that stand back; ascending. How many. */
 uint32_t driver_enabled(const struct driver *driver, uint32_t *threads);
+/* Whether a thread is among them. */
+bool driver_can(const struct driver *driver, uint32_t thread);
 /* Whether all threads have ended. */
 bool driver_done(const struct driver *driver);
+/* The threads of driver_enabled() while the schedule goes on; 0: it is over. Where threads are left
+ * and none can go on, deadlock is the verdict. */
+uint32_t driver_choices(struct driver *driver, uint32_t *threads);
 /* Let all threads go to their first operation. */
 void driver_start(struct driver *driver);
 /* The same, and keep the state before. */
@@ -187,8 +192,6 @@ struct explored {
     uint64_t states;              /* with a choice, or at the end */
     uint64_t classes;             /* of schedules */
     bool fell_back;               /* asked for classes, and had no room for them */
-    uint64_t cut;                 /* schedules that led to nothing new */
-    uint32_t covered_percent;     /* stopped early: about how much was seen */
     bool counted;                 /* how many schedules come to each outcome (tally.came) */
     schedule_count came[ENGINE_GRAPH_CAME];
     uint32_t failing_percent; /* stopped early: about how many are not ok */
@@ -196,7 +199,7 @@ struct explored {
 
 /* What is asked beside what the file asks; all 0: nothing. */
 struct schedule_request {
-    const struct repro *repro;            /* this schedule alone */
+    const struct repro *repro;            /* this schedule alone: schedule_line() */
     struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
     struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
     struct trk_scenario_fault *fault;     /* why it does not fit */
@@ -215,6 +218,11 @@ struct schedule_request {
 enum trk_status schedule_scenario(const struct trk_scenario *scenario,
                                   struct schedule_request *request,
                                   struct trk_scenario_report *report);
+
+/* The schedule of a line alone; request->fault must be there. TRK_E_ARGUMENT: it is no line of this
+ * scenario, or it leads elsewhere. */
+enum trk_status schedule_line(const struct trk_scenario *scenario, const char *line,
+                              struct schedule_request *request, struct trk_scenario_report *report);
 
 /* ---- scenario_explore.c ---------------------------------------------------------------------- */
 

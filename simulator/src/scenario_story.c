@@ -305,7 +305,6 @@ static enum trk_status run_again(const struct trk_scenario *scenario,
 {
     struct trk_scenario_fault fault;
     struct trk_scenario_report again;
-    struct repro repro;
     struct schedule_request request = {.tape = tape, .fault = &fault};
     bool one =
         scenario->schedule.kind == SCHEDULE_IN_ORDER || scenario->schedule.kind == SCHEDULE_LIST;
@@ -313,12 +312,7 @@ static enum trk_status run_again(const struct trk_scenario *scenario,
         return TRK_OK;
     if (report->schedule[0] == '\0')
         return schedule_scenario(scenario, &request, &again);
-    enum trk_status status = TRK_E_ARGUMENT;
-    request.repro = &repro;
-    if (repro_read(&repro, report->schedule, scenario, &fault))
-        status = schedule_scenario(scenario, &request, &again);
-    repro_deinit(&repro);
-    return status;
+    return schedule_line(scenario, report->schedule, &request, &again);
 }
 
 enum trk_status trk_scenario_tell(const struct trk_scenario *scenario,

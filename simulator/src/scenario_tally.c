@@ -27,24 +27,34 @@ void tally_deinit(struct tally *tally)
     free(tally->shown);
 }
 
-uint64_t path_preemptions(const struct path *path)
+/* How simple a schedule is: first in preemptions, then in steps. */
+static uint64_t cost_of(const struct path *path)
 {
     uint64_t preemptions = 0;
     for (size_t i = 0; i < path->count; i++)
         preemptions += path->steps[i].preempts;
-    return preemptions;
+    return preemptions << 32 | (uint32_t)path->count;
 }
 
-/* How simple a schedule is: first in preemptions, then in steps. */
-static uint64_t cost_of(const struct path *path)
+/* The schedule kept of an outcome. */
+static struct tally_shown *kept_of(const struct tally *tally, uint32_t came)
 {
-    return path_preemptions(path) << 32 | (uint32_t)path->count;
+    return &(came % 2 ? tally->misplaced_shown : tally->shown)[came / 2];
 }
 
 bool tally_cheaper(const struct tally *tally, uint32_t came, uint64_t cost)
 {
-    const struct tally_shown *kept = &(came % 2 ? tally->misplaced_shown : tally->shown)[came / 2];
+    const struct tally_shown *kept = kept_of(tally, came);
     return !kept->there || cost < kept->cost;
+}
+
+void tally_begin(struct trk_scenario_report *report)
+{
+    *report = (struct trk_scenario_report){.guest_addr = TRK_NOT_KNOWN,
+                                           .operations = report->operations,
+                                           .faults = report->faults,
+                                           .host_calls = report->host_calls,
+                                           .steps = report->steps};
 }
 
 void tally_add(struct tally *tally, const struct scenario_run *run, const struct path *path)
@@ -55,25 +65,20 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     uint32_t verdict = scenario_verdict_number(report->verdict);
     bool misplaced = run->stopped && tally->scenario->expect.at != NULL && !run->at;
     enum scenario_schedule_kind kind = tally->scenario->schedule.kind;
-    struct tally_shown *kept = &(misplaced ? tally->misplaced_shown : tally->shown)[verdict];
     uint64_t cost = cost_of(path);
     tally->schedules++;
     tally->came = verdict * 2 + misplaced;
     tally->seen |= UINT32_C(1) << verdict;
     if (misplaced)
         tally->misplaced |= UINT32_C(1) << verdict;
-    if (!kept->there || cost < kept->cost) {
+    if (tally_cheaper(tally, tally->came, cost)) {
         if (kind != SCHEDULE_IN_ORDER && kind != SCHEDULE_LIST)
             repro_write(path, tally->scenario, report->schedule, sizeof report->schedule);
         report->preemptions = cost >> 32;
-        *kept = (struct tally_shown){.there = true, .cost = cost, .report = *report};
+        *kept_of(tally, tally->came) =
+            (struct tally_shown){.there = true, .cost = cost, .report = *report};
     }
-    const struct trk_scenario_report counts = *report;
-    *report = (struct trk_scenario_report){.guest_addr = TRK_NOT_KNOWN,
-                                           .operations = counts.operations,
-                                           .faults = counts.faults,
-                                           .host_calls = counts.host_calls,
-                                           .steps = counts.steps};
+    tally_begin(report);
 }
 
 /* ---- the expectation ------------------------------------------------------------------------- */

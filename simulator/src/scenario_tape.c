@@ -26,15 +26,20 @@ static uint8_t state_of(const struct scenario_run *run)
     return view.gpu_dirty ? SAID_GPU : view.cpu_dirty ? SAID_CPU : SAID_CLEAN;
 }
 
+/* The new note; NULL: nobody wants it. */
 static struct tape_note *add(struct scenario_run *run, const struct run_thread *thread,
-                             enum tape_kind kind)
+                             enum tape_kind kind, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct scenario_tape *tape = run->tape;
+    if (tape == NULL || !concerns(run, guest_addr, size_bytes))
+        return NULL;
     struct tape_note *note = &tape->notes[tape->count++ % SCENARIO_TAPE_NOTES];
     *note = (struct tape_note){
         .kind = kind,
         .thread = thread->index,
         .op = thread->doing != NULL ? thread->doing->op : NULL,
+        .guest_addr = guest_addr,
+        .size_bytes = size_bytes,
         .state = state_of(run),
         .after_fault = thread->doing != NULL && thread->doing->found.faults > 0,
     };
@@ -44,22 +49,15 @@ static struct tape_note *add(struct scenario_run *run, const struct run_thread *
 void tape_note(struct scenario_run *run, const struct run_thread *thread, enum tape_kind kind,
                uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (run->tape == NULL || !concerns(run, guest_addr, size_bytes))
-        return;
-    struct tape_note *note = add(run, thread, kind);
-    note->guest_addr = guest_addr;
-    note->size_bytes = size_bytes;
+    (void)add(run, thread, kind, guest_addr, size_bytes);
 }
 
 void tape_rights(struct scenario_run *run, const struct run_thread *thread, uint64_t guest_addr,
                  uint64_t size_bytes, unsigned rights)
 {
-    if (run->tape == NULL || !concerns(run, guest_addr, size_bytes))
-        return;
-    struct tape_note *note = add(run, thread, TAPE_RIGHTS);
-    note->guest_addr = guest_addr;
-    note->size_bytes = size_bytes;
-    note->rights = rights;
+    struct tape_note *note = add(run, thread, TAPE_RIGHTS, guest_addr, size_bytes);
+    if (note != NULL)
+        note->rights = rights;
 }
 
 void tape_finding(struct scenario_run *run, uint32_t newer, uint32_t seen)

@@ -94,10 +94,12 @@ enum trk_scenario_engine {
 
 /* What is asked for beside what the file says; all 0 but the size: nothing. */
 struct trk_scenario_options {
-    uint64_t size; /* of this struct */
+    size_t size; /* of this struct */
     enum trk_scenario_engine engine;
     uint64_t walks; /* of a file with many schedules run so many by a uniform walk; 0: its own */
     uint64_t seed;  /* of them */
+    uint64_t steps; /* of a schedule: one that has not ended by then is a livelock; 0: no bound */
+    uint64_t schedules; /* to explore, where the file asks for that; 0: as the format says */
 };
 
 /**
@@ -140,20 +142,6 @@ const char *trk_scenario_needs(const struct trk_scenario *scenario);
  */
 TRK_MUST_USE enum trk_status trk_scenario_run(const struct trk_scenario *scenario,
                                               struct trk_scenario_report *report);
-
-/* Bounds of a run beside those of the file; 0: none. */
-struct trk_scenario_limits {
-    size_t size;        /* of this struct */
-    uint64_t steps;     /* of a schedule: one that has not ended by then is a livelock */
-    uint64_t schedules; /* to explore, where the file asks for that; 0: as the format says */
-    enum trk_scenario_engine engine; /* likewise */
-    uint64_t walks, seed;            /* as among the options */
-};
-
-/* trk_scenario_run within limits; the number of schedules stands in the report. */
-TRK_MUST_USE enum trk_status trk_scenario_run_within(const struct trk_scenario *scenario,
-                                                     const struct trk_scenario_limits *limits,
-                                                     struct trk_scenario_report *report);
 
 /**
  * The same, another way.

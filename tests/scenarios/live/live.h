@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scenario_program.h"
+#include "scenario_found.h"
 #include "track/tracker.h"
 
 #define LIVE_ENTRIES_MOST 16u
@@ -31,27 +31,6 @@ struct live_spans {
     uint32_t count; /* may be more than are kept */
 };
 
-enum live_outcome {
-    LIVE_OK,
-    LIVE_DENIED,
-    LIVE_FAIL,
-    LIVE_EFAULT,
-    LIVE_SHORT,
-    LIVE_UNHANDLED,
-};
-
-/* What the operation under way has found. */
-struct live_found {
-    enum live_outcome outcome;
-    bool has_value, mixed, has_number;
-    uint8_t value;
-    uint64_t number;
-    uint64_t faults;
-    unsigned rights;
-    struct live_spans spans;
-    enum trk_status failure;
-};
-
 /* The fault that the core is serving. */
 struct live_service {
     bool under_way;
@@ -67,7 +46,8 @@ struct live {
     uint32_t entry_count;
     struct live_spans calls; /* since the last `calls` */
     bool quiet;              /* calls of the setting up are nobody's */
-    struct live_found found;
+    struct found found;      /* by the operation under way */
+    struct live_spans spans; /* what found has of them */
     struct live_service service;
     /* An access under way, and where to go on when nobody takes its fault. */
     volatile bool accessing;

@@ -38,12 +38,8 @@ static unsigned char *host_pointer(const struct live *live, uint64_t guest_addr)
 
 void live_look(struct live *live, const unsigned char *bytes, uint64_t size_bytes)
 {
-    struct live_found *found = &live->found;
-    for (uint64_t i = 0; i < size_bytes; i++) {
-        found->mixed |= found->has_value && found->value != bytes[i];
-        found->has_value = true;
-        found->value = bytes[i];
-    }
+    for (uint64_t i = 0; i < size_bytes; i++)
+        found_value(&live->found, bytes[i]);
 }
 
 /* ---- the guest's accesses ---- */
@@ -100,7 +96,7 @@ void live_store(struct live *live, const struct scenario_op *op)
     bool within = live->accessing; /* the emulator's write, which faults like the guest's */
     if (!within && sigsetjmp(live->unhandled, 1) != 0) {
         live->accessing = false;
-        live->found.outcome = LIVE_UNHANDLED;
+        live->found.outcome = OUTCOME_UNHANDLED;
         return;
     }
     live->accessing = true;
@@ -122,7 +118,7 @@ void live_load(struct live *live, const struct scenario_op *op)
         live_look(live, copy, op->size_bytes);
     } else {
         live->accessing = false;
-        live->found.outcome = LIVE_UNHANDLED;
+        live->found.outcome = OUTCOME_UNHANDLED;
     }
     free(copy);
 }
@@ -131,11 +127,11 @@ void live_load(struct live *live, const struct scenario_op *op)
 
 static void kernel_outcome(struct live *live, const struct scenario_op *op, ssize_t got)
 {
-    struct live_found *found = &live->found;
+    struct found *found = &live->found;
     if (got < 0) {
-        found->outcome = errno == EFAULT ? LIVE_EFAULT : LIVE_FAIL;
+        found->outcome = errno == EFAULT ? OUTCOME_EFAULT : OUTCOME_FAIL;
     } else if ((uint64_t)got < op->size_bytes) {
-        found->outcome = LIVE_SHORT;
+        found->outcome = OUTCOME_SHORT;
         found->number = (uint64_t)got;
     }
 }

@@ -14,6 +14,16 @@ void live_span_add(struct live_spans *spans, struct scenario_span span)
     spans->count++;
 }
 
+/* The operation found these; a list of which only a part was kept is like none in a file. */
+static void found_spans(struct live *live, const struct live_spans *spans)
+{
+    live->spans = *spans;
+    live->found.spans = (struct span_list){
+        .spans = live->spans.spans,
+        .count = spans->count <= LIVE_SPANS_MOST ? spans->count : SIZE_MAX,
+    };
+}
+
 static void verdict(struct live *live, const struct scenario_op *op, const char *word,
                     const char *text)
 {
@@ -64,7 +74,7 @@ struct transfer {
 /* The nested operations: those of in_range, or all others. What they find is their own. */
 static void nested(struct live *live, const struct scenario_op *op, bool in_range)
 {
-    struct live_found outer = live->found;
+    struct found outer = live->found;
     for (uint32_t i = 0; i < op->nested_count && live->verdict[0] == '\0'; i++) {
         const struct scenario_op *inner = &op->nested[i];
         if (inner->verb != VERB_IN_RANGE && !in_range)
@@ -133,7 +143,7 @@ static void run_transfer(struct live *live, const struct scenario_op *op)
     else
         status = trk_tracker_download(live->tracker, &core);
     (void)status;
-    live->found.spans = transfer.spans;
+    found_spans(live, &transfer.spans);
 }
 
 /* A store is served by the flush, everything else by the read-back [M-57]. */
@@ -213,7 +223,7 @@ static void run_hle_write(struct live *live, const struct scenario_op *op)
         trk_tracker_hle_write(live->tracker, &write, &written) != TRK_OK)
         return;
     if (!written)
-        live->found.outcome = LIVE_DENIED;
+        live->found.outcome = OUTCOME_DENIED;
 }
 
 static void run_bytes(struct live *live, const struct scenario_op *op)
@@ -348,7 +358,7 @@ static void carry_out(struct live *live, const struct scenario_op *op)
         live->found.rights = live_rights(live, op->guest_addr);
         break;
     case VERB_CALLS:
-        live->found.spans = live->calls;
+        found_spans(live, &live->calls);
         live->found.has_number = true;
         live->found.number = live->calls.count;
         live->calls.count = 0;
@@ -364,7 +374,7 @@ static void carry_out(struct live *live, const struct scenario_op *op)
 
 static void judge(struct live *live, const struct scenario_op *op)
 {
-    const struct live_found *found = &live->found;
+    const struct found *found = &live->found;
     char word[32];
     if (found->failure == TRK_E_LIVELOCK && !scenario_expects(op, RESULT_FATAL))
         verdict(live, op, "livelock", "the core says so");
@@ -372,7 +382,7 @@ static void judge(struct live *live, const struct scenario_op *op)
         snprintf(word, sizeof word, "fatal:%s", trk_status_name(found->failure));
         verdict(live, op, word, "");
     }
-    if (found->outcome == LIVE_UNHANDLED && !scenario_expects(op, RESULT_UNHANDLED))
+    if (found->outcome == OUTCOME_UNHANDLED && !scenario_expects(op, RESULT_UNHANDLED))
         verdict(live, op, "unhandled-fault", "nobody took it");
     if (!live_judge(live, op))
         verdict(live, op, "mismatch", NULL);

@@ -3,12 +3,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "random.h"
+
 static uint32_t below(struct generated *text, uint32_t bound)
 {
-    uint64_t z = text->random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % bound);
+    return (uint32_t)(random_next(&text->random) % bound);
 }
 
 static void add(struct generated *text, const char *words)

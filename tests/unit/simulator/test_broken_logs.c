@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "simulator/explore.h"
 #include "tape.h"
 
@@ -87,8 +88,7 @@ static void break_one(struct tape *tape)
 
 Test(broken_logs, always_a_verdict, .timeout = 300)
 {
-    const char *given = getenv("TRK_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 1;
+    uint64_t seed = environment_number("TRK_SEED", 1);
     unsigned verdicts[16] = {0};
     for (uint64_t run = 0; run < RUNS; run++, seed++) {
         random_state = seed * 77;
@@ -112,8 +112,7 @@ Test(broken_logs, always_a_verdict, .timeout = 300)
 Test(broken_logs, always_explored_alike, .timeout = 300)
 {
     static struct trk_explore_report report, again;
-    const char *given = getenv("TRK_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 1;
+    uint64_t seed = environment_number("TRK_SEED", 1);
     struct trk_explore_options options = trk_explore_options_default();
     struct trk_error error;
     options.schedules = 20;

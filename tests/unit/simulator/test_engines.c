@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "engine_graph.h"
+#include "environment.h"
+#include "random.h"
 #include "small_program.h"
 
 static const struct engine_limits no_limits = {.most = UINT64_MAX};
@@ -231,10 +233,7 @@ static void run_all(struct all *all, uint32_t depth, uint64_t preemptions)
 
 static uint32_t below(uint64_t *random, uint32_t bound)
 {
-    uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % bound);
+    return (uint32_t)(random_next(random) % bound);
 }
 
 /* A few steps of a thread; locks are taken in any order and are given back, mostly. */
@@ -357,15 +356,10 @@ static void check(uint64_t seed, bool rules)
                      all.class_count, result.schedules);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *value = getenv(name);
-    return value != NULL ? strtoull(value, NULL, 10) : otherwise;
-}
-
 Test(engines, find_every_class)
 {
-    uint64_t seed = number_of("TRK_SEED", 1), programs = number_of("TRK_PROGRAMS", 300);
+    uint64_t seed = environment_number("TRK_SEED", 1),
+             programs = environment_number("TRK_PROGRAMS", 300);
     for (uint64_t i = 0; i < programs; i++) {
         check(seed + i, false);
         check(seed + i, true);

@@ -7,18 +7,12 @@
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
+#include "environment.h"
 #include "generated_program.h"
 #include "scenario_schedule.h"
 
 #define SCHEDULES_MOST UINT64_C(20000) /* a program with more proves nothing */
-
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *value = getenv(name);
-    return value != NULL ? strtoull(value, NULL, 10) : otherwise;
-}
 
 /* Whether there was something to compare. */
 static bool check(uint64_t seed)
@@ -45,7 +39,8 @@ static bool check(uint64_t seed)
 
 Test(engines, agree)
 {
-    uint64_t seed = number_of("TRK_SEED", 1), programs = number_of("TRK_PROGRAMS", 150);
+    uint64_t seed = environment_number("TRK_SEED", 1),
+             programs = environment_number("TRK_PROGRAMS", 150);
     uint64_t checked = 0;
     for (uint64_t i = 0; i < programs; i++)
         checked += check(seed + i);

@@ -8,10 +8,9 @@
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "environment.h"
 #include "generated_program.h"
 #include "scenario_schedule.h"
 
@@ -55,15 +54,10 @@ static bool check(uint64_t seed)
     return true;
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *value = getenv(name);
-    return value != NULL ? strtoull(value, NULL, 10) : otherwise;
-}
-
 Test(explorers, agree)
 {
-    uint64_t seed = number_of("TRK_SEED", 1), programs = number_of("TRK_PROGRAMS", 60), checked = 0;
+    uint64_t seed = environment_number("TRK_SEED", 1),
+             programs = environment_number("TRK_PROGRAMS", 60), checked = 0;
     for (uint64_t i = 0; i < programs; i++)
         checked += check(seed + i);
     cr_expect_geq(checked * 2, programs, "of %" PRIu64 " programs", programs);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "simulator/generate.h"
 #include "simulator/scenario.h"
 
@@ -39,12 +40,6 @@ static void holds(const struct trk_generate_options *options, const char *what)
     free(text);
 }
 
-static uint64_t first_seed(void)
-{
-    const char *value = getenv("TRK_SEED");
-    return value != NULL ? strtoull(value, NULL, 10) : 1;
-}
-
 Test(generate, each_feature_alone_gives_scenarios)
 {
     struct trk_generate_options options = {
@@ -54,7 +49,7 @@ Test(generate, each_feature_alone_gives_scenarios)
         /* With threads that share, so that it meets them. */
         options.features = UINT32_C(7) | UINT32_C(1) << features;
         for (uint64_t i = 0; i < 10; i++) {
-            options.seed = first_seed() + i;
+            options.seed = environment_number("TRK_SEED", 1) + i;
             holds(&options, trk_generate_feature_name(features));
         }
     }
