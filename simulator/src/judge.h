@@ -21,10 +21,8 @@
 #include "versions.h"
 
 #define JUDGE_COPIES_OPEN 8u /* copies of one stream that overlap in time */
-#define JUDGE_DEPTH                                                                                \
-    8u /* operations of one stream inside each other; deeper ones are not judged                   \
-        */
-#define JUDGE_LATENT 8u
+#define JUDGE_DEPTH       8u /* operations inside each other; deeper ones are not judged */
+#define JUDGE_LATENT      8u
 
 struct judge_copy {
     uint64_t begin;
@@ -87,7 +85,7 @@ struct judge {
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
     /* What was done. */
-    uint64_t copies, checks, unknown, frames, stores;
+    uint64_t copies, checks, unknown, frames;
 };
 
 /* granule_bytes: a power of two, 1 to 4096. judge_deinit in any case. Allocates. */
