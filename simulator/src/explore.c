@@ -232,7 +232,7 @@ static enum trk_status replay_window(struct reading *reading, const struct line 
 {
     struct trk_explore_options options = trk_explore_options_default();
     struct cutter cutter;
-    struct window window;
+    struct window window = {0}; /* it is freed, too, where there is none */
     struct search_state state;
     options.from = line->from;
     options.steps = line->steps;
