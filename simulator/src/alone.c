@@ -12,15 +12,9 @@
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static struct judge_operation *operation_of(const struct run *run, uint32_t stream)
-{
-    struct judge_stream *own = &run->judge.streams[stream];
-    return own->depth == 0 || own->depth > JUDGE_DEPTH ? NULL : &own->operations[own->depth - 1];
-}
-
 static void broken(struct run *run, const struct trk_trace_event *event, const char *detail)
 {
-    const struct judge_operation *operation = operation_of(run, event->stream);
+    const struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
     uint64_t region_addr = trk_region_address(trk_domain_region(event->event.domain));
     story_set(run, TRK_VERDICT_ILLEGAL_STATE, operation != NULL ? operation->event : event->number,
               event->stream, event->number);
@@ -42,7 +36,7 @@ static void take_hold(struct run *run, const struct trk_trace_event *event)
 {
     uint32_t number = event->event.domain;
     struct domain *domain = domains_find(&run->domains, number);
-    struct judge_operation *operation = operation_of(run, event->stream);
+    struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
     if (domain == NULL || trk_domain_class(number) != TRK_DOMAIN_REGION)
         return;
     bool taken = event->event.type == TRK_EVENT_LOCK, sure = !run_doubtful(run) && !run->windowed;
@@ -126,7 +120,7 @@ static bool takes_locks(const struct judge_operation *operation)
 /* The hold that a stream waits for; NULL: it waits for none, or for one that is not known. */
 static const struct domain *awaited(const struct run *run, uint32_t stream)
 {
-    const struct judge_operation *operation = operation_of(run, stream);
+    const struct judge_operation *operation = judge_operation_of(&run->judge, stream);
     if (operation == NULL || !takes_locks(operation) || operation->size_bytes == 0)
         return NULL;
     uint64_t mask = run->judge.policies[operation->tracker].page_size_bytes - 1;
@@ -158,14 +152,15 @@ static uint32_t find_circle(const struct run *run)
 static void tell_circle(struct run *run, uint32_t first)
 {
     uint32_t region = trk_domain_region(awaited(run, first)->domain);
-    story_set(run, TRK_VERDICT_DEADLOCK, operation_of(run, first)->event, first, run->number);
+    story_set(run, TRK_VERDICT_DEADLOCK, judge_operation_of(&run->judge, first)->event, first,
+              run->number);
     story_range(run, trk_region_address(region), TRK_REGION_BYTES);
     story_text(run, "%s waits for the lock of region %u in a circle", story_stream(run, first).text,
                region);
     uint32_t at = first;
     do {
         const struct domain *domain = awaited(run, at);
-        const struct judge_operation *operation = operation_of(run, at);
+        const struct judge_operation *operation = judge_operation_of(&run->judge, at);
         uint32_t holder = domain->holder - 1;
         region = trk_domain_region(domain->domain);
         story_add(run, domain->event, holder, "takes the lock of region %u", region);

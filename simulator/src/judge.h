@@ -123,8 +123,8 @@ void judge_refusal(const struct judge *judge, const struct trk_trace_event *even
 /* After the last event: what nobody has excused. whole: nothing is missing at the end. */
 void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
-/* The innermost operation of a stream, or NULL. */
-const struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
+/* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */
+struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
 
 /* judge_operations.c: what the tracker's operations leave behind. */
 TRK_MUST_USE enum trk_status judge_operation_event(struct judge *judge,
