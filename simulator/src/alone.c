@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 
+#include "circle.h"
 #include "story.h"
 #include "track/address.h"
 
@@ -117,57 +118,22 @@ static bool takes_locks(const struct judge_operation *operation)
     }
 }
 
-/* The hold that a stream waits for; NULL: it waits for none, or for one that is not known. */
-static const struct domain *awaited(const struct run *run, uint32_t stream)
+/* As far as the log says it. */
+static struct waiting waiting_of(const struct run *run, uint32_t stream)
 {
     const struct judge_operation *operation = judge_operation_of(&run->judge, stream);
+    const struct waiting none = {.lock = NULL};
     if (operation == NULL || !takes_locks(operation) || operation->size_bytes == 0)
-        return NULL;
+        return none;
     uint64_t mask = run->judge.policies[operation->tracker].page_size_bytes - 1;
     uint32_t region = trk_region_index(operation->guest_addr & ~mask);
     if (trk_region_index((operation->guest_addr + operation->size_bytes - 1) | mask) != region)
-        return NULL;
+        return none;
     const struct domain *domain =
         domains_find(&run->domains, trk_domain(TRK_DOMAIN_REGION, operation->tracker, region));
-    return domain == NULL || domain->holder == 0 ? NULL : domain;
-}
-
-/* The lowest stream of a circle of waiting ones; stream_count: there is none. */
-static uint32_t find_circle(const struct run *run)
-{
-    for (uint32_t i = 0; i < run->stream_count; i++) {
-        uint32_t at = i;
-        for (uint32_t steps = 0; steps <= run->stream_count; steps++) {
-            const struct domain *domain = awaited(run, at);
-            if (domain == NULL)
-                break;
-            at = domain->holder - 1;
-            if (at == i)
-                return i;
-        }
-    }
-    return run->stream_count;
-}
-
-static void tell_circle(struct run *run, uint32_t first)
-{
-    uint32_t region = trk_domain_region(awaited(run, first)->domain);
-    story_set(run, TRK_VERDICT_DEADLOCK, judge_operation_of(&run->judge, first)->event, first,
-              run->number);
-    story_range(run, trk_region_address(region), TRK_REGION_BYTES);
-    story_text(run, "%s waits for the lock of region %u in a circle", story_stream(run, first).text,
-               region);
-    uint32_t at = first;
-    do {
-        const struct domain *domain = awaited(run, at);
-        const struct judge_operation *operation = judge_operation_of(&run->judge, at);
-        uint32_t holder = domain->holder - 1;
-        region = trk_domain_region(domain->domain);
-        story_add(run, domain->event, holder, "takes the lock of region %u", region);
-        story_add(run, operation->event, at, "%s waits for region %u, held by %s",
-                  trk_op_name(operation->op), region, story_stream(run, holder).text);
-        at = holder;
-    } while (at != first);
+    if (domain == NULL || domain->holder == 0)
+        return none;
+    return (struct waiting){domain, operation->event, operation->op};
 }
 
 static bool at_rest(const struct run *run)
@@ -181,12 +147,9 @@ static bool at_rest(const struct run *run)
 void alone_end(struct run *run, bool at_end)
 {
     uint64_t guest_addr;
-    uint32_t first = find_circle(run);
-    if (first < run->stream_count) {
-        tell_circle(run, first);
-        run->stopped = true;
+    run->stopped = circle_tell(run, waiting_of);
+    if (run->stopped)
         return;
-    }
     const struct judge *judge = &run->judge;
     if (!at_end || !at_rest(run) || judge->last_watch == 0 || judge->watch_masks ||
         !said_watched(&judge->said, &guest_addr))

@@ -235,7 +235,6 @@ void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t
 void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, uint64_t event,
                        uint64_t visible);
 void verdict_unknown(struct stream *stream, const char *text);
-void verdict_deadlock(struct run *run, const struct stream *first);
 void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr);
 /* After the last event, when nothing broke. */
 void verdict_end(struct run *run, bool complete);

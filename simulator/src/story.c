@@ -219,26 +219,6 @@ void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, ui
     story_add(run, event, stream, "faults at %#" PRIx64, guest_addr);
 }
 
-void verdict_deadlock(struct run *run, const struct stream *first)
-{
-    story_set(run, TRK_VERDICT_DEADLOCK, first->operation->event, first->index, run->number);
-    story_range(run, trk_region_address(trk_domain_region(first->wanted)), TRK_REGION_BYTES);
-    story_text(run, "%s waits for the lock of region %u in a circle",
-               story_stream(run, first->index).text, trk_domain_region(first->wanted));
-    const struct stream *stream = first;
-    do {
-        const struct domain *held = domains_find(&run->domains, stream->wanted);
-        const struct stream *holder = &run->streams[held->holder - 1];
-        story_add(run, held->event, holder->index, "takes the lock of region %u",
-                  trk_domain_region(stream->wanted));
-        story_add(run, stream->operation->event, stream->index,
-                  "%s waits for region %u, held by %s",
-                  trk_op_name((uint16_t)stream->operation->asked.op),
-                  trk_domain_region(stream->wanted), story_stream(run, holder->index).text);
-        stream = holder;
-    } while (stream != first);
-}
-
 void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr)
 {
     story_set(run, TRK_VERDICT_WATCH_LEAK, machine->last_watch, 0, run->number);
