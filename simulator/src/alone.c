@@ -154,11 +154,6 @@ void alone_end(struct run *run, bool at_end)
     if (!at_end || !at_rest(run) || judge->last_watch == 0 || judge->watch_masks ||
         !said_watched(&judge->said, &guest_addr))
         return;
-    story_set(run, TRK_VERDICT_WATCH_LEAK, judge->last_watch - 1, judge->last_watch_stream,
-              run->number);
-    story_range(run, guest_addr, TRK_HOST_PAGE_BYTES);
-    story_text(run, "page %#" PRIx64 " has watches that no page state explains", guest_addr);
-    story_add(run, judge->last_watch - 1, judge->last_watch_stream,
-              "the newest watch that was taken directly");
+    verdict_watch_leak(run, judge->last_watch - 1, judge->last_watch_stream, guest_addr);
     run->stopped = true;
 }

@@ -37,6 +37,7 @@ struct machine {
     struct trk_tracker *tracker; /* NULL: not declared */
     struct trk_policy policy;
     uint64_t last_watch; /* event that began the newest watch taken directly */
+    uint32_t last_watch_stream;
 };
 
 struct span {
@@ -235,7 +236,8 @@ void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t
 void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, uint64_t event,
                        uint64_t visible);
 void verdict_unknown(struct stream *stream, const char *text);
-void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr);
+/* The event and stream are those of the newest watch that was taken directly. */
+void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr);
 /* After the last event, when nothing broke. */
 void verdict_end(struct run *run, bool complete);
 

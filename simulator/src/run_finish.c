@@ -58,7 +58,7 @@ static enum trk_status check_watches(struct run *run)
         uint64_t guest_addr;
         leak = find_leak(machine, trk_domain_region(sorted[i]), &guest_addr);
         if (leak)
-            verdict_watch_leak(run, machine, guest_addr);
+            verdict_watch_leak(run, machine->last_watch, machine->last_watch_stream, guest_addr);
     }
     free(sorted);
     run->stopped |= leak;

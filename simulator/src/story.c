@@ -219,12 +219,12 @@ void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, ui
     story_add(run, event, stream, "faults at %#" PRIx64, guest_addr);
 }
 
-void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr)
+void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr)
 {
-    story_set(run, TRK_VERDICT_WATCH_LEAK, machine->last_watch, 0, run->number);
+    story_set(run, TRK_VERDICT_WATCH_LEAK, event, stream, run->number);
     story_range(run, guest_addr, TRK_HOST_PAGE_BYTES);
     story_text(run, "page %#" PRIx64 " has watches that no page state explains", guest_addr);
-    story_add(run, machine->last_watch, 0, "the newest watch that was taken directly");
+    story_add(run, event, stream, "the newest watch that was taken directly");
 }
 
 /* How far the checks went, for the last words of a report. */
