@@ -5,8 +5,6 @@
  * operation in one region only, and of a hold by hand; watches only as far as they were taken
  * directly.
  */
-#include <inttypes.h>
-
 #include "circle.h"
 #include "story.h"
 #include "track/address.h"
@@ -24,7 +22,7 @@ static void broken(struct run *run, const struct trk_trace_event *event, const c
     story_text(run, "by %s, region %u: %s", story_stream(run, event->stream).text,
                trk_domain_region(event->event.domain), detail);
     if (operation != NULL)
-        story_add(run, operation->event, event->stream, "%s %#" PRIx64 " +%#" PRIx64,
+        story_add(run, operation->event, event->stream, "%s " STORY_SPAN,
                   trk_op_name(operation->op), operation->guest_addr, operation->size_bytes);
     story_add(run, event->number, event->stream, "the lock of region %u is %s",
               trk_domain_region(event->event.domain),

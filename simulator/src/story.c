@@ -22,6 +22,20 @@ struct story_name story_stream(const struct run *run, uint32_t index)
     return name;
 }
 
+const char *story_callback(unsigned callback)
+{
+    switch (callback) {
+    case 0:
+        return "range";
+    case TRK_CALLBACK_FLUSH:
+        return "flush";
+    case TRK_CALLBACK_READ_BACK:
+        return "read-back";
+    default:
+        return "completion";
+    }
+}
+
 void story_add(struct run *run, uint64_t event, uint32_t stream, const char *format, ...)
 {
     struct trk_sim_report *report = run->report;
@@ -111,24 +125,22 @@ static void story_operations(struct stream *stream, const struct operation_run *
     if (operation == NULL)
         return;
     story_operations(stream, operation->outer);
-    story_add(run, operation->event, stream->index, "%s %#" PRIx64 " +%#" PRIx64,
+    story_add(run, operation->event, stream->index, "%s " STORY_SPAN,
               trk_op_name((uint16_t)operation->asked.op), operation->guest_addr,
               operation->size_bytes);
     if (operation->callback_event == TRK_NOT_KNOWN)
         return;
     if (operation->callback == 0)
         story_add(run, operation->callback_event, stream->index,
-                  "its range callback gets %#" PRIx64 " +%#" PRIx64,
-                  operation->callback_range.guest_addr, operation->callback_range.size_bytes);
+                  "its range callback gets " STORY_SPAN, operation->callback_range.guest_addr,
+                  operation->callback_range.size_bytes);
     else
         story_add(run, operation->callback_event, stream->index, "its %s callback runs",
-                  operation->callback == TRK_CALLBACK_FLUSH       ? "flush"
-                  : operation->callback == TRK_CALLBACK_READ_BACK ? "read-back"
-                                                                  : "completion");
+                  story_callback(operation->callback));
     for (uint32_t i = 0; i < operation->nested_count; i++) {
         const struct past *past = &operation->nested[i];
         if (past->event > operation->callback_event)
-            story_add(run, past->event, stream->index, "in it, %s %#" PRIx64 " +%#" PRIx64,
+            story_add(run, past->event, stream->index, "in it, %s " STORY_SPAN,
                       trk_op_name((uint16_t)past->op), past->guest_addr, past->size_bytes);
     }
 }
