@@ -135,7 +135,17 @@ struct run {
 
 /* ---- run.c ----------------------------------------------------------------------------------- */
 
-/* Make ready for a trace; run_deinit in any case. */
+/*
+ * A run over a trace, which stands at its beginning then; the report says nothing yet. Reads what
+ * the trace's index does not hold. Where it fails *out is NULL and error filled.
+ */
+TRK_MUST_USE enum trk_status run_create(struct run **out, struct trk_trace *trace,
+                                        const struct trk_sim_options *options,
+                                        struct trk_sim_report *report, struct trk_error *error);
+/* NULL: nothing. */
+void run_destroy(struct run *run);
+
+/* Likewise in place, of a trace that stands there; run_deinit in any case. */
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report);
 void run_deinit(struct run *run);
