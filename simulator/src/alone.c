@@ -5,22 +5,15 @@
  * operation in one region only, and of a hold by hand; watches only as far as they were taken
  * directly.
  */
-#include <inttypes.h>
-
+#include "circle.h"
 #include "story.h"
 #include "track/address.h"
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static struct judge_operation *operation_of(const struct run *run, uint32_t stream)
-{
-    struct judge_stream *own = &run->judge.streams[stream];
-    return own->depth == 0 || own->depth > JUDGE_DEPTH ? NULL : &own->operations[own->depth - 1];
-}
-
 static void broken(struct run *run, const struct trk_trace_event *event, const char *detail)
 {
-    const struct judge_operation *operation = operation_of(run, event->stream);
+    const struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
     uint64_t region_addr = trk_region_address(trk_domain_region(event->event.domain));
     story_set(run, TRK_VERDICT_ILLEGAL_STATE, operation != NULL ? operation->event : event->number,
               event->stream, event->number);
@@ -29,7 +22,7 @@ static void broken(struct run *run, const struct trk_trace_event *event, const c
     story_text(run, "by %s, region %u: %s", story_stream(run, event->stream).text,
                trk_domain_region(event->event.domain), detail);
     if (operation != NULL)
-        story_add(run, operation->event, event->stream, "%s %#" PRIx64 " +%#" PRIx64,
+        story_add(run, operation->event, event->stream, "%s " STORY_SPAN,
                   trk_op_name(operation->op), operation->guest_addr, operation->size_bytes);
     story_add(run, event->number, event->stream, "the lock of region %u is %s",
               trk_domain_region(event->event.domain),
@@ -42,7 +35,7 @@ static void take_hold(struct run *run, const struct trk_trace_event *event)
 {
     uint32_t number = event->event.domain;
     struct domain *domain = domains_find(&run->domains, number);
-    struct judge_operation *operation = operation_of(run, event->stream);
+    struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
     if (domain == NULL || trk_domain_class(number) != TRK_DOMAIN_REGION)
         return;
     bool taken = event->event.type == TRK_EVENT_LOCK, sure = !run_doubtful(run) && !run->windowed;
@@ -123,56 +116,22 @@ static bool takes_locks(const struct judge_operation *operation)
     }
 }
 
-/* The hold that a stream waits for; NULL: it waits for none, or for one that is not known. */
-static const struct domain *awaited(const struct run *run, uint32_t stream)
+/* As far as the log says it. */
+static struct waiting waiting_of(const struct run *run, uint32_t stream)
 {
-    const struct judge_operation *operation = operation_of(run, stream);
+    const struct judge_operation *operation = judge_operation_of(&run->judge, stream);
+    const struct waiting none = {.lock = NULL};
     if (operation == NULL || !takes_locks(operation) || operation->size_bytes == 0)
-        return NULL;
+        return none;
     uint64_t mask = run->judge.policies[operation->tracker].page_size_bytes - 1;
     uint32_t region = trk_region_index(operation->guest_addr & ~mask);
     if (trk_region_index((operation->guest_addr + operation->size_bytes - 1) | mask) != region)
-        return NULL;
+        return none;
     const struct domain *domain =
         domains_find(&run->domains, trk_domain(TRK_DOMAIN_REGION, operation->tracker, region));
-    return domain == NULL || domain->holder == 0 ? NULL : domain;
-}
-
-/* The lowest stream of a circle of waiting ones; stream_count: there is none. */
-static uint32_t find_circle(const struct run *run)
-{
-    for (uint32_t i = 0; i < run->stream_count; i++) {
-        uint32_t at = i;
-        for (uint32_t steps = 0; steps <= run->stream_count; steps++) {
-            const struct domain *domain = awaited(run, at);
-            if (domain == NULL)
-                break;
-            at = domain->holder - 1;
-            if (at == i)
-                return i;
-        }
-    }
-    return run->stream_count;
-}
-
-static void tell_circle(struct run *run, uint32_t first)
-{
-    uint32_t region = trk_domain_region(awaited(run, first)->domain);
-    story_set(run, TRK_VERDICT_DEADLOCK, operation_of(run, first)->event, first, run->number);
-    story_range(run, trk_region_address(region), TRK_REGION_BYTES);
-    story_text(run, "%s waits for the lock of region %u in a circle", story_stream(run, first).text,
-               region);
-    uint32_t at = first;
-    do {
-        const struct domain *domain = awaited(run, at);
-        const struct judge_operation *operation = operation_of(run, at);
-        uint32_t holder = domain->holder - 1;
-        region = trk_domain_region(domain->domain);
-        story_add(run, domain->event, holder, "takes the lock of region %u", region);
-        story_add(run, operation->event, at, "%s waits for region %u, held by %s",
-                  trk_op_name(operation->op), region, story_stream(run, holder).text);
-        at = holder;
-    } while (at != first);
+    if (domain == NULL || domain->holder == 0)
+        return none;
+    return (struct waiting){domain, operation->event, operation->op};
 }
 
 static bool at_rest(const struct run *run)
@@ -186,21 +145,13 @@ static bool at_rest(const struct run *run)
 void alone_end(struct run *run, bool at_end)
 {
     uint64_t guest_addr;
-    uint32_t first = find_circle(run);
-    if (first < run->stream_count) {
-        tell_circle(run, first);
-        run->stopped = true;
+    run->stopped = circle_tell(run, waiting_of);
+    if (run->stopped)
         return;
-    }
     const struct judge *judge = &run->judge;
     if (!at_end || !at_rest(run) || judge->last_watch == 0 || judge->watch_masks ||
         !said_watched(&judge->said, &guest_addr))
         return;
-    story_set(run, TRK_VERDICT_WATCH_LEAK, judge->last_watch - 1, judge->last_watch_stream,
-              run->number);
-    story_range(run, guest_addr, TRK_HOST_PAGE_BYTES);
-    story_text(run, "page %#" PRIx64 " has watches that no page state explains", guest_addr);
-    story_add(run, judge->last_watch - 1, judge->last_watch_stream,
-              "the newest watch that was taken directly");
+    verdict_watch_leak(run, judge->last_watch - 1, judge->last_watch_stream, guest_addr);
     run->stopped = true;
 }

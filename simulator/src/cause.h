@@ -6,6 +6,11 @@
 
 #include "finding.h"
 
+/* Roles of a story's steps. */
+#define ROLE_LAST_WRITER "last writer"
+#define ROLE_AT_FAULT    "event at fault"
+#define ROLE_VISIBLE     "visible here"
+
 /*
  * Constants. In missing and passes, {store}, {copy}, {clean}, {read} and {at} stand for
  * the numbers of steps of the story.

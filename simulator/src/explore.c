@@ -93,7 +93,7 @@ static enum trk_status find_foci(struct trk_trace *trace, const struct trk_explo
 /* ---- re-execution ---------------------------------------------------------------------------- */
 
 struct reading {
-    struct run run;
+    struct run *run;
     struct trk_sim_report report;
     struct projection projections[TRK_EXPLORE_PAGES_MOST];
     uint32_t count;
@@ -103,7 +103,7 @@ struct reading {
 static enum trk_status read_trace(struct reading *reading, struct trk_trace *trace, uint64_t to,
                                   struct trk_error *error)
 {
-    struct run *run = &reading->run;
+    struct run *run = reading->run;
     for (;;) {
         struct trk_trace_event event;
         enum trk_status status = trk_trace_next(trace, &event, error);
@@ -139,19 +139,18 @@ static enum trk_status reading_open(struct reading **out, struct trk_trace *trac
     *out = reading;
     if (reading == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
-    enum trk_status status = trk_trace_rewind(trace, error);
-    if (status == TRK_OK) {
-        struct trk_sim_options options = trk_sim_options_default();
-        status = run_init(&reading->run, trace, &options, &reading->report);
-        for (uint32_t i = 0; i < foci->count && status == TRK_OK; i++) {
-            status = projection_init(&reading->projections[i], &reading->run, foci->guest_addr[i],
-                                     foci->pages);
-            reading->count++;
-        }
-        if (status != TRK_OK)
-            (void)trk_error_set(error, status, "no memory, or too many threads");
+    struct trk_sim_options options = trk_sim_options_default();
+    enum trk_status status = run_create(&reading->run, trace, &options, &reading->report, error);
+    if (status != TRK_OK)
+        return status;
+    for (uint32_t i = 0; i < foci->count && status == TRK_OK; i++) {
+        status = projection_init(&reading->projections[i], reading->run, foci->guest_addr[i],
+                                 foci->pages);
+        reading->count++;
     }
-    return status == TRK_OK ? read_trace(reading, trace, to, error) : status;
+    if (status != TRK_OK)
+        return trk_error_set(error, status, "no memory");
+    return read_trace(reading, trace, to, error);
 }
 
 static void reading_close(struct reading *reading)
@@ -160,8 +159,7 @@ static void reading_close(struct reading *reading)
         return;
     for (uint32_t i = 0; i < reading->count; i++)
         projection_deinit(&reading->projections[i]);
-    if (reading->run.trace != NULL)
-        run_deinit(&reading->run);
+    run_destroy(reading->run);
     free(reading);
 }
 
@@ -232,7 +230,7 @@ static enum trk_status replay_window(struct reading *reading, const struct line 
 {
     struct trk_explore_options options = trk_explore_options_default();
     struct cutter cutter;
-    struct window window;
+    struct window window = {0}; /* it is freed, too, where there is none */
     struct search_state state;
     options.from = line->from;
     options.steps = line->steps;

@@ -163,7 +163,6 @@ void projection_copy(struct projection *projection, const struct trk_trace_event
         return;
     item->guest_addr = guest_addr;
     item->size_bytes = size_bytes;
-    item->down = down;
 }
 
 /* Bytes were brought home. Work of the GPU on them that has not run by now comes too late. */

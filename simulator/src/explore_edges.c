@@ -23,7 +23,7 @@ static uint32_t *row(const struct ordering *ordering, uint32_t item)
            (size_t)(item - ordering->window->first) * ordering->window->stream_count;
 }
 
-static uint32_t thread_of(const struct window *window, uint32_t stream)
+uint32_t window_thread(const struct window *window, uint32_t stream)
 {
     uint32_t thread = 0;
     while (window->streams[thread] != stream)
@@ -89,7 +89,7 @@ static enum trk_status order_item(struct ordering *ordering, uint32_t index, uin
     const struct window *window = ordering->window;
     const struct projection *projection = window->projection;
     const struct item *item = &projection->items[index];
-    uint32_t self = thread_of(window, item->stream), count = window->stream_count;
+    uint32_t self = window_thread(window, item->stream), count = window->stream_count;
     const uint64_t *clock = projection_clock(projection, item);
     uint32_t *known = row(ordering, index), *now = ordering->now + (size_t)self * count;
     /* What a braced end would wait for, the next operation waits for where braces may not run. */

@@ -59,7 +59,7 @@ struct item {
     bool delayed; /* work of the GPU that was copied from before it had run */
     bool shared;  /* the pages are shown in other tracked places, too */
     bool late;    /* a store that a copy has seen already */
-    bool written, clear, read_watch, down;
+    bool written, clear, read_watch;
 };
 
 /* What init must reach: a page of the focus. */
@@ -152,8 +152,6 @@ struct projection {
     bool shared;        /* pages of the focus have other tracked views */
     bool full;          /* items were left out behind some event */
     bool no_memory;
-    bool policy_known;
-    struct trk_policy policy;
 };
 
 /* ---- explore_items.c ------------------------------------------------------------------------- */

@@ -295,16 +295,15 @@ static void add_recorded_order(struct script *script, cJSON *root)
     const struct item *items = window->projection->items;
     cJSON *list = cJSON_AddArrayToObject(root, "schedule");
     for (uint32_t i = window->first; i < window->end; i++) {
-        uint32_t t = 0, next = i + 1;
+        uint32_t next = i + 1;
         if (items[i].kind == ITEM_CLOSE || !window_says(window->projection, i))
             continue;
-        while (window->streams[t] != items[i].stream)
-            t++;
         while (next < window->end &&
                (items[next].stream != items[i].stream || items[next].kind == ITEM_CLOSE ||
                 !window_says(window->projection, next)))
             next++;
-        growing_add(&script->text, "%s@", name_of(script, t).text);
+        growing_add(&script->text, "%s@",
+                    name_of(script, window_thread(window, items[i].stream)).text);
         if (next < window->end)
             growing_add(&script->text, "e%" PRIu64, items[next].event);
         else
@@ -351,7 +350,6 @@ static void add_head(const struct script *script, cJSON *root)
 {
     const struct projection *projection = script->window->projection;
     const struct item *first = &projection->items[script->window->first];
-    const struct item *last = &projection->items[script->window->end - 1];
     char text[512];
     cJSON_AddNumberToObject(root, "scenario", 1);
     snprintf(text, sizeof text, "window-%" PRIx64 "-e%" PRIu64,
@@ -364,7 +362,6 @@ static void add_head(const struct script *script, cJSON *root)
              " on; labels are numbers of its events.",
              projection->page_count, projection->page_count == 1 ? "" : "s", projection->first_addr,
              first->event);
-    (void)last;
     cJSON_AddStringToObject(root, "about", text);
 }
 
@@ -384,9 +381,7 @@ static char *with_newline(char *text)
 
 char *window_script(const struct window *window, const struct script_request *request)
 {
-    struct script script = {.window = window,
-                            .request = request,
-                            .base_event = window->projection->items[window->first].event};
+    struct script script = {.window = window, .request = request};
     cJSON *root = cJSON_CreateObject();
     find_entries(&script);
     add_head(&script, root);

@@ -19,7 +19,6 @@ struct script {
     const struct script_request *request;
     struct script_entry entries[EXPLORE_PAGES_MOST];
     uint32_t entry_count;
-    uint64_t base_event; /* labels and signals of a shape count from here */
     struct growing text; /* the operation being written */
 };
 

@@ -53,17 +53,12 @@ static void separate(struct script *script)
         growing_add(&script->text, " ; ");
 }
 
-static uint64_t number_of(const struct script *script, uint64_t event)
-{
-    return script->request->kind == SCRIPT_SHAPE ? event - script->base_event : event;
-}
-
-/* The name of the event that is signalled behind an item. */
+/* The name of the event that is signalled behind an item; a shape has no numbers of the trace. */
 static void edge_name(struct script *script, uint32_t item)
 {
     const struct item *from = &script->window->projection->items[item];
     bool shape = script->request->kind == SCRIPT_SHAPE;
-    uint64_t number = shape ? item - script->window->first : number_of(script, from->last);
+    uint64_t number = shape ? item - script->window->first : from->last;
     growing_add(&script->text, "after-%s%" PRIu64, from->kind == ITEM_OPEN ? "begin-" : "", number);
 }
 
@@ -203,27 +198,23 @@ static uint32_t close_of(const struct window *window, uint32_t open)
     return SCENARIO_NONE;
 }
 
-/* The operations nested in one, those of its range callbacks or the others. */
-static void nested(struct script *script, uint32_t open, bool in_range)
+/* The next operation nested in one, behind item `at`, of its range callbacks or of the others;
+ * SCENARIO_NONE: there is none. */
+static uint32_t next_nested(const struct window *window, uint32_t open, uint32_t at, bool in_range)
 {
-    const struct window *window = script->window;
     const struct item *items = window->projection->items;
-    for (uint32_t i = open + 1; i < window->end; i++) {
+    for (uint32_t i = at + 1; i < window->end; i++)
         if (items[i].outer == open && items[i].kind != ITEM_CLOSE &&
             items[i].in_range == in_range && window_says(window->projection, i))
-            operation(script, i);
-    }
+            return i;
+    return SCENARIO_NONE;
 }
 
-static bool has_nested(const struct script *script, uint32_t open, bool in_range)
+static void nested(struct script *script, uint32_t open, bool in_range)
 {
-    const struct window *window = script->window;
-    const struct item *items = window->projection->items;
-    for (uint32_t i = open + 1; i < window->end; i++)
-        if (items[i].outer == open && items[i].kind != ITEM_CLOSE &&
-            items[i].in_range == in_range && window_says(window->projection, i))
-            return true;
-    return false;
+    uint32_t at = open;
+    while ((at = next_nested(script->window, open, at, in_range)) != SCENARIO_NONE)
+        operation(script, at);
 }
 
 static void braces(struct script *script, uint32_t open)
@@ -236,7 +227,7 @@ static void braces(struct script *script, uint32_t open)
     size_t empty = text->size;
     if (!item->conditional)
         signals(script, open);
-    if (has_nested(script, open, true)) {
+    if (next_nested(window, open, open, true) != SCENARIO_NONE) {
         separate(script);
         growing_add(text, "in_range { ");
         nested(script, open, true);
@@ -264,7 +255,7 @@ static void operation(struct script *script, uint32_t index)
     injections(script, item);
     separate(script);
     if (script->request->kind != SCRIPT_SHAPE)
-        growing_add(&script->text, "e%" PRIu64 ": ", number_of(script, item->event));
+        growing_add(&script->text, "e%" PRIu64 ": ", item->event);
     growing_add(&script->text, "%s", scenario_verb_word(item->verb));
     arguments(script, item);
     if (item->kind != ITEM_OPEN) {

@@ -62,6 +62,8 @@ bool window_says(const struct projection *projection, uint32_t item);
 
 /* explore_edges.c: find the edges. */
 enum trk_status window_order(struct window *window);
+/* The place of a stream among the window's, which it must be one of. */
+uint32_t window_thread(const struct window *window, uint32_t stream);
 
 /* explore_script.c */
 
@@ -76,8 +78,7 @@ struct script_request {
     enum script_kind kind;
     enum scenario_schedule_kind schedule; /* EXPLORE, RANDOM, PCT */
     uint64_t seed, runs, depth;
-    uint32_t seen;      /* verdicts that must come, as in a tally; 0: ok */
-    const char *source; /* name of the trace, for `about` */
+    uint32_t seen; /* verdicts that must come, as in a tally; 0: ok */
 };
 
 /* The window as a scenario file; free it. NULL: no memory, or no scenario can say it. */

@@ -33,13 +33,6 @@ enum cause finding_untold(const struct shadow_store *store)
     return CAUSE_NONE;
 }
 
-/* Blame a store that nobody was told of, or the change of rights that opened its page. */
-static void blame_untold(struct finding *finding, enum cause cause)
-{
-    const struct shadow_store *store = &finding->store;
-    finding_at(finding, store->event, store->stream, cause);
-}
-
 /* Say which step of a stale read by the GPU broke the rule. */
 static void blame_gpu(struct finding *finding, const struct shadow_page *page,
                       const struct shadow_history *history)
@@ -61,7 +54,7 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
         finding_at(finding, finding->clean.event, finding->clean.stream,
                    finding->has_copy ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);
     else if (untold != CAUSE_NONE)
-        blame_untold(finding, untold);
+        finding_at(finding, store->event, store->stream, untold);
     else if (finding->has_copy && !by_gpu)
         finding_at(finding, finding->copy.end, finding->copy.stream,
                    store->flags & SHADOW_STORE_UNTRACKED ? CAUSE_VIEW_NOT_TOLD

@@ -197,7 +197,6 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
         .agent = (uint8_t)agent,
         .flags = agent == TRK_AGENT_GPU ? SHADOW_STORE_GPU : 0,
     };
-    judge->stores++;
     if (event->event.type == TRK_EVENT_GPU_WRITE)
         made.tick = trk_event_number32(&event->event);
     if (agent == TRK_AGENT_CPU && stream->faulted && stream->fault_page == page)
@@ -245,15 +244,13 @@ static void check(struct judge *judge, const struct trk_trace_event *event, enum
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static enum trk_status change_views(struct judge *judge, const struct trk_trace_event *event,
-                                    struct finding *finding)
+static enum trk_status change_views(struct judge *judge, const struct trk_trace_event *event)
 {
     struct access access = access_of(event, trk_event_size(&event->event));
     judge->latent_count = 0; /* other bytes may be there now */
     if (event->event.type == TRK_EVENT_MAP)
         return versions_map(judge->versions, &access, trk_event_number32(&event->event),
                             event->event.flags);
-    (void)finding;
     return versions_unmap(judge->versions, &access);
 }
 
@@ -296,7 +293,7 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
         return TRK_OK;
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
-        return change_views(judge, due, finding);
+        return change_views(judge, due);
     case TRK_EVENT_FRAME:
         judge->frames++;
         return TRK_OK;

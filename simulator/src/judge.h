@@ -21,10 +21,8 @@
 #include "versions.h"
 
 #define JUDGE_COPIES_OPEN 8u /* copies of one stream that overlap in time */
-#define JUDGE_DEPTH                                                                                \
-    8u /* operations of one stream inside each other; deeper ones are not judged                   \
-        */
-#define JUDGE_LATENT 8u
+#define JUDGE_DEPTH       8u /* operations inside each other; deeper ones are not judged */
+#define JUDGE_LATENT      8u
 
 struct judge_copy {
     uint64_t begin;
@@ -87,7 +85,7 @@ struct judge {
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
     /* What was done. */
-    uint64_t copies, checks, unknown, frames, stores;
+    uint64_t copies, checks, unknown, frames;
 };
 
 /* granule_bytes: a power of two, 1 to 4096. judge_deinit in any case. Allocates. */
@@ -125,8 +123,8 @@ void judge_refusal(const struct judge *judge, const struct trk_trace_event *even
 /* After the last event: what nobody has excused. whole: nothing is missing at the end. */
 void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
-/* The innermost operation of a stream, or NULL. */
-const struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
+/* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */
+struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
 
 /* judge_operations.c: what the tracker's operations leave behind. */
 TRK_MUST_USE enum trk_status judge_operation_event(struct judge *judge,

@@ -7,9 +7,9 @@
 
 #include "track/address.h"
 
-const struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream)
+struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream)
 {
-    const struct judge_stream *own = &judge->streams[stream];
+    struct judge_stream *own = &judge->streams[stream];
     return own->depth == 0 || own->depth > JUDGE_DEPTH ? NULL : &own->operations[own->depth - 1];
 }
 
@@ -187,10 +187,9 @@ static enum trk_status end(struct judge *judge, const struct trk_trace_event *ev
 /* A range callback: an upload has taken these pages, or a download brings them home. */
 static enum trk_status range(struct judge *judge, const struct trk_trace_event *event)
 {
-    struct judge_stream *stream = &judge->streams[event->stream];
-    if (stream->depth == 0 || stream->depth > JUDGE_DEPTH)
+    struct judge_operation *operation = judge_operation_of(judge, event->stream);
+    if (operation == NULL)
         return TRK_OK;
-    struct judge_operation *operation = &stream->operations[stream->depth - 1];
     struct access given = {event->number, event->stream,
                            trk_region_address(trk_domain_region(event->event.domain)) +
                                event->event.page * TRK_HOST_PAGE_BYTES,
@@ -277,10 +276,7 @@ void judge_refusal(const struct judge *judge, const struct trk_trace_event *even
 enum trk_status judge_operation_event(struct judge *judge, const struct trk_trace_event *event,
                                       struct finding *finding)
 {
-    struct judge_stream *stream = &judge->streams[event->stream];
-    struct judge_operation *operation = stream->depth == 0 || stream->depth > JUDGE_DEPTH
-                                            ? NULL
-                                            : &stream->operations[stream->depth - 1];
+    struct judge_operation *operation = judge_operation_of(judge, event->stream);
     if (operation != NULL && operation->reentered && event->event.type != TRK_EVENT_FAIL &&
         event->event.type != TRK_EVENT_MASK && event->event.type != TRK_EVENT_OPERAND) {
         reentered(operation, event->stream, finding);

@@ -163,8 +163,10 @@ static void ended(struct stream *stream, const struct trk_trace_event *event)
                  op == TRK_OP_GEN_TRACK || op == TRK_OP_GEN_NOTIFY || op == TRK_OP_GEN_MAP;
     if (!pages || event->event.flags != TRK_OK)
         return;
-    if (op == TRK_OP_WATCH || op == TRK_OP_WATCH_MASK)
+    if (op == TRK_OP_WATCH || op == TRK_OP_WATCH_MASK) {
         operation->machine->last_watch = operation->event;
+        operation->machine->last_watch_stream = stream->index;
+    }
     look_unheld(stream);
 }
 

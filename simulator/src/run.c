@@ -68,6 +68,49 @@ void run_deinit(struct run *run)
     free(run->streams);
 }
 
+static bool options_valid(const struct trk_sim_options *options)
+{
+    uint32_t granule = options->granule_bytes;
+    return options->size == sizeof *options && options->mode <= TRK_SIM_ORACLE_ONLY &&
+           granule <= SHADOW_PAGE_BYTES && (granule & (granule - 1)) == 0;
+}
+
+enum trk_status run_create(struct run **out, struct trk_trace *trace,
+                           const struct trk_sim_options *options, struct trk_sim_report *report,
+                           struct trk_error *error)
+{
+    *out = NULL;
+    memset(report, 0, sizeof *report);
+    report->event_at = report->event_visible = report->guest_addr = TRK_NOT_KNOWN;
+    if (!options_valid(options))
+        return trk_error_set(error, TRK_E_ARGUMENT, "the options of a simulation are not usable");
+    enum trk_status status = trk_trace_scan(trace, error);
+    if (status == TRK_OK)
+        status = trk_trace_rewind(trace, error);
+    if (status != TRK_OK)
+        return status;
+    struct run *run = calloc(1, sizeof *run); /* some KiB */
+    if (run == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
+    status = run_init(run, trace, options, report);
+    if (status != TRK_OK) {
+        run_destroy(run);
+        return trk_error_set(error, status,
+                             status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
+                                                     : "no simulation of a trace with %zu threads",
+                             trk_trace_stream_count(trace));
+    }
+    *out = run;
+    return TRK_OK;
+}
+
+void run_destroy(struct run *run)
+{
+    if (run != NULL)
+        run_deinit(run);
+    free(run);
+}
+
 /* Run a stream until it waits. */
 static void resume(struct stream *stream)
 {

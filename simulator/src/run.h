@@ -37,6 +37,7 @@ struct machine {
     struct trk_tracker *tracker; /* NULL: not declared */
     struct trk_policy policy;
     uint64_t last_watch; /* event that began the newest watch taken directly */
+    uint32_t last_watch_stream;
 };
 
 struct span {
@@ -134,7 +135,17 @@ struct run {
 
 /* ---- run.c ----------------------------------------------------------------------------------- */
 
-/* Make ready for a trace; run_deinit in any case. */
+/*
+ * A run over a trace, which stands at its beginning then; the report says nothing yet. Reads what
+ * the trace's index does not hold. Where it fails *out is NULL and error filled.
+ */
+TRK_MUST_USE enum trk_status run_create(struct run **out, struct trk_trace *trace,
+                                        const struct trk_sim_options *options,
+                                        struct trk_sim_report *report, struct trk_error *error);
+/* NULL: nothing. */
+void run_destroy(struct run *run);
+
+/* Likewise in place, of a trace that stands there; run_deinit in any case. */
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report);
 void run_deinit(struct run *run);
@@ -235,8 +246,8 @@ void verdict_breach(struct stream *stream, const struct breach *breach, uint64_t
 void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, uint64_t event,
                        uint64_t visible);
 void verdict_unknown(struct stream *stream, const char *text);
-void verdict_deadlock(struct run *run, const struct stream *first);
-void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr);
+/* The event and stream are those of the newest watch that was taken directly. */
+void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr);
 /* After the last event, when nothing broke. */
 void verdict_end(struct run *run, bool complete);
 

@@ -4,29 +4,18 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "run.h"
+#include "circle.h"
 #include "track/pages.h"
 
-static const struct stream *holder_of(const struct run *run, const struct stream *waiter)
+/* As the core's re-execution says, behind run_probe. */
+static struct waiting waiting_of(const struct run *run, uint32_t index)
 {
-    const struct domain *domain = domains_find(&run->domains, waiter->wanted);
-    if (waiter->wanted == 0 || domain == NULL || domain->holder == 0)
-        return NULL;
-    return &run->streams[domain->holder - 1];
-}
-
-/* The lowest stream of a circle of waiting ones. */
-static const struct stream *find_circle(const struct run *run)
-{
-    for (uint32_t i = 0; i < run->stream_count; i++) {
-        const struct stream *at = &run->streams[i];
-        for (uint32_t steps = 0; at != NULL && steps <= run->stream_count; steps++) {
-            at = holder_of(run, at);
-            if (at == &run->streams[i])
-                return at;
-        }
-    }
-    return NULL;
+    const struct stream *stream = &run->streams[index];
+    const struct domain *domain = domains_find(&run->domains, stream->wanted);
+    if (stream->wanted == 0 || domain == NULL || domain->holder == 0)
+        return (struct waiting){.lock = NULL};
+    return (struct waiting){domain, stream->operation->event,
+                            (uint16_t)stream->operation->asked.op};
 }
 
 /* No operation is open in any stream. */
@@ -69,7 +58,7 @@ static enum trk_status check_watches(struct run *run)
         uint64_t guest_addr;
         leak = find_leak(machine, trk_domain_region(sorted[i]), &guest_addr);
         if (leak)
-            verdict_watch_leak(run, machine, guest_addr);
+            verdict_watch_leak(run, machine->last_watch, machine->last_watch_stream, guest_addr);
     }
     free(sorted);
     run->stopped |= leak;
@@ -125,11 +114,8 @@ enum trk_status run_finish(struct run *run)
     }
     if (!run_doubtful(run)) {
         run_probe(run);
-        const struct stream *circle = find_circle(run);
-        if (circle != NULL) {
-            verdict_deadlock(run, circle);
+        if (circle_tell(run, waiting_of))
             return TRK_OK;
-        }
     }
     verdict_end(run, complete);
     return TRK_OK;

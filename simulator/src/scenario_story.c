@@ -263,9 +263,9 @@ static void say(struct telling *telling)
                 : cause >= CAUSE_VIEW_NOT_TOLD && cause <= CAUSE_NOT_ARMED       ? telling->store
                 : cause == CAUSE_NEVER_COPIED || cause == CAUSE_NEVER_DOWNLOADED ? last
                                                                                  : copy;
-    add_role(telling, telling->store, "last writer");
-    add_role(telling, cause == CAUSE_NONE ? last : at, "event at fault");
-    add_role(telling, last, "visible here");
+    add_role(telling, telling->store, ROLE_LAST_WRITER);
+    add_role(telling, cause == CAUSE_NONE ? last : at, ROLE_AT_FAULT);
+    add_role(telling, last, ROLE_VISIBLE);
     cause_fill(cause_words(cause)->missing, &steps, story->missing);
     cause_fill(cause_words(cause)->passes, &steps, story->passes);
     for (size_t i = 0; cause == CAUSE_NONE && i < sizeof others / sizeof *others; i++) {

@@ -145,7 +145,6 @@ enum trk_status shadow_cut(struct shadow *shadow, struct shadow_page *page, uint
     if (page->count + 2 > SHADOW_SEGMENTS_MAX ||
         (page->count == page->capacity && shadow->bytes >= SHADOW_BYTES_MAX)) {
         shadow_forget(page);
-        page->forgotten = 1;
         shadow->limited = true;
     }
     if (split(shadow, page, first) != TRK_OK || split(shadow, page, end) != TRK_OK)

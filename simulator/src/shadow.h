@@ -78,7 +78,6 @@ struct shadow_page {
     uint32_t count, capacity;
     struct shadow_segment *segments; /* cover the page, ascending */
     uint32_t clean_count;
-    uint32_t forgotten;                        /* cut too fine, once */
     struct shadow_clean cleans[SHADOW_CLEANS]; /* newest first */
 };
 

@@ -3,9 +3,6 @@
  */
 #include "simulator/sim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "run.h"
 #include "untainted.h"
 
@@ -70,40 +67,17 @@ struct trk_sim_options trk_sim_options_default(void)
     return (struct trk_sim_options){.size = sizeof(struct trk_sim_options)};
 }
 
-static bool options_valid(const struct trk_sim_options *options)
-{
-    uint32_t granule = options->granule_bytes;
-    return options->size == sizeof *options && options->mode <= TRK_SIM_ORACLE_ONLY &&
-           granule <= SHADOW_PAGE_BYTES && (granule & (granule - 1)) == 0;
-}
-
 enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim_options *options,
                                    struct trk_sim_report *report, struct trk_error *error)
 {
-    memset(report, 0, sizeof *report);
-    report->event_at = report->event_visible = report->guest_addr = TRK_NOT_KNOWN;
-    if (!options_valid(options))
-        return trk_error_set(error, TRK_E_ARGUMENT, "the options of a simulation are not usable");
-    enum trk_status status = trk_trace_scan(trace, error);
-    if (status == TRK_OK)
-        status = trk_trace_rewind(trace, error);
+    struct run *run;
+    enum trk_status status = run_create(&run, trace, options, report, error);
     if (status != TRK_OK)
         return status;
-    struct run *run = calloc(1, sizeof *run); /* some KiB */
-    if (run == NULL)
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
-    status = run_init(run, trace, options, report);
-    if (status == TRK_OK)
-        status = run_all(run, error);
-    else
-        trk_error_set(error, status,
-                      status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
-                                              : "no simulation of a trace with %zu threads",
-                      trk_trace_stream_count(trace));
+    status = run_all(run, error);
     run_take_counts(run);
     bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
-    run_deinit(run);
-    free(run);
+    run_destroy(run);
     return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;
 }
 

@@ -154,28 +154,17 @@ static enum trk_status run_until(struct run *run, uint64_t event_number, struct 
 enum trk_status trk_sim_snapshot(struct trk_trace *trace, uint64_t event_number,
                                  struct trk_packing *out, struct trk_error *error)
 {
-    struct trk_sim_report report = {0};
+    struct trk_sim_report report;
     struct trk_sim_options options = trk_sim_options_default();
     struct domains timelines = {0};
+    struct run *run;
     *out = (struct trk_packing){0};
-    enum trk_status status = trk_trace_scan(trace, error);
-    if (status == TRK_OK)
-        status = trk_trace_rewind(trace, error);
-    if (status != TRK_OK)
-        return status;
-    struct run *run = calloc(1, sizeof *run); /* some KiB */
-    if (run == NULL)
-        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
-    status = run_init(run, trace, &options, &report);
+    enum trk_status status = run_create(&run, trace, &options, &report, error);
     if (status == TRK_OK)
         status = run_until(run, event_number, &timelines, error);
-    else
-        trk_error_set(error, status, "no simulation of a trace with %zu threads",
-                      trk_trace_stream_count(trace));
     if (status == TRK_OK)
         status = pack_run(run, &timelines, out, error);
-    run_deinit(run);
-    free(run);
+    run_destroy(run);
     domains_deinit(&timelines);
     if (status != TRK_OK) {
         free(out->bytes);

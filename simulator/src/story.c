@@ -22,6 +22,20 @@ struct story_name story_stream(const struct run *run, uint32_t index)
     return name;
 }
 
+const char *story_callback(unsigned callback)
+{
+    switch (callback) {
+    case 0:
+        return "range";
+    case TRK_CALLBACK_FLUSH:
+        return "flush";
+    case TRK_CALLBACK_READ_BACK:
+        return "read-back";
+    default:
+        return "completion";
+    }
+}
+
 void story_add(struct run *run, uint64_t event, uint32_t stream, const char *format, ...)
 {
     struct trk_sim_report *report = run->report;
@@ -111,24 +125,22 @@ static void story_operations(struct stream *stream, const struct operation_run *
     if (operation == NULL)
         return;
     story_operations(stream, operation->outer);
-    story_add(run, operation->event, stream->index, "%s %#" PRIx64 " +%#" PRIx64,
+    story_add(run, operation->event, stream->index, "%s " STORY_SPAN,
               trk_op_name((uint16_t)operation->asked.op), operation->guest_addr,
               operation->size_bytes);
     if (operation->callback_event == TRK_NOT_KNOWN)
         return;
     if (operation->callback == 0)
         story_add(run, operation->callback_event, stream->index,
-                  "its range callback gets %#" PRIx64 " +%#" PRIx64,
-                  operation->callback_range.guest_addr, operation->callback_range.size_bytes);
+                  "its range callback gets " STORY_SPAN, operation->callback_range.guest_addr,
+                  operation->callback_range.size_bytes);
     else
         story_add(run, operation->callback_event, stream->index, "its %s callback runs",
-                  operation->callback == TRK_CALLBACK_FLUSH       ? "flush"
-                  : operation->callback == TRK_CALLBACK_READ_BACK ? "read-back"
-                                                                  : "completion");
+                  story_callback(operation->callback));
     for (uint32_t i = 0; i < operation->nested_count; i++) {
         const struct past *past = &operation->nested[i];
         if (past->event > operation->callback_event)
-            story_add(run, past->event, stream->index, "in it, %s %#" PRIx64 " +%#" PRIx64,
+            story_add(run, past->event, stream->index, "in it, %s " STORY_SPAN,
                       trk_op_name((uint16_t)past->op), past->guest_addr, past->size_bytes);
     }
 }
@@ -219,32 +231,12 @@ void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, ui
     story_add(run, event, stream, "faults at %#" PRIx64, guest_addr);
 }
 
-void verdict_deadlock(struct run *run, const struct stream *first)
+void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr)
 {
-    story_set(run, TRK_VERDICT_DEADLOCK, first->operation->event, first->index, run->number);
-    story_range(run, trk_region_address(trk_domain_region(first->wanted)), TRK_REGION_BYTES);
-    story_text(run, "%s waits for the lock of region %u in a circle",
-               story_stream(run, first->index).text, trk_domain_region(first->wanted));
-    const struct stream *stream = first;
-    do {
-        const struct domain *held = domains_find(&run->domains, stream->wanted);
-        const struct stream *holder = &run->streams[held->holder - 1];
-        story_add(run, held->event, holder->index, "takes the lock of region %u",
-                  trk_domain_region(stream->wanted));
-        story_add(run, stream->operation->event, stream->index,
-                  "%s waits for region %u, held by %s",
-                  trk_op_name((uint16_t)stream->operation->asked.op),
-                  trk_domain_region(stream->wanted), story_stream(run, holder->index).text);
-        stream = holder;
-    } while (stream != first);
-}
-
-void verdict_watch_leak(struct run *run, const struct machine *machine, uint64_t guest_addr)
-{
-    story_set(run, TRK_VERDICT_WATCH_LEAK, machine->last_watch, 0, run->number);
+    story_set(run, TRK_VERDICT_WATCH_LEAK, event, stream, run->number);
     story_range(run, guest_addr, TRK_HOST_PAGE_BYTES);
     story_text(run, "page %#" PRIx64 " has watches that no page state explains", guest_addr);
-    story_add(run, machine->last_watch, 0, "the newest watch that was taken directly");
+    story_add(run, event, stream, "the newest watch that was taken directly");
 }
 
 /* How far the checks went, for the last words of a report. */

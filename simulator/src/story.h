@@ -4,13 +4,21 @@
 #ifndef SIMULATOR_STORY_H
 #define SIMULATOR_STORY_H
 
+#include <inttypes.h>
+
 #include "run.h"
+
+/* First byte and size of a range, as every line of a report has them. */
+#define STORY_SPAN "%#" PRIx64 " +%#" PRIx64
 
 struct story_name {
     char text[32];
 };
 
 struct story_name story_stream(const struct run *run, uint32_t index);
+
+/* enum trk_callback, or 0 for a range's, in a word. */
+const char *story_callback(unsigned callback);
 
 /* A step, kept ascending by event; nothing for TRK_NOT_KNOWN, or where the story is full. */
 void story_add(struct run *run, uint64_t event, uint32_t stream, const char *format, ...)

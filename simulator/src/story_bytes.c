@@ -9,11 +9,6 @@
 #include "cause.h"
 #include "story.h"
 
-#define SPAN       "%#" PRIx64 " +%#" PRIx64
-#define AT_FAULT   "event at fault"
-#define NO_RETURN  "point of no return"
-#define LAST_WRITE "last writer"
-
 static const char *const agent_words[] = {
     [TRK_AGENT_CPU] = "by a guest's access",      [TRK_AGENT_GPU] = "by the GPU",
     [TRK_AGENT_HLE] = "by the emulator",          [TRK_AGENT_KERNEL] = "by the kernel",
@@ -67,7 +62,7 @@ static void add_store(struct run *run, const struct finding *finding)
     else
         story_add(run, store->event, store->stream, "stores %s there %s, %s", content.text,
                   agent_words[store->agent], fault_words(store));
-    story_role(run, store->event, LAST_WRITE);
+    story_role(run, store->event, ROLE_LAST_WRITER);
 }
 
 /* What closed the page before a store that should have faulted or told. */
@@ -96,8 +91,8 @@ static void add_copy(struct run *run, const struct finding *finding)
     bool up = finding->kind == TRK_VERDICT_LOST_GPU_WRITE ||
               (finding->agent == TRK_AGENT_GPU && finding->kind == TRK_VERDICT_STALE_GPU_READ);
     story_add(run, copy->begin, copy->stream,
-              up ? "copies " SPAN " to the GPU: guest memory's bytes are taken here%s"
-                 : "copies " SPAN " home from the GPU's copy%s",
+              up ? "copies " STORY_SPAN " to the GPU: guest memory's bytes are taken here%s"
+                 : "copies " STORY_SPAN " home from the GPU's copy%s",
               copy->guest_addr, copy->size_bytes,
               copy->flags & SHADOW_COPY_EARLY ? ", before the GPU has run the work that writes them"
                                               : "");
@@ -116,7 +111,7 @@ static void add_read(struct run *run, const struct finding *finding)
     else
         story_add(run, finding->check.event, finding->check.stream,
                   "has the %s read it: the copy is older than %s", side, needs.text);
-    story_role(run, finding->check.event, "visible here");
+    story_role(run, finding->check.event, ROLE_VISIBLE);
 }
 
 static void add_steps(struct run *run, const struct finding *finding)
@@ -126,12 +121,13 @@ static void add_steps(struct run *run, const struct finding *finding)
     add_store(run, finding);
     if (finding->has_clean)
         story_add(run, finding->clean.event, finding->clean.stream,
-                  "an upload takes " SPAN ": CLEAN and armed from here on, its dirty bits cleared",
+                  "an upload takes " STORY_SPAN
+                  ": CLEAN and armed from here on, its dirty bits cleared",
                   finding->clean.guest_addr, finding->clean.size_bytes);
     add_read(run, finding);
     if (finding->cause == CAUSE_DROPPED)
         story_add(run, finding->check.event, finding->check.stream,
-                  SPAN " is the CPU's from here on: the GPU's copy counts no more",
+                  STORY_SPAN " is the CPU's from here on: the GPU's copy counts no more",
                   finding->check.guest_addr, finding->check.size_bytes);
 }
 
@@ -201,11 +197,11 @@ static void say_all(struct run *run, const struct finding *finding)
 {
     struct trk_sim_report *report = run->report;
     const struct cause_words *words = cause_words(finding->cause);
-    story_role(run, finding->event_at, AT_FAULT);
+    story_role(run, finding->event_at, ROLE_AT_FAULT);
     if (finding->has_copy && finding->event_at == finding->copy.end)
-        story_role(run, finding->copy.begin, AT_FAULT);
+        story_role(run, finding->copy.begin, ROLE_AT_FAULT);
     if (finding->has_clean || finding->cause == CAUSE_DROPPED)
-        story_role(run, finding->event_at, NO_RETURN);
+        story_role(run, finding->event_at, "point of no return");
     if (finding->has_copy && (finding->kind == TRK_VERDICT_LOST_CPU_WRITE ||
                               finding->kind == TRK_VERDICT_LOST_GPU_WRITE))
         story_role(run, finding->copy.begin, "lost here");
@@ -230,12 +226,12 @@ static void say_text(struct run *run, const struct finding *finding, const char 
     switch (finding->kind) {
     case TRK_VERDICT_LOST_CPU_WRITE:
     case TRK_VERDICT_LOST_GPU_WRITE:
-        story_text(run, "%s of %s to " SPAN " is lost%s: %s", content.text,
+        story_text(run, "%s of %s to " STORY_SPAN " is lost%s: %s", content.text,
                    story_stream(run, finding->store.stream).text, finding->guest_addr,
                    finding->size_bytes, finding->latent ? " to the GPU" : "", detail);
         return;
     default:
-        story_text(run, "%s read of " SPAN " by %s is older than %s of %s: %s",
+        story_text(run, "%s read of " STORY_SPAN " by %s is older than %s of %s: %s",
                    finding->agent == TRK_AGENT_GPU ? "GPU" : "CPU", finding->guest_addr,
                    finding->size_bytes, story_stream(run, finding->check.stream).text, content.text,
                    writer, detail);

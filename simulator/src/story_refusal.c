@@ -8,8 +8,6 @@
 #include "cause.h"
 #include "story.h"
 
-#define SPAN "%#" PRIx64 " +%#" PRIx64
-
 /* The operations of a stream that have not ended, outermost first. */
 static void add_operations(struct run *run, uint32_t stream)
 {
@@ -17,19 +15,16 @@ static void add_operations(struct run *run, uint32_t stream)
     for (uint32_t i = 0; i < own->depth && i < JUDGE_DEPTH; i++) {
         const struct judge_operation *operation = &own->operations[i];
         if (story_step(run, operation->event) == 0)
-            story_add(run, operation->event, stream, "%s " SPAN, trk_op_name(operation->op),
+            story_add(run, operation->event, stream, "%s " STORY_SPAN, trk_op_name(operation->op),
                       operation->guest_addr, operation->size_bytes);
         if (operation->callback_event != TRK_NOT_KNOWN &&
             story_step(run, operation->callback_event) == 0)
             story_add(run, operation->callback_event, stream, "its %s callback runs",
-                      operation->callback == 0                        ? "range"
-                      : operation->callback == TRK_CALLBACK_FLUSH     ? "flush"
-                      : operation->callback == TRK_CALLBACK_READ_BACK ? "read-back"
-                                                                      : "completion");
+                      story_callback(operation->callback));
         const struct judge_past *past = &operation->nested;
         if (past->op != 0 && operation->callback_event != TRK_NOT_KNOWN &&
             past->event > operation->callback_event)
-            story_add(run, past->event, stream, "in it, %s " SPAN, trk_op_name(past->op),
+            story_add(run, past->event, stream, "in it, %s " STORY_SPAN, trk_op_name(past->op),
                       past->guest_addr, past->size_bytes);
     }
 }
@@ -53,7 +48,7 @@ static void add_retained(struct run *run, const struct finding *finding)
     story_add(run, store->event, store->stream,
               "has the GPU write stamp %" PRIu32 " to page %#" PRIx64, store->stamp,
               finding->guest_addr);
-    story_role(run, store->event, "last writer");
+    story_role(run, store->event, ROLE_LAST_WRITER);
     snprintf(report->writer, sizeof report->writer,
              "%s, by the GPU, event %" PRIu64 ": stamp %" PRIu32,
              story_stream(run, store->stream).text, store->event, store->stamp);
@@ -76,7 +71,7 @@ void verdict_refusal(struct run *run, const struct trk_trace_event *event,
     report->failure_class = failure_class;
     story_range(run, finding->guest_addr, finding->size_bytes);
     story_detail(run, words->detail);
-    story_text(run, "%s of " SPAN " by %s %s: %s", op, finding->check.guest_addr,
+    story_text(run, "%s of " STORY_SPAN " by %s %s: %s", op, finding->check.guest_addr,
                finding->check.size_bytes, story_stream(run, event->stream).text,
                refused ? "failed" : "was not refused", trk_status_name(failure_class));
     if (judge_sure(&run->judge))
@@ -86,7 +81,7 @@ void verdict_refusal(struct run *run, const struct trk_trace_event *event,
     story_add(run, event->number, event->stream,
               refused ? "the tracker refuses: %s" : "the tracker lets it pass: %s",
               trk_status_name(failure_class));
-    story_role(run, finding->event_at, "event at fault");
+    story_role(run, finding->event_at, ROLE_AT_FAULT);
     if (finding->cause == CAUSE_REENTRY) {
         snprintf(report->missing, sizeof report->missing, "%s",
                  "the call must wait until the upload around it has ended: its callback holds what "

@@ -1,8 +1,10 @@
+/*
+ * What a loss of events has not touched: a second run over the events of whole regions alone.
+ */
 #include "untainted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
@@ -80,21 +82,14 @@ enum trk_status untainted_run(struct trk_trace *trace, const struct trk_sim_opti
         return status;
     }
     struct trk_sim_report second;
-    memset(&second, 0, sizeof second);
-    second.event_at = second.event_visible = second.guest_addr = TRK_NOT_KNOWN;
-    struct run *run = calloc(1, sizeof *run); /* some KiB */
-    if (run == NULL) {
-        trk_selection_deinit(&selection);
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
-    }
-    status = run_init(run, trace, options, &second);
+    struct run *run;
+    status = run_create(&run, trace, options, &second, error);
     if (status == TRK_OK) {
         judge_doubt(&run->judge, UINT64_MAX);
         judge_holes(&run->judge);
         status = run_chosen(run, &selection, report, error);
     }
-    run_deinit(run);
-    free(run);
+    run_destroy(run);
     trk_selection_deinit(&selection);
     return status;
 }

@@ -47,8 +47,6 @@ bool copy_loses(const struct versions *versions, const struct shadow_history *hi
                 const struct shadow_copy *copy, enum trk_copy direction, struct finding *lost)
 {
     bool up = direction == TRK_COPY_UP;
-    if (copy->flags & SHADOW_COPY_FETCHED)
-        return false;
     if (!(up ? only_gpu_has(versions, history, copy->stream)
              : only_guest_has(versions, history, copy)))
         return false;

@@ -32,11 +32,6 @@ static void failure(void *context, const struct trk_failure *failure)
     (void)failure;
 }
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 static struct trk_tracker *tracker_create(struct tape *tape, const char *policy, uint32_t id)
 {
     struct trk_tracker_options options = trk_tracker_options_default();

@@ -59,6 +59,12 @@ void tape_add_tracker(struct tape *tape);
 void tape_as(struct tape *tape, uint32_t stream);
 void tape_put(struct tape *tape, const struct trk_event *event);
 
+/* For operations whose status is of no interest. */
+static inline void ignore(enum trk_status status)
+{
+    (void)status;
+}
+
 /* Annotations. */
 void tape_copy(struct tape *tape, enum trk_copy direction, uint64_t guest_addr,
                uint64_t size_bytes);

@@ -5,6 +5,8 @@
  * Method: small programs on tapes, explored whole; the script of the only window is looked at.
  */
 #include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,6 +365,14 @@ Test(explore, windows_say_what_was_done)
     }
 }
 
+/* What is read before it is written is not zero by chance. */
+static void dirty_stack(void)
+{
+    volatile unsigned char bytes[1 << 16];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = 0x5a;
+}
+
 Test(explore, a_line_runs_its_order_again)
 {
     static struct trk_explore_report report, again;
@@ -383,6 +393,12 @@ Test(explore, a_line_runs_its_order_again)
     memcpy(other, found->schedule, sizeof other);
     *strstr(other, "+1:") = 'x';
     cr_expect_eq(trk_explore_replay(tape->trace, other, &again, &error), TRK_E_ARGUMENT);
+    /* Events behind the trace's last: no window begins there. */
+    const char *core = strrchr(found->schedule, '+');
+    snprintf(other, sizeof other, "trkw1:%" PRIx64 "+1:999999%s", TAPE_A / TAPE_P, core);
+    dirty_stack();
+    cr_expect_eq(trk_explore_replay(tape->trace, other, &again, &error), TRK_E_ARGUMENT);
+    cr_expect_str_eq(error.text, "the trace has no such window");
     free(report.script);
     tape_destroy(tape);
 }

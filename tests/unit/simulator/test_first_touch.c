@@ -11,11 +11,6 @@
 /* A region that tape_create leaves alone. */
 #define NEW (TAPE_A + 4 * TAPE_R)
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 static void ask_gpu(struct tape *tape, uint32_t thread)
 {
     bool answer;

@@ -12,11 +12,6 @@
 
 #define G TRK_GUEST_PAGE_BYTES
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 static void track(struct tape *tape, uint64_t guest_addr, uint64_t size_bytes)
 {
     uint64_t sum;

@@ -8,37 +8,16 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tape_programs.h"
 #include "verdict_case.h"
 
 #define ALIAS UINT64_C(0x300000000)
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 /* ---- annotations alone, as another tracker's ------------------------------------------------- */
-
-static void foreign_good(struct tape *tape)
-{
-    tape_store(tape, TAPE_CPU, TAPE_A, 1);
-    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-    tape_store(tape, TAPE_GPU, TAPE_A, 2);
-    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_CPU, TAPE_A, 2);
-}
-
-static void foreign_upload_over_gpu(struct tape *tape)
-{
-    foreign_good(tape);
-    tape_store(tape, TAPE_GPU, TAPE_A, 3);
-    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
-}
 
 static void foreign_download_over_cpu(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     tape_store(tape, TAPE_CPU, TAPE_A, 3);
     tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
 }
@@ -46,7 +25,7 @@ static void foreign_download_over_cpu(struct tape *tape)
 /* Another thread's store is not ordered before the download: either may come first. */
 static void download_races_store(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     tape_signal(tape, 5, 1);
     tape_as(tape, 1);
     tape_await(tape, 5, 1);
@@ -58,7 +37,7 @@ static void download_races_store(struct tape *tape)
 /* The copy waits in its middle for the thread that stores. */
 static void download_waits_for_store(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     struct trk_event event = {
         .type = TRK_EVENT_COPY_BEGIN, .argument = TAPE_A, .context = TRK_COPY_DOWN};
     trk_event_set_size(&event, TAPE_P);
@@ -88,22 +67,15 @@ static void nothing_known_of_checked(struct tape *tape)
 
 /* ---- nobody is told -------------------------------------------------------------------------- */
 
-static void taken(struct tape *tape)
-{
-    tape_store_faulting(tape, TAPE_A, 1);
-    tape_upload_copying(tape, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-}
-
 static void latent_silent_store(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TAPE_CPU, TAPE_A, 2);
 }
 
 static void latent_kernel_store(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
 }
 
@@ -111,14 +83,14 @@ static void latent_alias_store(struct tape *tape)
 {
     tape_map(tape, TAPE_A, TAPE_P, 0, 0);
     tape_map(tape, ALIAS, TAPE_P, 0, TRK_MAP_ALIAS | TRK_MAP_UNTRACKED);
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TAPE_CPU, ALIAS, 2);
 }
 
 /* The store comes before what tells of it. */
 static void told_afterwards(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
     ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, 64, NULL, NULL));
 }
@@ -126,14 +98,14 @@ static void told_afterwards(struct tape *tape)
 /* Nothing orders the upload before the store: its page may have been open. */
 static void silent_store_races_upload(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A, 2);
 }
 
 static void kernel_store_races_upload(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_as(tape, 1);
     tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
 }
@@ -141,7 +113,7 @@ static void kernel_store_races_upload(struct tape *tape)
 /* Another thread's fault opened the page; its events stand behind the store that it let through. */
 static void opened_by_another(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_signal(tape, 1, 1);
     tape_as(tape, 1);
     tape_await(tape, 1, 1);
@@ -166,7 +138,7 @@ static void discard(void *context, uint64_t guest_addr, uint64_t size_bytes)
 
 static void discarded(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     gpu_has_it(tape);
     ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, 64, discard, tape));
 }
@@ -198,22 +170,9 @@ static void reentry_let_pass(struct tape *tape)
     tape_remove(tape, TRK_EVENT_FAIL, 0);
 }
 
-/* The GPU has not run what is read back. */
-static void early_read_back(struct tape *tape)
-{
-    struct trk_event done = {.type = TRK_EVENT_GPU_COMPLETE, .argument = 1};
-    struct trk_event write = {
-        .type = TRK_EVENT_GPU_WRITE, .argument = TAPE_A, .seq = 64, .domain = 2};
-    trk_event_set_number32(&write, 2);
-    tape_put(tape, &done);
-    tape_put(tape, &write);
-    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_CPU, TAPE_A, 1);
-}
-
 static const struct verdict_case cases[] = {
-    {"another tracker's, good", foreign_good, "ok", 0, ""},
-    {"another's upload over the GPU's bytes", foreign_upload_over_gpu, "lost-gpu-write",
+    {"another tracker's, good", tape_foreign_good, "ok", 0, ""},
+    {"another's upload over the GPU's bytes", tape_foreign_upload_over_gpu, "lost-gpu-write",
      TRK_EVENT_COPY_END, "uploaded over newer bytes"},
     {"another's download over the CPU's bytes", foreign_download_over_cpu, "lost-cpu-write",
      TRK_EVENT_COPY_END, "downloaded over newer bytes"},
@@ -236,7 +195,7 @@ static const struct verdict_case cases[] = {
      TRK_EVENT_OP_END, "given up with the only copy"},
     {"re-entry let pass", reentry_let_pass, "fatal:reentry", TRK_EVENT_OP_BEGIN,
      "called from an upload's callback"},
-    {"early read-back", early_read_back, "stale-cpu-read", TRK_EVENT_COPY_END,
+    {"early read-back", tape_early_read_back, "stale-cpu-read", TRK_EVENT_COPY_END,
      "read back before the GPU was done"},
 };
 
@@ -300,21 +259,12 @@ Test(oracle, granules_in_part)
     tape_destroy(tape);
 }
 
-/* An operation whose events are lost. */
-static void lost_operation(struct tape *tape)
-{
-    size_t count = tape->streams[0].count;
-    bool answer;
-    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
-    tape->streams[0].count = count;
-}
-
 /* A thread says only with its last event that it has lost some, maybe the copy that is missed here.
  */
 Test(oracle, losses_told_late)
 {
     struct tape *tape = tape_create("default");
-    foreign_upload_over_gpu(tape);
+    tape_foreign_upload_over_gpu(tape);
     tape_check(tape, TAPE_GPU, TAPE_A + 64, 1);
     tape->dropped = 2;
     struct trk_sim_report report = tape_judge_alone(tape, 1);
@@ -328,7 +278,7 @@ Test(oracle, goes_on_after_a_loss)
     struct tape *tape = tape_create("default");
     tape_store_faulting(tape, TAPE_A, 1);
     tape_upload_copying(tape, TAPE_A, TAPE_P);
-    lost_operation(tape);
+    tape_lost_operation(tape);
     tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
     tape_gpu_read(tape, TAPE_A, 64);
     tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
@@ -341,7 +291,7 @@ Test(oracle, goes_on_after_a_loss)
     tape_destroy(tape);
 
     tape = tape_create("default");
-    lost_operation(tape);
+    tape_lost_operation(tape);
     tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
     tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
     tape_check(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 8);

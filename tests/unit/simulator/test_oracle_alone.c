@@ -7,38 +7,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "tape.h"
-
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
-static void foreign_good(struct tape *tape)
-{
-    tape_store(tape, TAPE_CPU, TAPE_A, 1);
-    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-    tape_store(tape, TAPE_GPU, TAPE_A, 2);
-    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_CPU, TAPE_A, 2);
-}
-
-static void foreign_upload_over_gpu(struct tape *tape)
-{
-    foreign_good(tape);
-    tape_store(tape, TAPE_GPU, TAPE_A, 3);
-    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
-}
-
-/* An operation whose events are lost. */
-static void lost_operation(struct tape *tape)
-{
-    size_t count = tape->streams[0].count;
-    bool answer;
-    ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
-    tape->streams[0].count = count;
-}
+#include "tape_programs.h"
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
@@ -60,7 +29,7 @@ static void lost_before(struct tape *tape, unsigned type, uint64_t ticks)
     put_drop(tape, type, LONG, ticks);
     tape->tsc += LONG;
     tape_as(tape, 0);
-    foreign_upload_over_gpu(tape);
+    tape_foreign_upload_over_gpu(tape);
     tape_check(tape, TAPE_GPU, TAPE_A + 64, 1);
 }
 
@@ -86,7 +55,7 @@ static void loss_of_nobody_knows_what(struct tape *tape)
 
 static void loss_begins_later(struct tape *tape)
 {
-    foreign_upload_over_gpu(tape);
+    tape_foreign_upload_over_gpu(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
     put_drop(tape, TRK_EVENT_COPY_END, LONG, 100);
@@ -95,7 +64,7 @@ static void loss_begins_later(struct tape *tape)
 /* The recorder moves a time up to that of the event before: it may have been earlier. */
 static void loss_began_nobody_knows_when(struct tape *tape)
 {
-    foreign_upload_over_gpu(tape);
+    tape_foreign_upload_over_gpu(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
     put_drop(tape, TRK_EVENT_COPY_END, 0, 100);
@@ -103,14 +72,14 @@ static void loss_began_nobody_knows_when(struct tape *tape)
 
 static void lost_check(struct tape *tape)
 {
-    foreign_upload_over_gpu(tape);
+    tape_foreign_upload_over_gpu(tape);
     put_drop(tape, TRK_EVENT_WITNESS_CHECK, 0, 100);
 }
 
 /* What began a copy that ends behind the loss is missing: it may have begun before the store. */
 static void lost_begin_of_copy(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     tape_as(tape, 1);
     tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
     put_drop(tape, TRK_EVENT_COPY_BEGIN, LONG, 100);
@@ -160,9 +129,9 @@ Test(oracle, notices_a_missing_hold)
 {
     for (uint32_t missing = 0; missing < 2; missing++) {
         struct tape *tape = tape_create("default");
-        foreign_good(tape);
+        tape_foreign_good(tape);
         if (missing)
-            lost_operation(tape);
+            tape_lost_operation(tape);
         tape_upload(tape, TAPE_A + TAPE_P, TAPE_P, false);
         struct trk_sim_report report = tape_judge_alone(tape, 1);
         cr_expect_str_eq(trk_verdict_name(&report), missing ? "trace-incomplete" : "ok", "%s",
@@ -176,7 +145,7 @@ Test(oracle, notices_a_missing_hold)
 
 static void watch_kept(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     ignore(trk_pages_watch(tape->tracker, TAPE_A, 4 * TAPE_P));
     ignore(trk_pages_unwatch(tape->tracker, TAPE_A, TAPE_P));
 }
@@ -197,7 +166,7 @@ static void watch_kept_by_who_was_killed(struct tape *tape)
 static void wait_crosswise(struct tape *tape, uint64_t one_addr, uint64_t size_bytes)
 {
     uint64_t a = TAPE_A, b = TAPE_A + TAPE_R;
-    foreign_good(tape);
+    tape_foreign_good(tape);
     tape_as(tape, 1);
     ignore(trk_tracker_lock(tape->tracker, a));
     tape_as(tape, 2);
@@ -233,7 +202,7 @@ static void no_circle(struct tape *tape)
 
 static void lock_taken_twice(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     tape_upload(tape, TAPE_A, TAPE_P, false);
     tape_upload(tape, TAPE_A, TAPE_P, false);
     tape_remove(tape, TRK_EVENT_UNLOCK, 2);
@@ -241,7 +210,7 @@ static void lock_taken_twice(struct tape *tape)
 
 static void locks_descend(struct tape *tape)
 {
-    foreign_good(tape);
+    tape_foreign_good(tape);
     size_t before = tape->streams[0].count;
     tape_upload(tape, TAPE_A, TAPE_R, true);
     struct trk_event *locks[2], kept;

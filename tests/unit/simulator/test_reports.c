@@ -10,23 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape.h"
+#include "tape_programs.h"
 
 #define TEXT_BYTES 8192u
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 /* ---- faults ---------------------------------------------------------------------------------- */
-
-static void taken(struct tape *tape)
-{
-    tape_store_faulting(tape, TAPE_A, 1);
-    tape_upload_copying(tape, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-}
 
 static void copy_before_arm(struct tape *tape)
 {
@@ -45,7 +33,7 @@ static void copy_before_arm(struct tape *tape)
 
 static void missed_re_arm(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     ignore(trk_tracker_set_guest_protection(tape->tracker, TAPE_A, TAPE_P, TRK_RIGHT_READ));
     ignore(trk_tracker_set_guest_protection(tape->tracker, TAPE_A, TAPE_P, TRK_RIGHTS_RW));
     tape_store(tape, TAPE_CPU, TAPE_A, 2);
@@ -54,25 +42,13 @@ static void missed_re_arm(struct tape *tape)
 
 static void kernel_store_latent(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
-}
-
-static void early_read_back(struct tape *tape)
-{
-    struct trk_event done = {.type = TRK_EVENT_GPU_COMPLETE, .argument = 1};
-    struct trk_event write = {
-        .type = TRK_EVENT_GPU_WRITE, .argument = TAPE_A, .seq = 64, .domain = 2};
-    trk_event_set_number32(&write, 2);
-    tape_put(tape, &done);
-    tape_put(tape, &write);
-    tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
-    tape_check(tape, TAPE_CPU, TAPE_A, 1);
 }
 
 static void upload_over_newer(struct tape *tape)
 {
-    taken(tape);
+    tape_taken(tape);
     tape_store(tape, TAPE_GPU, TAPE_A, 2);
     tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
 }
@@ -94,7 +70,7 @@ static const struct {
     void (*record)(struct tape *tape);
 } cases[] = {
     {"copy-before-arm", copy_before_arm},         {"missed-re-arm", missed_re_arm},
-    {"kernel-store-latent", kernel_store_latent}, {"early-read-back", early_read_back},
+    {"kernel-store-latent", kernel_store_latent}, {"early-read-back", tape_early_read_back},
     {"upload-over-newer", upload_over_newer},     {"retained", retained},
 };
 

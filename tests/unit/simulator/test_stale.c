@@ -9,11 +9,6 @@
 
 #include "verdict_case.h"
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 /* ---- correct programs ------------------------------------------------------------------------ */
 
 static void plain_frame(struct tape *tape)

@@ -9,11 +9,6 @@
 
 #include "verdict_case.h"
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 static void plain_frame(struct tape *tape)
 {
     tape_as(tape, 1);
@@ -286,4 +281,20 @@ Test(verdicts, table)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         verdict_case_judge(&cases[i]);
+}
+
+/* The thread that took the watch is named, with the core and without. */
+Test(verdicts, watch_leak_names_its_thread)
+{
+    struct tape *tape = tape_create("default");
+    tape_as(tape, 1);
+    watch_leak(tape);
+    const struct trk_sim_report reports[] = {tape_judge(tape), tape_judge_alone(tape, 1)};
+    for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
+        cr_expect_str_eq(trk_verdict_name(&reports[i]), "watch-leak", "%s", reports[i].text);
+        cr_expect_eq(reports[i].stream_at, 1);
+        cr_assert_eq(reports[i].story_count, 1);
+        cr_expect_str_eq(reports[i].story[0].thread, "guest-1");
+    }
+    tape_destroy(tape);
 }

@@ -15,11 +15,6 @@
 #define P       TAPE_P
 #define A_WHILE 1500u /* steps: a thread's events fit one chunk */
 
-static void ignore(enum trk_status status)
-{
-    (void)status;
-}
-
 static void on_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     tape_drain(context, guest_addr, size_bytes);
