@@ -7,6 +7,7 @@
 #include "bytes.h"
 #include "chunk_events.h"
 #include "schema_text.h"
+#include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u
@@ -121,26 +122,25 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
 static enum trk_status take_totals(struct trk_recover *recover,
                                    const struct trk_format_chunk *chunk)
 {
-    const uint8_t *at = recover->unpack.raw;
-    uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
-    if (chunk->raw_bytes < TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES) {
+    struct trk_totals_head head;
+    if (!trk_totals_head(recover->unpack.raw, chunk->raw_bytes, &head)) {
         recover->result->chunks_lost++;
         return TRK_OK;
     }
     recover->totals_seen = true;
-    recover->result->child_status = (int32_t)trk_bytes_get32(at);
-    recover->result->cut = (trk_bytes_get32(at + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
-    at += TRK_FORMAT_TOTALS_BYTES;
-    for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+    recover->result->child_status = head.child_status;
+    recover->result->cut = head.cut;
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct trk_totals_stream total = trk_totals_entry(recover->unpack.raw, i);
         struct trk_index_stream *stream;
-        enum trk_status status = trk_index_stream(&recover->index, trk_bytes_get32(at), &stream);
+        enum trk_status status = trk_index_stream(&recover->index, total.stream_id, &stream);
         if (status == TRK_E_MEMORY) {
             return no_memory(recover);
         }
-        uint64_t events = trk_bytes_get64(at + 8);
-        if (status == TRK_OK && events > stream->next_ordinal) {
-            recover->streams[stream - recover->index.streams].lost += events - stream->next_ordinal;
-            stream->next_ordinal = events;
+        if (status == TRK_OK && total.events > stream->next_ordinal) {
+            recover->streams[stream - recover->index.streams].lost +=
+                total.events - stream->next_ordinal;
+            stream->next_ordinal = total.events;
         }
     }
     return TRK_OK;
