@@ -21,7 +21,7 @@ struct quick {
 /* Whatever is not as it should be: the file has to be read as a whole. */
 static enum trk_status other_way(enum trk_status status)
 {
-    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE ? TRK_E_END : status;
+    return trk_unpack_is_damage(status) ? TRK_E_END : status;
 }
 
 /* Read a whole chunk of a kind that stands at an offset. */

@@ -17,12 +17,6 @@ static enum trk_status no_memory(struct trk_recover *recover)
     return trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
 }
 
-/* Whether a status means that the place in the file is bad, and not the world. */
-static bool is_damage(enum trk_status status)
-{
-    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE;
-}
-
 /* Take the marker from the first chunk header anywhere that is right in itself. */
 static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
 {
@@ -31,14 +25,16 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
         return no_memory(recover);
     }
     enum trk_status status = TRK_E_DAMAGED;
-    for (uint64_t at = 0; is_damage(status); at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
+    for (uint64_t at = 0; trk_unpack_is_damage(status);
+         at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
         struct trk_source_part part = {.offset = at, .to = window, .size_bytes = WINDOW_BYTES};
         enum trk_status read = trk_source_read(&recover->source, &part, recover->error);
         if (read != TRK_OK || part.got < TRK_FORMAT_CHUNK_BYTES) {
             status = read != TRK_OK ? read : status;
             break;
         }
-        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && is_damage(status); i++) {
+        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && trk_unpack_is_damage(status);
+             i++) {
             struct trk_format_chunk chunk;
             const uint8_t *marker = window + i + TRK_FORMAT_CHUNK_SYNC_AT;
             if (trk_bytes_get32(window + i) == TRK_FORMAT_FRAME_CHUNK &&
@@ -57,18 +53,12 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
 
 static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
-    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
-    enum trk_status status = trk_source_read(&recover->source, &part, recover->error);
-    if (status != TRK_OK) {
-        return status;
-    }
     struct trk_format_file file;
-    status = trk_format_get_file(bytes, &file, recover->error);
+    enum trk_status status = trk_unpack_file(&recover->source, &file, recover->error);
     if (status == TRK_OK) {
         memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
     }
-    return is_damage(status) ? find_marker(recover, sync) : status;
+    return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
 }
 
 static enum trk_status take_events(struct trk_recover *recover, struct trk_format_chunk *chunk,
@@ -92,7 +82,7 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
         payload =
             trk_chunk_events(&reader, recover->offset, chunk, recover->records, recover->error);
     }
-    if (is_damage(payload)) {
+    if (trk_unpack_is_damage(payload)) {
         recover->result->chunks_lost++;
         to->lost += chunk->events;
         to->lost += chunk->dropped > UINT64_MAX - to->lost ? 0 : chunk->dropped;
@@ -167,7 +157,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
 {
     enum trk_status payload =
         trk_unpack_payload(&recover->unpack, recover->offset, chunk, recover->error);
-    if (payload != TRK_OK && !is_damage(payload)) {
+    if (payload != TRK_OK && !trk_unpack_is_damage(payload)) {
         return payload;
     }
     if (chunk->kind == TRK_FORMAT_EVENTS) {
@@ -254,7 +244,7 @@ static enum trk_status take_header(struct trk_recover *recover)
         status =
             trk_unpack_payload(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
     }
-    if (status != TRK_OK && !is_damage(status)) {
+    if (status != TRK_OK && !trk_unpack_is_damage(status)) {
         return status;
     }
     recover->next_file_chunk = 1;
