@@ -29,7 +29,6 @@ struct pinned {
 struct trk_flight {
     uint64_t budget_bytes;
     uint64_t bytes;
-    uint64_t events;
     uint64_t forgotten;
     struct trk_columns *columns;
     ZSTD_CCtx *zstd;
@@ -125,7 +124,6 @@ static void forget_oldest(struct trk_flight *flight)
 {
     struct trk_flight_block *block = block_at(flight, 0);
     flight->bytes -= sizeof *block + block->packed_bytes;
-    flight->events -= block->count - block->losses;
     flight->forgotten += block->count - block->losses;
     flight->oldest = (flight->oldest + 1) & (flight->room - 1);
     flight->held -= 1;
@@ -192,7 +190,6 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
     flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
     flight->held += 1;
     flight->bytes += sizeof *block + block->packed_bytes;
-    flight->events += block->count - block->losses;
     flight->streams[stream].events += block->count - block->losses;
     open->count = 0;
     while (flight->bytes > flight->budget_bytes && flight->held > 1)
@@ -291,17 +288,7 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
     return view;
 }
 
-uint64_t trk_flight_events(const struct trk_flight *flight)
-{
-    return flight->events;
-}
-
 uint64_t trk_flight_forgotten(const struct trk_flight *flight)
 {
     return flight->forgotten;
-}
-
-uint64_t trk_flight_bytes(const struct trk_flight *flight)
-{
-    return flight->bytes;
 }

@@ -46,9 +46,7 @@ TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view 
                                                    struct trk_writer *writer,
                                                    struct trk_error *error);
 
-/* Events held and forgotten so far, without losses; bytes held. */
-uint64_t trk_flight_events(const struct trk_flight *flight);
+/* Events forgotten so far, without losses. */
 uint64_t trk_flight_forgotten(const struct trk_flight *flight);
-uint64_t trk_flight_bytes(const struct trk_flight *flight);
 
 #endif

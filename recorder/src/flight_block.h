@@ -6,9 +6,8 @@
 
 #include "columns.h"
 
-#define TRK_FLIGHT_CLOCK_SHIFT                                                                     \
-    5u /* the writer's: nothing more is lost when it is encoded again                              \
-        */
+/* The writer's default: nothing more is lost when it is encoded again. */
+#define TRK_FLIGHT_CLOCK_SHIFT 5u
 
 struct trk_flight_block {
     _Atomic uint32_t users; /* freed with the last */

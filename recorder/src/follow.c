@@ -31,23 +31,16 @@ static enum trk_status no_memory(struct trk_error *error)
 
 static enum trk_status start(struct trk_follow *follow, struct trk_error *error)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
-    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
-    struct trk_format_file file;
+    uint8_t sync[TRK_FORMAT_SYNC_BYTES];
     enum trk_status status = trk_source_open(&follow->source, follow->path, error);
-    if (status == TRK_OK) {
-        status = trk_source_read(&follow->source, &part, error);
-    }
-    if (status == TRK_OK) {
-        status = trk_format_get_file(bytes, &file, error);
-    }
     if (status != TRK_OK) {
         return status;
     }
+    trk_trace_marker(follow->trace, sync);
     memcpy(follow->types, trk_schema_table, sizeof follow->types);
     follow->records = malloc(TRK_FORMAT_EVENTS_MAX * sizeof *follow->records);
     if (follow->records == NULL ||
-        trk_unpack_init(&follow->unpack, &follow->source, file.sync) != TRK_OK ||
+        trk_unpack_init(&follow->unpack, &follow->source, sync) != TRK_OK ||
         trk_columns_create_decoder(&follow->columns) != TRK_OK) {
         return no_memory(error);
     }
@@ -162,7 +155,7 @@ static enum trk_status look_for_more(struct trk_follow *follow, struct trk_error
         if (status == TRK_OK) {
             follow->offset += trk_format_chunk_span(&chunk);
         }
-    } else if (status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE) {
+    } else if (trk_unpack_is_damage(status)) {
         enum trk_status at_end = trk_unpack_end(&follow->unpack, follow->offset, &end, error);
         status = at_end == TRK_OK ? TRK_E_END : at_end == TRK_E_END ? status : at_end;
     }

@@ -6,14 +6,14 @@
 #include "bytes.h"
 #include "index_chunk.h"
 #include "note.h"
+#include "totals.h"
 
 struct quick {
     const struct trk_scan_target *target;
     struct trk_error *error;
     uint8_t *totals; /* END's payload */
-    uint32_t totals_bytes;
-    uint32_t chunks;   /* of the file, as END says */
-    uint32_t seen;     /* of them, found by now */
+    struct trk_totals_head head;
+    uint32_t seen;     /* of head.chunks, found by now */
     uint64_t *indexes; /* offsets of the INDEX chunks, last first */
     size_t index_count, index_room;
 };
@@ -21,7 +21,7 @@ struct quick {
 /* Whatever is not as it should be: the file has to be read as a whole. */
 static enum trk_status other_way(enum trk_status status)
 {
-    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE ? TRK_E_END : status;
+    return trk_unpack_is_damage(status) ? TRK_E_END : status;
 }
 
 /* Read a whole chunk of a kind that stands at an offset. */
@@ -58,10 +58,8 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
     if (status != TRK_OK) {
         return status;
     }
-    uint64_t fixed = TRK_FORMAT_TOTALS_BYTES + TRK_FORMAT_TOTALS_TAIL_BYTES;
-    if (chunk.raw_bytes < fixed ||
-        chunk.raw_bytes !=
-            fixed + (uint64_t)trk_bytes_get32(unpack->raw + 8) * TRK_FORMAT_TOTALS_STREAM_BYTES ||
+    if (!trk_totals_head(unpack->raw, chunk.raw_bytes, &quick->head) ||
+        quick->head.tail_bytes != TRK_FORMAT_TOTALS_TAIL_BYTES ||
         end.chunk_offset + trk_format_chunk_span(&chunk) + TRK_FORMAT_END_BYTES != size_bytes) {
         return TRK_E_END;
     }
@@ -70,10 +68,8 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
         return TRK_E_MEMORY;
     }
     memcpy(quick->totals, unpack->raw, chunk.raw_bytes);
-    quick->totals_bytes = chunk.raw_bytes;
-    quick->chunks = trk_bytes_get32(quick->totals + 4);
     *last_index = trk_bytes_get64(quick->totals + chunk.raw_bytes - TRK_FORMAT_TOTALS_TAIL_BYTES);
-    return *last_index == 0 || quick->chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
+    return *last_index == 0 || quick->head.chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
 }
 
 /* [F-35] The offsets of all INDEX chunks, from the last one back. */
@@ -198,15 +194,15 @@ static enum trk_status take_schema(struct quick *quick, uint64_t offset)
 static bool totals_match(const struct quick *quick)
 {
     struct trk_index *index = quick->target->index;
-    uint32_t count = trk_bytes_get32(quick->totals + 8);
-    const uint8_t *at = quick->totals + TRK_FORMAT_TOTALS_BYTES;
-    for (uint32_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
-        const struct trk_index_stream *stream = trk_index_find(index, trk_bytes_get32(at));
-        if (stream == NULL || stream->next_ordinal != trk_bytes_get64(at + 8)) {
+    for (uint32_t i = 0; i < quick->head.count; i++) {
+        struct trk_totals_stream total = trk_totals_entry(quick->totals, i);
+        const struct trk_index_stream *stream = trk_index_find(index, total.stream_id);
+        if (stream == NULL || stream->next_ordinal != total.events) {
             return false;
         }
     }
-    return count == index->stream_count && quick->seen + 1 == quick->chunks; /* and HEADER */
+    return quick->head.count == index->stream_count &&
+           quick->seen + 1 == quick->head.chunks; /* and HEADER */
 }
 
 enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t offset,
@@ -228,9 +224,9 @@ enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t off
         struct trk_trace_state *state = &target->index->state;
         state->ended = true;
         state->quick = true;
-        state->chunks = quick.chunks - 1;
-        state->child_status = (int32_t)trk_bytes_get32(quick.totals);
-        state->cut = (trk_bytes_get32(quick.totals + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
+        state->chunks = quick.head.chunks - 1;
+        state->child_status = quick.head.child_status;
+        state->cut = quick.head.cut;
         target->index->all_summarised = false;
         status = totals_match(&quick) ? TRK_OK : TRK_E_END;
     }

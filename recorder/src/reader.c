@@ -150,7 +150,7 @@ static enum trk_status load(struct trk_trace *trace, size_t stream, struct trk_e
     struct trk_cursor *cursor = &trace->cursors[stream];
     bool bad = trace->index.chunks[cursor->chunk].bad;
     enum trk_status status = bad ? TRK_E_DAMAGED : decode_chunk(trace, cursor, error);
-    if (status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE) {
+    if (trk_unpack_is_damage(status)) {
         give_up_chunk(trace, stream);
         return TRK_OK;
     }

@@ -22,9 +22,6 @@
 #include "record_guard.h"
 #include "record_internal.h"
 
-#define TURN_MOST_MS 20
-#define TURN_BUSY_MS 1
-#define FLUSH_NS     UINT64_C(250000000)
 /* The header waits for the program to join and name its tracker; so long after the first event. */
 #define TRACKER_WAIT_NS UINT64_C(100000000)
 /* Others outlive the command for so long before it is worth a word. */
@@ -98,7 +95,7 @@ static bool pass_time(struct recording *recording, int timeout_ms)
 static void await_program(struct recording *recording)
 {
     uint64_t first_event_ns = 0;
-    while (!pass_time(recording, TURN_BUSY_MS)) {
+    while (!pass_time(recording, TRK_RECORD_TURN_BUSY_MS)) {
         uint64_t held = fullest_ring(recording);
         if (held == 0)
             continue;
@@ -122,15 +119,6 @@ static void follow_program(struct recording *recording)
     drain->program_fd = followed ? recording->program.pidfd : -1;
 }
 
-/* Write out what is open, to the disk if that is wanted. */
-static void flush(struct recording *recording)
-{
-    struct trk_record_drain *drain = &recording->drain;
-    if (trk_record_drain_flush(drain, recording->error) == TRK_OK && recording->options->sync &&
-        recording->fd >= 0 && fdatasync(recording->fd) != 0 && errno != EINVAL) /* a pipe */
-        drain->status = trk_record_output_error(recording, TRK_E_SYSTEM, errno);
-}
-
 static void make_mark(struct recording *recording, const char *number)
 {
     struct trk_event mark = {.type = TRK_EVENT_MARK};
@@ -151,7 +139,7 @@ static void make_snapshot(struct recording *recording)
         trk_record_flight_snapshot(recording); /* answers when the dump is there */
         return;
     }
-    flush(recording);
+    trk_record_output_flush(recording);
     if (recording->drain.status != TRK_OK)
         snprintf(answer, sizeof answer, "error the file cannot be written");
     else
@@ -184,38 +172,21 @@ static enum trk_status drain_until_end(struct recording *recording)
     struct trk_record_drain *drain = &recording->drain;
     uint64_t flushed_ns = trk_record_now_ns();
     uint64_t fullest = 0;
-    int turn_ms = TURN_BUSY_MS;
+    int turn_ms = TRK_RECORD_TURN_BUSY_MS;
     while (!pass_time(recording, turn_ms)) {
         enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
         uint64_t now = trk_record_now_ns();
-        turn_ms = turn_ms > 0 ? 2 * turn_ms : TURN_BUSY_MS;
-        turn_ms = turn_ms < TURN_MOST_MS ? turn_ms : TURN_MOST_MS;
-        if (fullest > recording->session.ring_records / 8)
-            turn_ms = 0;
-        else if (drain->scarce)
-            turn_ms = TURN_BUSY_MS;
+        turn_ms = trk_record_next_turn_ms(recording, turn_ms, fullest);
         follow_program(recording);
         obey_control(recording);
         if (recording->flight)
             trk_record_flight_turn(recording);
-        else if (drain->behind || (status == TRK_OK && now - flushed_ns >= FLUSH_NS)) {
-            flush(recording);
+        else if (drain->behind || (status == TRK_OK && now - flushed_ns >= TRK_RECORD_FLUSH_NS)) {
+            trk_record_output_flush(recording);
             flushed_ns = now;
         }
     }
     return trk_record_drain_finish(drain, recording->error);
-}
-
-/* What the drain has counted, by type. */
-static void fill_counts(const struct trk_record_drain *drain, struct trk_record_result *result)
-{
-    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
-        uint32_t type = trk_session_loss_type(kind);
-        result->events_of[type] = drain->events_of[kind];
-        result->dropped_of[type] = drain->dropped_of[kind];
-    }
-    result->threads = drain->streams;
-    result->discarded = drain->discarded;
 }
 
 /* The counts of a recording that wrote nothing as it went: nothing of it is thrown away. */
@@ -249,23 +220,16 @@ static enum trk_status record_child(struct recording *recording)
         status = drain_until_end(recording);
     } else {
         status = status == TRK_OK ? TRK_E_MEMORY : status;
-        while (!pass_time(recording, TURN_MOST_MS)) {
+        while (!pass_time(recording, TRK_RECORD_TURN_MOST_MS)) {
         }
     }
     result->child_status = recording->child.wait_status;
     result->duration_ns = trk_record_now_ns() - started_ns;
-    result->attached = trk_record_has_joined(recording);
-    result->waits = atomic_load_explicit(&recording->session.control->waits, memory_order_relaxed);
-    result->refused_joins =
-        atomic_load_explicit(&recording->session.control->refused_joins, memory_order_relaxed);
-    fill_counts(&recording->drain, result);
-    if (recording->fd < 0) {
+    trk_record_count(recording);
+    if (recording->fd < 0)
         end_without_file(recording, &status);
-    } else {
+    else
         trk_record_output_end(recording, &status);
-        result->thrown_away = recording->drain.events - result->events;
-        result->dropped = recording->drain.dropped + result->thrown_away;
-    }
     trk_record_drain_deinit(&recording->drain);
     result->complete = status == TRK_OK && result->dropped == 0;
     return status;

@@ -22,9 +22,7 @@
 #include "record_internal.h"
 #include "recorder/capture.h"
 
-#define TURN_MOST_MS 20
-#define FLUSH_NS     UINT64_C(250000000)
-#define NICER_BY     5
+#define NICER_BY 5
 
 struct trk_record_here {
     struct trk_record_options options;
@@ -36,34 +34,22 @@ struct trk_record_here {
     _Atomic bool stop;
 };
 
-static void flush(struct trk_record_here *here)
-{
-    struct recording *recording = &here->recording;
-    struct trk_record_drain *drain = &recording->drain;
-    if (trk_record_drain_flush(drain, &here->error) == TRK_OK && here->options.sync &&
-        fdatasync(recording->fd) != 0 && errno != EINVAL)
-        drain->status = trk_record_output_error(recording, TRK_E_SYSTEM, errno);
-}
-
 static void *drain_all(void *argument)
 {
     struct trk_record_here *here = argument;
     struct recording *recording = &here->recording;
     uint64_t flushed_ns = trk_record_now_ns();
     uint64_t fullest = 0;
-    int turn_ms = 1;
+    int turn_ms = TRK_RECORD_TURN_BUSY_MS;
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER_BY); /* this thread's */
     while (!atomic_load(&here->stop)) {
         recording->drain.status = trk_record_drain_pass(&recording->drain, &fullest, &here->error);
         uint64_t now = trk_record_now_ns();
-        if (now - flushed_ns >= FLUSH_NS) {
-            flush(here);
+        if (now - flushed_ns >= TRK_RECORD_FLUSH_NS) {
+            trk_record_output_flush(recording);
             flushed_ns = now;
         }
-        turn_ms = turn_ms > 0 ? 2 * turn_ms : 1;
-        turn_ms = turn_ms < TURN_MOST_MS ? turn_ms : TURN_MOST_MS;
-        if (fullest > recording->session.ring_records / 8)
-            turn_ms = 0;
+        turn_ms = trk_record_next_turn_ms(recording, turn_ms, fullest);
         (void)poll(NULL, 0, turn_ms);
     }
     recording->drain.status = trk_record_drain_finish(&recording->drain, &here->error);
@@ -151,10 +137,11 @@ enum trk_status trk_record_here_start(struct trk_record_here **out,
     if (status == TRK_OK)
         status = join(here, error);
     bool joined = status == TRK_OK;
-    if (joined)
-        status = start_thread(here, error);
-    if (status == TRK_OK) {
+    if (joined) {
         recording->error = &here->error;
+        status = start_thread(here, error);
+    }
+    if (status == TRK_OK) {
         *out = here;
         return TRK_OK;
     }
@@ -175,13 +162,9 @@ enum trk_status trk_record_here_stop(struct trk_record_here *here, struct trk_re
     atomic_store(&here->stop, true);
     (void)pthread_join(here->thread, NULL);
     own->child_status = -1;
-    own->attached = true;
-    own->threads = recording->drain.streams;
-    own->waits = atomic_load_explicit(&recording->session.control->waits, memory_order_relaxed);
+    trk_record_count(recording);
     enum trk_status status = recording->drain.status;
     trk_record_output_end(recording, &status);
-    own->thrown_away = recording->drain.events - own->events;
-    own->dropped = recording->drain.dropped + own->thrown_away;
     own->complete = status == TRK_OK && own->dropped == 0;
     trk_record_drain_deinit(&recording->drain);
     trk_record_output_close(recording, true);

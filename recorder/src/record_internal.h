@@ -12,6 +12,11 @@
 #include "recorder/place.h"
 #include "recorder/record.h"
 
+/* Turns of a drain that goes to a file. */
+#define TRK_RECORD_TURN_MOST_MS 20
+#define TRK_RECORD_TURN_BUSY_MS 1
+#define TRK_RECORD_FLUSH_NS     UINT64_C(250000000)
+
 struct trk_record_flight;
 
 struct recording {
@@ -52,7 +57,9 @@ enum trk_status trk_record_output_error(const struct recording *recording, enum 
 enum trk_status trk_record_output_place(const struct recording *recording, enum trk_place *place,
                                         char target[TRK_PLACE_BYTES]);
 TRK_MUST_USE enum trk_status trk_record_output_header(struct recording *recording);
-/* END, if all went well; the writer is gone afterwards. */
+/* Write out what is open, to the disk if that is wanted. */
+void trk_record_output_flush(struct recording *recording);
+/* END, if all went well; the writer is gone afterwards. What the file lacks counts as lost. */
 void trk_record_output_end(struct recording *recording, enum trk_status *status);
 
 /* The HEADER's text as things stand, the caller's to free(); NULL without memory. */
@@ -64,5 +71,11 @@ void trk_record_output_marker(uint8_t marker[16]);
 
 uint64_t trk_record_now_ns(void);
 bool trk_record_has_joined(const struct recording *recording);
+
+/* When the next turn is due, by the one just made and what the fullest ring held in it. */
+int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest);
+
+/* What session and drain have counted goes into the result. */
+void trk_record_count(struct recording *recording);
 
 #endif

@@ -109,6 +109,32 @@ bool trk_record_has_joined(const struct recording *recording)
     return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
 }
 
+int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest)
+{
+    if (fullest > recording->session.ring_records / 8)
+        return 0;
+    if (turn_ms == 0 || recording->drain.scarce)
+        return TRK_RECORD_TURN_BUSY_MS;
+    return 2 * turn_ms < TRK_RECORD_TURN_MOST_MS ? 2 * turn_ms : TRK_RECORD_TURN_MOST_MS;
+}
+
+void trk_record_count(struct recording *recording)
+{
+    const struct trk_session_control *control = recording->session.control;
+    const struct trk_record_drain *drain = &recording->drain;
+    struct trk_record_result *result = recording->result;
+    result->attached = trk_record_has_joined(recording);
+    result->waits = atomic_load_explicit(&control->waits, memory_order_relaxed);
+    result->refused_joins = atomic_load_explicit(&control->refused_joins, memory_order_relaxed);
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        uint32_t type = trk_session_loss_type(kind);
+        result->events_of[type] = drain->events_of[kind];
+        result->dropped_of[type] = drain->dropped_of[kind];
+    }
+    result->threads = drain->streams;
+    result->discarded = drain->discarded;
+}
+
 /* Two anchors give a frequency only if they are some time apart. The program runs meanwhile. */
 static struct trk_record_anchor second_anchor(const struct trk_record_anchor *first)
 {
@@ -164,11 +190,16 @@ void trk_record_output_begin(const struct recording *recording)
         atomic_store_explicit(&recording->book->begun, true, memory_order_release);
 }
 
-/* END, if all went well; the writer is gone afterwards. */
-void trk_record_output_end(struct recording *recording, enum trk_status *status)
+void trk_record_output_flush(struct recording *recording)
 {
-    if (!recording->writer)
-        return;
+    struct trk_record_drain *drain = &recording->drain;
+    if (trk_record_drain_flush(drain, recording->error) == TRK_OK && recording->options->sync &&
+        recording->fd >= 0 && fdatasync(recording->fd) != 0 && errno != EINVAL) /* a pipe */
+        drain->status = trk_record_output_error(recording, TRK_E_SYSTEM, errno);
+}
+
+static void end_file(struct recording *recording, enum trk_status *status)
+{
     if (*status == TRK_OK)
         *status = trk_writer_flush(recording->writer, recording->error);
     recording->result->bytes = trk_writer_bytes(recording->writer);
@@ -186,4 +217,13 @@ void trk_record_output_end(struct recording *recording, enum trk_status *status)
     off_t end = lseek(recording->fd, 0, SEEK_CUR); /* a pipe has no place: then END is not in */
     if (end >= 0)
         recording->result->bytes = (uint64_t)end;
+}
+
+void trk_record_output_end(struct recording *recording, enum trk_status *status)
+{
+    struct trk_record_result *result = recording->result;
+    if (recording->writer)
+        end_file(recording, status);
+    result->thrown_away = recording->drain.events - result->events;
+    result->dropped = recording->drain.dropped + result->thrown_away;
 }

@@ -7,6 +7,7 @@
 #include "bytes.h"
 #include "chunk_events.h"
 #include "schema_text.h"
+#include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u
@@ -14,12 +15,6 @@
 static enum trk_status no_memory(struct trk_recover *recover)
 {
     return trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
-}
-
-/* Whether a status means that the place in the file is bad, and not the world. */
-static bool is_damage(enum trk_status status)
-{
-    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE;
 }
 
 /* Take the marker from the first chunk header anywhere that is right in itself. */
@@ -30,14 +25,16 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
         return no_memory(recover);
     }
     enum trk_status status = TRK_E_DAMAGED;
-    for (uint64_t at = 0; is_damage(status); at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
+    for (uint64_t at = 0; trk_unpack_is_damage(status);
+         at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
         struct trk_source_part part = {.offset = at, .to = window, .size_bytes = WINDOW_BYTES};
         enum trk_status read = trk_source_read(&recover->source, &part, recover->error);
         if (read != TRK_OK || part.got < TRK_FORMAT_CHUNK_BYTES) {
             status = read != TRK_OK ? read : status;
             break;
         }
-        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && is_damage(status); i++) {
+        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && trk_unpack_is_damage(status);
+             i++) {
             struct trk_format_chunk chunk;
             const uint8_t *marker = window + i + TRK_FORMAT_CHUNK_SYNC_AT;
             if (trk_bytes_get32(window + i) == TRK_FORMAT_FRAME_CHUNK &&
@@ -56,18 +53,12 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
 
 static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
-    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
-    enum trk_status status = trk_source_read(&recover->source, &part, recover->error);
-    if (status != TRK_OK) {
-        return status;
-    }
     struct trk_format_file file;
-    status = trk_format_get_file(bytes, &file, recover->error);
+    enum trk_status status = trk_unpack_file(&recover->source, &file, recover->error);
     if (status == TRK_OK) {
         memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
     }
-    return is_damage(status) ? find_marker(recover, sync) : status;
+    return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
 }
 
 static enum trk_status take_events(struct trk_recover *recover, struct trk_format_chunk *chunk,
@@ -91,7 +82,7 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
         payload =
             trk_chunk_events(&reader, recover->offset, chunk, recover->records, recover->error);
     }
-    if (is_damage(payload)) {
+    if (trk_unpack_is_damage(payload)) {
         recover->result->chunks_lost++;
         to->lost += chunk->events;
         to->lost += chunk->dropped > UINT64_MAX - to->lost ? 0 : chunk->dropped;
@@ -121,26 +112,25 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
 static enum trk_status take_totals(struct trk_recover *recover,
                                    const struct trk_format_chunk *chunk)
 {
-    const uint8_t *at = recover->unpack.raw;
-    uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
-    if (chunk->raw_bytes < TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES) {
+    struct trk_totals_head head;
+    if (!trk_totals_head(recover->unpack.raw, chunk->raw_bytes, &head)) {
         recover->result->chunks_lost++;
         return TRK_OK;
     }
     recover->totals_seen = true;
-    recover->result->child_status = (int32_t)trk_bytes_get32(at);
-    recover->result->cut = (trk_bytes_get32(at + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
-    at += TRK_FORMAT_TOTALS_BYTES;
-    for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+    recover->result->child_status = head.child_status;
+    recover->result->cut = head.cut;
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct trk_totals_stream total = trk_totals_entry(recover->unpack.raw, i);
         struct trk_index_stream *stream;
-        enum trk_status status = trk_index_stream(&recover->index, trk_bytes_get32(at), &stream);
+        enum trk_status status = trk_index_stream(&recover->index, total.stream_id, &stream);
         if (status == TRK_E_MEMORY) {
             return no_memory(recover);
         }
-        uint64_t events = trk_bytes_get64(at + 8);
-        if (status == TRK_OK && events > stream->next_ordinal) {
-            recover->streams[stream - recover->index.streams].lost += events - stream->next_ordinal;
-            stream->next_ordinal = events;
+        if (status == TRK_OK && total.events > stream->next_ordinal) {
+            recover->streams[stream - recover->index.streams].lost +=
+                total.events - stream->next_ordinal;
+            stream->next_ordinal = total.events;
         }
     }
     return TRK_OK;
@@ -167,7 +157,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
 {
     enum trk_status payload =
         trk_unpack_payload(&recover->unpack, recover->offset, chunk, recover->error);
-    if (payload != TRK_OK && !is_damage(payload)) {
+    if (payload != TRK_OK && !trk_unpack_is_damage(payload)) {
         return payload;
     }
     if (chunk->kind == TRK_FORMAT_EVENTS) {
@@ -254,7 +244,7 @@ static enum trk_status take_header(struct trk_recover *recover)
         status =
             trk_unpack_payload(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
     }
-    if (status != TRK_OK && !is_damage(status)) {
+    if (status != TRK_OK && !trk_unpack_is_damage(status)) {
         return status;
     }
     recover->next_file_chunk = 1;

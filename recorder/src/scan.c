@@ -1,9 +1,9 @@
 #include "scan.h"
 
-#include "bytes.h"
 #include "index_chunk.h"
 #include "note.h"
 #include "summary.h"
+#include "totals.h"
 
 struct scan {
     struct trk_unpack *unpack;
@@ -115,27 +115,25 @@ static enum trk_status take_note(struct scan *scan, const struct trk_format_chun
 static enum trk_status take_totals(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;
-    const uint8_t *at = scan->unpack->raw;
-    uint64_t count = chunk->raw_bytes >= TRK_FORMAT_TOTALS_BYTES ? trk_bytes_get32(at + 8) : 0;
-    uint64_t fixed = TRK_FORMAT_TOTALS_BYTES + count * TRK_FORMAT_TOTALS_STREAM_BYTES;
-    if ((chunk->raw_bytes != fixed && /* as in 0.1 */
-         chunk->raw_bytes != fixed + TRK_FORMAT_TOTALS_TAIL_BYTES) ||
-        trk_bytes_get32(at + 4) != (uint64_t)chunk->file_chunk + 1) {
+    struct trk_totals_head head;
+    if (!trk_totals_head(scan->unpack->raw, chunk->raw_bytes, &head) ||
+        (head.tail_bytes != 0 && head.tail_bytes != TRK_FORMAT_TOTALS_TAIL_BYTES) ||
+        head.chunks != (uint64_t)chunk->file_chunk + 1) {
         index->state.damaged_chunks++;
         trk_index_damage(index, scan->offset, "the totals at the end are not readable");
         return TRK_OK;
     }
-    index->state.child_status = (int32_t)trk_bytes_get32(at);
-    index->state.cut = (trk_bytes_get32(at + 12) & TRK_FORMAT_TOTALS_CUT) != 0;
+    index->state.child_status = head.child_status;
+    index->state.cut = head.cut;
     scan->totals_offset = scan->offset;
-    at += TRK_FORMAT_TOTALS_BYTES;
-    for (uint64_t i = 0; i < count; i++, at += TRK_FORMAT_TOTALS_STREAM_BYTES) {
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct trk_totals_stream total = trk_totals_entry(scan->unpack->raw, i);
         struct trk_index_stream *stream;
-        enum trk_status status = trk_index_stream(index, trk_bytes_get32(at), &stream);
+        enum trk_status status = trk_index_stream(index, total.stream_id, &stream);
         if (status == TRK_E_MEMORY) {
             return no_memory(scan);
         }
-        uint64_t events = trk_bytes_get64(at + 8);
+        uint64_t events = total.events;
         if (status != TRK_OK || events == stream->next_ordinal) {
             continue;
         }

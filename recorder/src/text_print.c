@@ -156,11 +156,6 @@ static enum trk_status print_chunk(struct print *print, const struct trk_format_
     }
 }
 
-static bool is_damage(enum trk_status status)
-{
-    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE;
-}
-
 static enum trk_status print_all(struct print *print)
 {
     enum trk_status status = TRK_OK;
@@ -171,7 +166,7 @@ static enum trk_status print_all(struct print *print)
         if (status == TRK_OK) {
             status = print_chunk(print, &chunk);
             print->result->chunks++;
-            if (is_damage(status)) {
+            if (trk_unpack_is_damage(status)) {
                 print->result->damaged_chunks++;
                 fprintf(print->out, "# chunk %" PRIu32 " at byte %" PRIu64 " is damaged\n",
                         chunk.file_chunk, print->offset);
@@ -180,7 +175,7 @@ static enum trk_status print_all(struct print *print)
             print->offset += trk_format_chunk_span(&chunk);
             continue;
         }
-        if (!is_damage(status)) {
+        if (!trk_unpack_is_damage(status)) {
             return status;
         }
         status = trk_unpack_end(&print->unpack, print->offset, &end, print->error);
@@ -199,13 +194,8 @@ static enum trk_status print_all(struct print *print)
 
 static enum trk_status start(struct print *print)
 {
-    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
-    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
     struct trk_format_file file;
-    enum trk_status status = trk_source_read(&print->source, &part, print->error);
-    if (status == TRK_OK) {
-        status = trk_format_get_file(bytes, &file, print->error);
-    }
+    enum trk_status status = trk_unpack_file(&print->source, &file, print->error);
     if (status != TRK_OK) {
         return status;
     }

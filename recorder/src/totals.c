@@ -58,3 +58,35 @@ void trk_totals_put(const struct trk_totals *totals, uint8_t *to, uint32_t chunk
     (void)at;
     assert(at == to + trk_totals_size(totals));
 }
+
+bool trk_totals_head(const uint8_t *from, size_t size_bytes, struct trk_totals_head *head)
+{
+    if (size_bytes < TRK_FORMAT_TOTALS_BYTES) {
+        return false;
+    }
+    *head = (struct trk_totals_head){
+        .child_status = (int32_t)trk_bytes_get32(from),
+        .chunks = trk_bytes_get32(from + 4),
+        .count = trk_bytes_get32(from + 8),
+        .cut = (trk_bytes_get32(from + 12) & TRK_FORMAT_TOTALS_CUT) != 0,
+    };
+    uint64_t fixed =
+        TRK_FORMAT_TOTALS_BYTES + (uint64_t)head->count * TRK_FORMAT_TOTALS_STREAM_BYTES;
+    if (size_bytes < fixed) {
+        return false;
+    }
+    head->tail_bytes = size_bytes - (size_t)fixed;
+    return true;
+}
+
+struct trk_totals_stream trk_totals_entry(const uint8_t *from, uint32_t number)
+{
+    const uint8_t *at =
+        from + TRK_FORMAT_TOTALS_BYTES + (size_t)number * TRK_FORMAT_TOTALS_STREAM_BYTES;
+    return (struct trk_totals_stream){
+        .stream_id = trk_bytes_get32(at),
+        .chunks = trk_bytes_get32(at + 4),
+        .events = trk_bytes_get64(at + 8),
+        .dropped = trk_bytes_get64(at + 16),
+    };
+}

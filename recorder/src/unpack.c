@@ -13,6 +13,15 @@
 /* Of the sync marker, as much as the end mark holds too. */
 #define SYNC_PREFIX 8u
 
+enum trk_status trk_unpack_file(const struct trk_source *source, struct trk_format_file *file,
+                                struct trk_error *error)
+{
+    uint8_t bytes[TRK_FORMAT_FILE_BYTES] = {0};
+    struct trk_source_part part = {.to = bytes, .size_bytes = sizeof bytes};
+    enum trk_status status = trk_source_read(source, &part, error);
+    return status == TRK_OK ? trk_format_get_file(bytes, file, error) : status;
+}
+
 enum trk_status trk_unpack_init(struct trk_unpack *unpack, const struct trk_source *source,
                                 const uint8_t *sync)
 {
@@ -132,7 +141,7 @@ static enum trk_status try_frame(struct trk_unpack *unpack, uint64_t offset,
     struct trk_format_chunk chunk;
     struct trk_format_end end;
     enum trk_status status = trk_unpack_header(unpack, offset, &chunk, error);
-    if (status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE) {
+    if (trk_unpack_is_damage(status)) {
         status = trk_unpack_end(unpack, offset, &end, error);
     }
     return status;

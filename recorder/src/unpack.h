@@ -23,14 +23,24 @@ struct trk_unpack {
     void *zstd;
 };
 
+/* Read the file header of a source. TRK_E_DAMAGED, TRK_E_VERSION, TRK_E_SYSTEM. */
+TRK_MUST_USE enum trk_status trk_unpack_file(const struct trk_source *source,
+                                             struct trk_format_file *file, struct trk_error *error);
+
 TRK_MUST_USE enum trk_status trk_unpack_init(struct trk_unpack *unpack,
                                              const struct trk_source *source, const uint8_t *sync);
 void trk_unpack_deinit(struct trk_unpack *unpack);
 
 /*
- * All three give TRK_OK; TRK_E_INCOMPLETE: the file ends before its end; TRK_E_DAMAGED: a checksum
- * or size is wrong; TRK_E_MEMORY; TRK_E_SYSTEM.
+ * The next three give TRK_OK; TRK_E_INCOMPLETE: the file ends before its end; TRK_E_DAMAGED: a
+ * checksum or size is wrong; TRK_E_MEMORY; TRK_E_SYSTEM.
  */
+
+/* Whether a status means that the place in the file is bad, and not the world. */
+static inline bool trk_unpack_is_damage(enum trk_status status)
+{
+    return status == TRK_E_DAMAGED || status == TRK_E_INCOMPLETE;
+}
 
 /* Read the chunk header at an offset. */
 TRK_MUST_USE enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64_t offset,

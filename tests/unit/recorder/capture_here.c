@@ -85,6 +85,7 @@ Test(capture_here, writes_all_that_is_said)
     cr_assert(result.complete);
     cr_assert_eq(result.events, THREADS * MARKS);
     cr_assert_eq(result.threads, THREADS);
+    cr_assert_eq(result.events_of[TRK_EVENT_MARK], THREADS * MARKS);
     cr_assert_eq(read_marks(&state), THREADS * MARKS);
     cr_assert(state.complete);
     cr_assert_eq(state.child_status, -1);
