@@ -27,7 +27,6 @@ static const struct trk_option follow_options[] = {
 };
 
 struct follower {
-    const struct trk_options *options;
     struct trk_follow *follow;
     struct trk_clock clock;
     bool json;
@@ -95,7 +94,7 @@ static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms
 static int run_follow(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct follower follower = {.options = options, .json = trk_options_flag(options, "json")};
+    struct follower follower = {.json = trk_options_flag(options, "json")};
     const char *path = options->operands[0];
     uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
     uint64_t waited_ms = 0;
