@@ -4,7 +4,6 @@
 
 #include "nearest.h"
 
-/* clang-format off: one a line, so that two may be added at a time */
 static const struct trk_command *const commands[] = {
     &trk_cmd_record,     &trk_cmd_ctl,      &trk_cmd_stat,
     &trk_cmd_sim,        &trk_cmd_explore,  &trk_cmd_fuzz,
@@ -14,7 +13,6 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_demo,       &trk_cmd_emu_test, &trk_cmd_help,
     &trk_cmd_completion, &trk_cmd_version,  NULL,
 };
-/* clang-format on */
 
 const struct trk_command *const *trk_command_list(void)
 {
