@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "nearest.h"
 
@@ -36,4 +37,9 @@ const char *trk_command_nearest_name(const char *word)
         trk_nearest_consider(word, (*at)->name, &best);
     }
     return best;
+}
+
+int trk_exit_of_program(int32_t wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
