@@ -102,7 +102,7 @@ static enum trk_status set_value(struct trk_option_value *value, const char *tex
     return TRK_OK;
 }
 
-/* Fallbacks first, then the environment, so that the command line overwrites both. */
+/* The fallbacks; what is given overwrites them. */
 static void add_table(struct trk_options *out, const struct trk_option *table)
 {
     for (; table && table->name; table++) {
