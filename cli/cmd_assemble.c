@@ -22,10 +22,7 @@ static const struct trk_option assemble_options[] = {
 
 static enum trk_status system_error(struct trk_error *error)
 {
-    int os_errno = errno;
-    (void)trk_error_set(error, TRK_E_SYSTEM, "cannot read: %s", strerror(os_errno));
-    error->os_errno = os_errno;
-    return TRK_E_SYSTEM;
+    return trk_error_set_system(error, errno, "cannot read: %s", strerror(errno));
 }
 
 static enum trk_status take_lines(FILE *in, struct trk_assemble *assemble, struct trk_error *error)

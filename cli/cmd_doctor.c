@@ -21,7 +21,6 @@ static const struct trk_option doctor_options[] = {
 };
 
 struct doctor {
-    const struct trk_options *options;
     const char *path;
     cJSON *findings; /* NULL: text */
     uint64_t count;  /* of findings */
@@ -153,7 +152,7 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
 static int run_doctor(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct doctor doctor = {.options = options, .path = options->operands[0]};
+    struct doctor doctor = {.path = options->operands[0]};
     cJSON *object = NULL;
     if (trk_options_flag(options, "json")) {
         object = trk_json_out_object(SCHEMA);

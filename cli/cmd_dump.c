@@ -34,17 +34,12 @@ struct dump {
     uint64_t seen, printed; /* events */
 };
 
-/* A thread's name; one that gave none is called by its stream's number. */
 static void name_of(const struct dump *dump, uint32_t stream, char *out, size_t size)
 {
     const struct trk_trace_stream *known = stream < trk_trace_stream_count(dump->input.trace)
                                                ? trk_trace_stream(dump->input.trace, stream)
                                                : NULL;
-    if (known && known->name[0]) {
-        trk_json_out_utf8(known->name, out, size);
-    } else {
-        snprintf(out, size, "stream-%" PRIu32, stream);
-    }
+    trk_event_text_thread(known ? known->name : NULL, stream, out, size);
 }
 
 /* A type of a newer version has the name that the file gives it. */
@@ -70,11 +65,7 @@ static void print_text(const struct dump *dump, const struct trk_trace_event *ev
     name_of(dump, event->stream, name, sizeof name);
     trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, time, sizeof time);
     printf("%8" PRIu64 " %14s  ", event->number, time);
-    trk_terminal_text(stdout, name);
-    printf("%*s %-18s", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "",
-           type_of(dump, event->event.type));
-    trk_event_text_print(stdout, fields, count);
-    putchar('\n');
+    trk_event_text_line(stdout, name, type_of(dump, event->event.type), fields, count);
 }
 
 /* A name between quotation marks; it is UTF-8 already. */

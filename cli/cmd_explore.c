@@ -122,16 +122,14 @@ static bool go_on(void *context, const struct trk_explore_report *so_far)
 /* ---- options that would do nothing ------------------------------------------------------------
  */
 
-/* Whether one of them stands on the command line: it has no use with `with`, and that is said. */
+/* Whether one of these options, which have no use with `with`, is asked for; said. */
 static bool useless(const struct trk_options *options, const char *const *names, const char *with)
 {
-    for (; *names != NULL; names++) {
-        if (trk_options_asked(options, *names)) {
-            trk_terminal_say("explore", "--%s does not go with %s", *names, with);
-            return true;
-        }
+    const char *name = trk_options_asked(options, names);
+    if (name != NULL) {
+        trk_terminal_say("explore", "--%s does not go with %s", name, with);
     }
-    return false;
+    return name != NULL;
 }
 
 static bool refused(const struct trk_options *options)

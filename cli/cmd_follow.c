@@ -27,7 +27,6 @@ static const struct trk_option follow_options[] = {
 };
 
 struct follower {
-    const struct trk_options *options;
     struct trk_follow *follow;
     struct trk_clock clock;
     bool json;
@@ -38,27 +37,22 @@ static void print(const struct follower *follower, const struct trk_trace_event 
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(&event->event, fields);
+    const char *type = trk_event_type_name(event->event.type);
     char name[100];
     char time[40];
-    trk_json_out_utf8(trk_follow_name(follower->follow, event->stream), name, sizeof name);
-    if (!name[0]) {
-        snprintf(name, sizeof name, "stream-%" PRIu32, event->stream);
-    }
+    trk_event_text_thread(trk_follow_name(follower->follow, event->stream), event->stream, name,
+                          sizeof name);
     trk_clock_print(&follower->clock, event->tsc, follower->first_tsc, time, sizeof time);
     if (follower->json) {
         printf("{\"schema\":\"" SCHEMA "\",\"%s\":%s,\"stream\":%" PRIu32 ",\"type\":\"%s\"",
                follower->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", time, event->stream,
-               trk_event_type_name(event->event.type));
+               type);
         trk_event_text_print_json(stdout, fields, count);
         puts("}");
         return;
     }
     printf("%14s  ", time);
-    trk_terminal_text(stdout, name);
-    printf("%*s %-18s", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "",
-           trk_event_type_name(event->event.type));
-    trk_event_text_print(stdout, fields, count);
-    putchar('\n');
+    trk_event_text_line(stdout, name, type, fields, count);
 }
 
 /* Until the end, or nobody reads, or nobody has written for so long. */
@@ -95,7 +89,7 @@ static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms
 static int run_follow(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct follower follower = {.options = options, .json = trk_options_flag(options, "json")};
+    struct follower follower = {.json = trk_options_flag(options, "json")};
     const char *path = options->operands[0];
     uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
     uint64_t waited_ms = 0;

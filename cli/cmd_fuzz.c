@@ -301,15 +301,12 @@ static void print_json(const struct trk_options *options, const struct trk_fuzz 
 /* What is asked for of runs, where nothing runs; said. */
 static bool print_refused(const struct trk_options *options)
 {
-    static const char *const of_runs[] = {"runs", "steps", "output", "force", "json"};
-    for (size_t i = 0; i < sizeof of_runs / sizeof of_runs[0]; i++) {
-        if (trk_options_asked(options, of_runs[i])) {
-            trk_terminal_say("fuzz", "--%s does not go with --print, which runs nothing",
-                             of_runs[i]);
-            return true;
-        }
+    static const char *const of_runs[] = {"runs", "steps", "output", "force", "json", NULL};
+    const char *name = trk_options_asked(options, of_runs);
+    if (name != NULL) {
+        trk_terminal_say("fuzz", "--%s does not go with --print, which runs nothing", name);
     }
-    return false;
+    return name != NULL;
 }
 
 static int print_program(const struct trk_fuzz *fuzz)

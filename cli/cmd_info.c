@@ -48,7 +48,9 @@ static enum trk_status count_events(struct info *info, struct trk_error *error)
             info->events += event.event.type != TRK_EVENT_DROP;
             info->faults += event.event.type == TRK_EVENT_FAULT;
             trk_regions_note(regions, &event.event);
-            trk_page_hashes_note(&info->pages, &event.event);
+            if (!trk_page_hashes_note(&info->pages, &event.event)) {
+                status = trk_error_set(error, TRK_E_MEMORY, "out of memory");
+            }
         }
     }
     info->regions = regions ? trk_regions_count(regions) : 0;

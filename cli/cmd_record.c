@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -101,12 +100,6 @@ static const struct trk_option record_options[] = {
               "the command's own output, schema " SCHEMA "."},
     {.name = NULL},
 };
-
-/* The shell's way: the command's own exit code, or 128 and the signal's number. */
-static int exit_code_of(int32_t wait_status)
-{
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
 
 static void say_result(const struct trk_record_result *result, const char *path)
 {
@@ -297,7 +290,7 @@ static int run_record(const struct trk_options *options)
     if (trk_options_flag(options, "json")) {
         print_json(&result, path, &error);
     }
-    return exit_code_of(result.child_status);
+    return trk_exit_of_program(result.child_status);
 }
 
 const struct trk_command trk_cmd_record = {

@@ -81,17 +81,14 @@ static int write_junit(const struct trk_options *options, const struct trk_scena
     return kept != TRK_EXIT_OK ? kept : code;
 }
 
-/* Say that an option goes with something else, if it stands on the command line: what stands in the
- * environment or the settings is for where it applies. */
+/* Whether one of these options, which go with something else, is asked for; said. */
 static bool misplaced(const struct trk_options *options, const char *const *names, const char *with)
 {
-    for (; *names != NULL; names++) {
-        if (trk_options_asked(options, *names)) {
-            trk_terminal_say("sim", "--%s goes with %s", *names, with);
-            return true;
-        }
+    const char *name = trk_options_asked(options, names);
+    if (name != NULL) {
+        trk_terminal_say("sim", "--%s goes with %s", name, with);
     }
-    return false;
+    return name != NULL;
 }
 
 /* Options of which the one leaves nothing to the other; said. */

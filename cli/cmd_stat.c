@@ -1,7 +1,6 @@
 /* trk stat: run a command and count what it says of its memory; no file. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/wait.h>
 
 #include "command.h"
 #include "json_out.h"
@@ -93,8 +92,7 @@ static int run_stat(const struct trk_options *options)
     } else {
         print_text(&result);
     }
-    return WIFSIGNALED(result.child_status) ? 128 + WTERMSIG(result.child_status)
-                                            : WEXITSTATUS(result.child_status);
+    return trk_exit_of_program(result.child_status);
 }
 
 const struct trk_command trk_cmd_stat = {

@@ -14,7 +14,7 @@
 #include "terminal.h"
 
 #define SCHEMA "trk-trim/1"
-/* As trk pack: a part is for keeping and sharing. */
+/* Harder than the recorder, though not as hard as trk pack: a part is for keeping and sharing. */
 #define TRIM_LEVEL  12
 #define TRIM_EVENTS 65536u
 

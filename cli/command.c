@@ -1,10 +1,10 @@
 #include "command.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "nearest.h"
 
-/* clang-format off: one a line, so that two may be added at a time */
 static const struct trk_command *const commands[] = {
     &trk_cmd_record,     &trk_cmd_ctl,      &trk_cmd_stat,
     &trk_cmd_sim,        &trk_cmd_explore,  &trk_cmd_fuzz,
@@ -14,7 +14,6 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_demo,       &trk_cmd_emu_test, &trk_cmd_help,
     &trk_cmd_completion, &trk_cmd_version,  NULL,
 };
-/* clang-format on */
 
 const struct trk_command *const *trk_command_list(void)
 {
@@ -38,4 +37,9 @@ const char *trk_command_nearest_name(const char *word)
         trk_nearest_consider(word, (*at)->name, &best);
     }
     return best;
+}
+
+int trk_exit_of_program(int32_t wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }

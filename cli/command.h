@@ -23,6 +23,10 @@ enum trk_exit {
     TRK_EXIT_INTERNAL = 70,   /* a fault of ours */
 };
 
+/* The exit code that says how a program ended, the shell's way: its own, or 128 and the signal's
+ * number. */
+int trk_exit_of_program(int32_t wait_status);
+
 enum trk_option_kind {
     TRK_OPTION_FLAG = 0,
     TRK_OPTION_TEXT,

@@ -109,9 +109,8 @@ enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
             out->path[0] = 0;
             return TRK_OK;
         }
-        (void)trk_error_set(error, TRK_E_SYSTEM, "settings %.80s: %s", out->path, strerror(reason));
-        error->os_errno = reason;
-        return TRK_E_SYSTEM;
+        return trk_error_set_system(error, reason, "settings %.80s: %s", out->path,
+                                    strerror(reason));
     }
     size_t got = fread(out->text, 1, TRK_CONFIG_BYTES_MOST + 1, file);
     bool failed = ferror(file) != 0;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "json_out.h"
+#include "terminal.h"
 #include "track/address.h"
 #include "track/policy.h"
 #include "track/status.h"
@@ -325,6 +327,25 @@ size_t trk_event_text_raw(const struct trk_event *event,
         }
     }
     return count;
+}
+
+void trk_event_text_thread(const char *name, uint32_t stream, char *out, size_t size)
+{
+    if (name && name[0]) {
+        trk_json_out_utf8(name, out, size);
+    } else {
+        snprintf(out, size, "stream-%" PRIu32, stream);
+    }
+}
+
+void trk_event_text_line(FILE *out, const char *thread, const char *type,
+                         const struct trk_event_field *fields, size_t count)
+{
+    size_t length = strlen(thread);
+    trk_terminal_text(out, thread);
+    fprintf(out, "%*s %-18s", length < 12 ? (int)(12 - length) : 0, "", type);
+    trk_event_text_print(out, fields, count);
+    fputc('\n', out);
 }
 
 void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count)

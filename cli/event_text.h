@@ -39,6 +39,14 @@ size_t trk_event_text_fields(const struct trk_event *event,
 size_t trk_event_text_raw(const struct trk_event *event,
                           struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
 
+/* What a thread is called, as valid UTF-8; one without a name ("" or NULL) by its stream's number.
+ */
+void trk_event_text_thread(const char *name, uint32_t stream, char *out, size_t size);
+
+/* The rest of an event's line behind its time: thread, type, fields, a newline. */
+void trk_event_text_line(FILE *out, const char *thread, const char *type,
+                         const struct trk_event_field *fields, size_t count);
+
 /* Print fields as " key=value", or as members of a JSON object, each with a comma before it. */
 void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count);
 void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count);

@@ -16,10 +16,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
-    int reason = errno;
-    (void)trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(reason));
-    error->os_errno = reason;
-    return TRK_E_SYSTEM;
+    return trk_error_set_system(error, errno, "%s: %s", what, strerror(errno));
 }
 
 static enum trk_status write_all(int fd, const char *bytes, size_t size, struct trk_error *error)

@@ -102,7 +102,7 @@ static enum trk_status set_value(struct trk_option_value *value, const char *tex
     return TRK_OK;
 }
 
-/* Fallbacks first, then the environment, so that the command line overwrites both. */
+/* The fallbacks; what is given overwrites them. */
 static void add_table(struct trk_options *out, const struct trk_option *table)
 {
     for (; table && table->name; table++) {
@@ -340,10 +340,15 @@ bool trk_options_given(const struct trk_options *options, const char *name)
     return value_of(options, name)->given;
 }
 
-bool trk_options_asked(const struct trk_options *options, const char *name)
+const char *trk_options_asked(const struct trk_options *options, const char *const *names)
 {
-    const struct trk_option_value *value = value_of(options, name);
-    return value->given && strcmp(value->from, "command line") == 0;
+    for (; *names; names++) {
+        const struct trk_option_value *value = value_of(options, *names);
+        if (value->given && strcmp(value->from, "command line") == 0) {
+            return *names;
+        }
+    }
+    return NULL;
 }
 
 const char *trk_options_text(const struct trk_options *options, const char *name)

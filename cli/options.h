@@ -54,8 +54,12 @@ TRK_MUST_USE enum trk_status trk_options_parse(struct trk_options *out,
 /* Values by name. The name must stand in the command's table or among the common options. */
 bool trk_options_flag(const struct trk_options *options, const char *name);
 bool trk_options_given(const struct trk_options *options, const char *name);
-/* Given on the command line itself. */
-bool trk_options_asked(const struct trk_options *options, const char *name);
+/*
+ * The first of some options that stands on the command line itself; NULL: none. names ends with
+ * NULL. For options that have no use with another: what stands in the environment or in the settings
+ * is for where it applies.
+ */
+const char *trk_options_asked(const struct trk_options *options, const char *const *names);
 const char *trk_options_text(const struct trk_options *options, const char *name);
 uint64_t trk_options_number(const struct trk_options *options, const char *name);
 

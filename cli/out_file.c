@@ -15,10 +15,9 @@
 
 static enum trk_status failed(struct trk_error *error, int reason)
 {
-    enum trk_status status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    (void)trk_error_set(error, status, "%s", strerror(reason));
-    error->os_errno = reason;
-    return status;
+    (void)trk_error_set_system(error, reason, "%s", strerror(reason));
+    error->status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
+    return error->status;
 }
 
 static bool is_standard(const struct trk_out_file *out)

@@ -52,25 +52,25 @@ static bool keep(struct trk_page_hashes *hashes, uint64_t key, uint64_t hash, bo
     return same;
 }
 
-void trk_page_hashes_note(struct trk_page_hashes *hashes, const struct trk_event *event)
+bool trk_page_hashes_note(struct trk_page_hashes *hashes, const struct trk_event *event)
 {
     bool known;
     if (event->type != TRK_EVENT_PAGE) {
-        return;
+        return true;
     }
     if (!make_room(hashes)) {
-        hashes->failed = true;
-        return;
+        return false;
     }
     uint64_t hash = trk_event_size(event); /* the pair, as one number */
     if (event->flags == TRK_PAGE_ARMED) {
         (void)keep(hashes, key_of(event->argument, true), hash, &known);
-        return;
+        return true;
     }
     hashes->hashed++;
     hashes->redundant += keep(hashes, key_of(event->argument, false), hash, &known);
     size_t armed = place_of(hashes, key_of(event->argument, true));
     hashes->moved += hashes->slots[armed].page != 0 && hashes->slots[armed].hash != hash;
+    return true;
 }
 
 void trk_page_hashes_deinit(struct trk_page_hashes *hashes)

@@ -16,10 +16,11 @@ struct trk_page_hashes {
     uint64_t hashed;    /* uploaded pages with a hash */
     uint64_t redundant; /* of them, with the content that was uploaded before */
     uint64_t moved;     /* whose content changed between arming and the end of the copy */
-    bool failed;        /* no memory: the counts are too small */
 };
 
-void trk_page_hashes_note(struct trk_page_hashes *hashes, const struct trk_event *event);
+/* Note a page's hash, if the event is one. False: no memory to keep it. */
+TRK_MUST_USE bool trk_page_hashes_note(struct trk_page_hashes *hashes,
+                                       const struct trk_event *event);
 void trk_page_hashes_deinit(struct trk_page_hashes *hashes);
 
 #endif

@@ -99,12 +99,7 @@ enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite, const struct trk_i
         fclose(from);
     }
     rewrite->bytes = (uint64_t)at;
-    if (!good) {
-        (void)trk_error_set(error, TRK_E_SYSTEM, "%s", strerror(os_errno));
-        error->os_errno = os_errno;
-        return TRK_E_SYSTEM;
-    }
-    return TRK_OK;
+    return good ? TRK_OK : trk_error_set_system(error, os_errno, "%s", strerror(os_errno));
 }
 
 /* Not when the trace itself goes to standard output. */

@@ -1,5 +1,5 @@
 /*
- * Traces that are made from other traces: pack, unpack, merge, trim.
+ * Traces that are made from other traces: pack, unpack, trim.
  *
  * Events are read in canonical order and written stream by stream; the new file is read again
  * before it gets its name.

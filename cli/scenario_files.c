@@ -33,10 +33,7 @@ bool trk_scenario_files_named(const char *path)
 
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
-    int reason = errno;
-    (void)trk_error_set(error, TRK_E_SYSTEM, "%.80s: %s", path, strerror(reason));
-    error->os_errno = reason;
-    return TRK_E_SYSTEM;
+    return trk_error_set_system(error, errno, "%.80s: %s", path, strerror(errno));
 }
 
 static enum trk_status add(struct trk_scenario_files *files, const char *path,

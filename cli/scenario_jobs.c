@@ -127,8 +127,7 @@ enum trk_status trk_scenario_jobs_run(struct trk_scenario_file *files, size_t co
     }
     enum trk_status status = TRK_OK;
     if (started == 0) {
-        status = trk_error_set(error, TRK_E_SYSTEM, "no process to be had: %s", strerror(reason));
-        error->os_errno = reason;
+        status = trk_error_set_system(error, reason, "no process to be had: %s", strerror(reason));
     } else {
         status = collect(files, count, board, wait_all(pids, started), error);
     }

@@ -12,10 +12,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what, const char *path)
 {
-    int reason = errno;
-    (void)trk_error_set(error, TRK_E_SYSTEM, "%s %.80s: %s", what, path, strerror(reason));
-    error->os_errno = reason;
-    return TRK_E_SYSTEM;
+    return trk_error_set_system(error, errno, "%s %.80s: %s", what, path, strerror(errno));
 }
 
 static enum trk_status too_long(struct trk_error *error)

@@ -175,11 +175,7 @@ static enum trk_fault_outcome nobodys(void *context, uint64_t host_addr, enum tr
 
 static enum trk_status failed(struct trk_error *error, const char *what)
 {
-    int saved = errno;
-    trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(saved));
-    if (error != NULL)
-        error->os_errno = saved;
-    return TRK_E_SYSTEM;
+    return trk_error_set_system(error, errno, "%s: %s", what, strerror(errno));
 }
 
 static enum trk_status install(struct trk_error *error)

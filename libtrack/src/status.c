@@ -51,27 +51,45 @@ const char *trk_status_name(enum trk_status status)
     return "unknown";
 }
 
-enum trk_status trk_error_set(struct trk_error *error, enum trk_status status, const char *format,
-                              ...)
+static void TRK_PRINTF(2, 0) fill(struct trk_error *error, const char *format, va_list arguments)
 {
-    if (error == NULL)
-        return status;
-
-    error->status = status;
-    error->os_errno = 0;
     error->file_offset = TRK_NOT_KNOWN;
     error->event_number = TRK_NOT_KNOWN;
     error->text[0] = '\0';
-
-    va_list arguments;
-    va_start(arguments, format);
     (void)vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
 
     /* A file name in an argument may hold a newline; the text is promised to be one line. */
     for (char *c = error->text; *c != '\0'; c++) {
         if (*c == '\n' || *c == '\r')
             *c = ' ';
     }
+}
+
+enum trk_status trk_error_set(struct trk_error *error, enum trk_status status, const char *format,
+                              ...)
+{
+    if (error == NULL)
+        return status;
+
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, format, arguments);
+    va_end(arguments);
+    error->status = status;
+    error->os_errno = 0;
     return status;
+}
+
+enum trk_status trk_error_set_system(struct trk_error *error, int os_errno, const char *format, ...)
+{
+    if (error == NULL)
+        return TRK_E_SYSTEM;
+
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, format, arguments);
+    va_end(arguments);
+    error->status = TRK_E_SYSTEM;
+    error->os_errno = os_errno;
+    return TRK_E_SYSTEM;
 }

@@ -7,8 +7,9 @@
  *     trace_tool blank IN OUT    IN again with command line and environment blanked in the header
  *     trace_tool marks N         joins the session it is recorded in and makes N marks
  *     trace_tool fork N          likewise, but a forked child makes N more in the middle, which
- * must not count; and threads that end without a word make N each trace_tool same A B compares the
- * events of two traces, and their streams' names
+ *                                must not count; and threads that end without a word make N each
+ *     trace_tool obey FILE       joins, and does what the lines of FILE say (obey_line)
+ *     trace_tool same A B        compares the events of two traces, and their streams' names
  */
 #include <fcntl.h>
 #include <inttypes.h>

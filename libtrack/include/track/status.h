@@ -73,6 +73,14 @@ const char *trk_status_name(enum trk_status status);
 enum trk_status trk_error_set(struct trk_error *error, enum trk_status status, const char *format,
                               ...) TRK_PRINTF(3, 4);
 
+/**
+ * The same for a system call that failed: gives TRK_E_SYSTEM, and os_errno is what it left.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: no. Threads: any.
+ */
+enum trk_status trk_error_set_system(struct trk_error *error, int os_errno, const char *format, ...)
+    TRK_PRINTF(3, 4);
+
 TRK_EXTERN_C_END
 
 #endif
