@@ -45,7 +45,7 @@ void trk_record_book_settle(struct trk_record_drain *drain)
 }
 
 void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_record_book *book,
-                              const uint64_t *has_events, size_t streams)
+                              const struct trk_record_book_stream *has, size_t streams)
 {
     drain->streams = atomic_load_explicit(&book->streams, memory_order_relaxed);
     if (drain->streams < streams)
@@ -59,8 +59,11 @@ void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_r
         ring->tail = entry->position;
         ring->ordinal = entry->ordinal;
         memcpy(ring->told, entry->told, sizeof(ring->told));
-        if (entry->in_use && entry->stream_id < streams &&
-            has_events[entry->stream_id] > entry->ordinal)
-            ring->skip = has_events[entry->stream_id] - entry->ordinal;
+        if (!entry->in_use || entry->stream_id >= streams)
+            continue;
+        /* Written down first, the stream's note may be missing in the file. */
+        ring->announced = has[entry->stream_id].there;
+        if (has[entry->stream_id].events > entry->ordinal)
+            ring->skip = has[entry->stream_id].events - entry->ordinal;
     }
 }

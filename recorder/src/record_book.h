@@ -10,8 +10,14 @@ void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index);
 /* Everything taken is in the file: say so, and give the threads their room and their rings back. */
 void trk_record_book_settle(struct trk_record_drain *drain);
 
-/* Go on where the book of another process says. has_events: of a stream, by its id, in the file. */
+/* What the file has of a stream. */
+struct trk_record_book_stream {
+    bool there; /* its note */
+    uint64_t events;
+};
+
+/* Go on where the book of another process says. has: of streams, by their ids. */
 void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_record_book *book,
-                              const uint64_t *has_events, size_t streams);
+                              const struct trk_record_book_stream *has, size_t streams);
 
 #endif

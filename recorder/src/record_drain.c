@@ -111,19 +111,19 @@ static void ring_append(struct trk_record_drain *drain, struct trk_record_drain_
     sink_append(drain, ring->stream_id, records + skipped, count - skipped, error);
 }
 
-/* Tell the trace of a new use, or of a name that came later. */
-static void announce(struct trk_record_drain *drain, uint32_t index, bool is_new,
-                     struct trk_error *error)
+/* Tell the trace of a use that it does not know, or of a name that came later. */
+static void announce(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     const struct trk_session_ring *shared = &drain->session->rings[index];
     struct trk_trace_stream stream = {.stream_id = ring->stream_id, .thread_id = shared->thread_id};
     uint32_t version = ring->name_version;
     bool named = read_name(shared, &stream, &version);
-    if (!is_new && (!named || version == ring->name_version))
+    if (ring->announced && (!named || version == ring->name_version))
         return;
     if (named)
         ring->name_version = version;
+    ring->announced = true;
     sink_stream(drain, &stream, error);
 }
 
@@ -329,15 +329,15 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
 }
 
 /* A new use has begun when a ring is live that was not. */
-static void begin_use(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
+static void begin_use(struct trk_record_drain *drain, uint32_t index)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
     ring->in_use = true;
     ring->stream_id = drain->streams++;
     ring->last_tsc = 0;
     ring->ordinal = 0;
+    ring->announced = false;
     trk_record_book_keep(drain, index);
-    announce(drain, index, true, error);
 }
 
 static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
@@ -351,10 +351,9 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     if (ring->broken || ring->ended ||
         (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
         return;
-    if (ring->in_use)
-        announce(drain, index, false, error);
-    else
-        begin_use(drain, index, error);
+    if (!ring->in_use)
+        begin_use(drain, index);
+    announce(drain, index, error);
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
         settle(drain, ring, &drain->session->losses[index], error);

@@ -27,8 +27,9 @@ struct trk_record_book {
 };
 
 struct trk_record_drain_ring {
-    bool in_use; /* a use that has not been given back yet */
-    bool broken; /* its header makes no sense any more; nothing is read from it */
+    bool in_use;    /* a use that has not been given back yet */
+    bool announced; /* the trace knows its stream */
+    bool broken;    /* its header makes no sense any more; nothing is read from it */
     uint32_t stream_id;
     uint32_t name_version;
     uint64_t tail;

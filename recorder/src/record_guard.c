@@ -24,24 +24,29 @@
 
 /* Copy a readable trace: its streams by their names, its events with their losses. */
 static enum trk_status copy_events(struct trk_trace *trace, struct trk_writer *writer,
-                                   uint64_t *has_events)
+                                   struct trk_record_book_stream *has)
 {
     struct trk_trace_event event;
     enum trk_status status = trk_trace_scan(trace, NULL);
-    for (size_t i = 0; i < trk_trace_stream_count(trace) && status == TRK_OK; ++i)
-        status = trk_writer_stream(writer, trk_trace_stream(trace, i), NULL);
+    for (size_t i = 0; i < trk_trace_stream_count(trace) && status == TRK_OK; ++i) {
+        const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
+        if (stream->stream_id < TRK_FORMAT_STREAMS_MAX)
+            has[stream->stream_id].there = true;
+        status = trk_writer_stream(writer, stream, NULL);
+    }
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, NULL)) == TRK_OK) {
         uint32_t id = trk_trace_stream(trace, event.stream)->stream_id;
         struct trk_record record = {event.tsc, event.event};
         if (id < TRK_FORMAT_STREAMS_MAX)
-            has_events[id] += 1;
+            has[id].events += 1;
         status = trk_writer_append(writer, id, &record, 1, 0, NULL);
     }
     return status == TRK_E_END ? TRK_OK : status;
 }
 
 /* A writer on fd that has everything the recording's file has. */
-static struct trk_writer *begin_file(struct recording *recording, int fd, uint64_t *has_events)
+static struct trk_writer *begin_file(struct recording *recording, int fd,
+                                     struct trk_record_book_stream *has)
 {
     struct trk_writer_options options = trk_writer_options_default();
     struct trk_writer *writer = NULL;
@@ -58,7 +63,7 @@ static struct trk_writer *begin_file(struct recording *recording, int fd, uint64
         return writer;
     }
     if (trk_writer_create(&writer, fd, &options, trk_trace_header_json(trace), NULL) == TRK_OK &&
-        copy_events(trace, writer, has_events) != TRK_OK) {
+        copy_events(trace, writer, has) != TRK_OK) {
         trk_writer_destroy(writer);
         writer = NULL;
     }
@@ -68,14 +73,14 @@ static struct trk_writer *begin_file(struct recording *recording, int fd, uint64
 
 /* Drain until nobody writes any more. */
 static enum trk_status go_on(struct recording *recording, struct trk_writer *writer,
-                             const uint64_t *has_events)
+                             const struct trk_record_book_stream *has)
 {
     struct trk_record_drain *drain = &recording->drain;
     uint64_t fullest = 0;
     enum trk_status status = trk_record_drain_init(drain, &recording->session, writer, NULL);
     if (status != TRK_OK)
         return status;
-    trk_record_book_continue(drain, recording->book, has_events, TRK_FORMAT_STREAMS_MAX);
+    trk_record_book_continue(drain, recording->book, has, TRK_FORMAT_STREAMS_MAX);
     recording->session.watched = true; /* the parent has shared it since */
     trk_record_program_init(&recording->program, &recording->session);
     while (!trk_record_program_ended(&recording->program)) {
@@ -91,7 +96,7 @@ static enum trk_status go_on(struct recording *recording, struct trk_writer *wri
 /* The parent is dead. Whatever fails, its own file stays as it is. */
 static void take_over(struct recording *recording)
 {
-    static uint64_t has_events[TRK_FORMAT_STREAMS_MAX];
+    static struct trk_record_book_stream has[TRK_FORMAT_STREAMS_MAX];
     char part[PATH_MAX];
     char target[TRK_PLACE_BYTES];
     enum trk_place place;
@@ -104,10 +109,10 @@ static void take_over(struct recording *recording)
                  : -1;
     if (fd < 0)
         return;
-    struct trk_writer *writer = begin_file(recording, fd, has_events);
+    struct trk_writer *writer = begin_file(recording, fd, has);
     enum trk_status status = TRK_E_SYSTEM;
     if (writer) {
-        status = go_on(recording, writer, has_events);
+        status = go_on(recording, writer, has);
         if (status == TRK_OK)
             status = trk_writer_end(writer, -1, NULL);
         else

@@ -28,6 +28,7 @@
 enum killed {
     BEFORE_EMPTYING, /* the command runs already, and the file holds the recording before */
     BEFORE_HEADER,
+    BEFORE_NOTE,  /* the book knows of the ring's stream, and the file does not */
     BEFORE_FLUSH, /* a full chunk is in the file, the rest of the batch is not */
     BEFORE_BOOK,  /* all is in the file, and neither the book nor the ring's tail says so */
     BEFORE_TAIL,  /* the book says so, and the ring does not */
@@ -103,6 +104,12 @@ static void drain_until(enum killed killed)
     cr_assert_eq(trk_record_drain_init(drain, &recording.session, recording.writer, &error),
                  TRK_OK);
     drain->book = recording.book;
+    if (killed == BEFORE_NOTE) {
+        drain->rings[0].in_use = true;
+        drain->rings[0].stream_id = drain->streams++;
+        trk_record_book_keep(drain, 0);
+        return;
+    }
     cr_assert_eq(trk_record_drain_pass(drain, &fullest, &error), TRK_OK);
     if (killed >= BEFORE_BOOK)
         cr_assert_eq(trk_writer_flush(recording.writer, &error), TRK_OK);
@@ -142,7 +149,7 @@ static void kill_parent(enum killed killed)
     mark(0, CHUNK_EVENTS + 4);
     if (killed >= BEFORE_HEADER)
         trk_record_output_begin(&recording);
-    if (killed >= BEFORE_FLUSH)
+    if (killed >= BEFORE_NOTE)
         drain_until(killed);
     mark(CHUNK_EVENTS + 4, 30);
     let_guard_take_over();
@@ -157,6 +164,11 @@ Test(capture_guard, keeps_nothing_of_the_recording_before)
 Test(capture_guard, has_all_when_the_parent_wrote_nothing)
 {
     kill_parent(BEFORE_HEADER);
+}
+
+Test(capture_guard, has_all_when_a_stream_is_not_named_yet)
+{
+    kill_parent(BEFORE_NOTE);
 }
 
 Test(capture_guard, has_each_event_once_when_a_part_of_a_batch_is_written)
