@@ -1,7 +1,7 @@
 /*
  * A frame of `trk demo` with the recorder against one without: one JSON object on stdout.
  *
- *   bench_frames --trk PATH [--rounds N] [--frames N]
+ *   trk_bench_frames --trk PATH [--rounds N] [--frames N]
  *
  * Rounds of two runs, one recorded and one not, the order taking turns; each run tells the time of
  * its frames alone, unpaced. The ratio of a round is what counts: both runs saw the same machine.
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "demo_rounds.h"
 #include "samples.h"
 
 #define RESAMPLES 2000u
@@ -56,7 +56,7 @@ static int run_line(const char *line, unsigned frames, bool recorded, struct run
                                     !number_behind(text, "\"dropped\"", &dropped)))))
         code = 70;
     if (dropped > 0)
-        fprintf(stderr, "bench_frames: %.0f events were lost\n", dropped);
+        fprintf(stderr, "trk_bench_frames: %.0f events were lost\n", dropped);
     *out = (struct run){frames_ns / frames, cpu_ns / frames, events / frames};
     return code;
 }
@@ -103,14 +103,16 @@ static void print_interval(const char *name, const struct bench_samples *ratios)
            name, middle, low, high, high <= 1.01 ? "\"shown\"" : "\"not shown\"");
 }
 
-static int measure(const char *trk, unsigned rounds, unsigned frames, const char *scratch)
+static int measure(const struct demo_rounds *asked)
 {
     static struct bench_samples plain_ns, recorded_ns, ratios, cpu_ratios, events;
+    const unsigned rounds = asked->rounds;
+    const unsigned frames = asked->frames;
     char plain[512];
     char recorded[512];
-    snprintf(plain, sizeof plain, "'%s' " DEMO " %u", trk, frames);
+    snprintf(plain, sizeof plain, "'%s' " DEMO " %u", asked->trk, frames);
     snprintf(recorded, sizeof recorded, "'%s' record --json -f -o '%s' -- '%s' " DEMO " %u 2>&1",
-             trk, scratch, trk, frames);
+             asked->trk, asked->scratch, asked->trk, frames);
     for (unsigned round = 0; round < rounds; round++) {
         struct run runs[2]; /* plain, recorded */
         for (unsigned i = 0; i < 2; i++) {
@@ -144,30 +146,5 @@ static int measure(const char *trk, unsigned rounds, unsigned frames, const char
 
 int main(int argc, char **argv)
 {
-    const char *trk = NULL;
-    unsigned long rounds = 30;
-    unsigned long frames = 300;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--trk") == 0) {
-            trk = argv[i + 1];
-        } else if (strcmp(argv[i], "--rounds") == 0) {
-            rounds = strtoul(argv[i + 1], NULL, 10);
-        } else if (strcmp(argv[i], "--frames") == 0) {
-            frames = strtoul(argv[i + 1], NULL, 10);
-        }
-    }
-    if (trk == NULL || rounds < 1 || rounds > BENCH_SAMPLES_MAX || frames < 1 || frames > 100000) {
-        fputs("usage: bench_frames --trk PATH [--rounds 1..1024] [--frames 1..100000]\n", stderr);
-        return 2;
-    }
-    char scratch[] = "/tmp/trk-bench-frames-XXXXXX";
-    int fd = mkstemp(scratch);
-    if (fd < 0) {
-        perror("mkstemp");
-        return 70;
-    }
-    close(fd);
-    int code = measure(trk, (unsigned)rounds, (unsigned)frames, scratch);
-    unlink(scratch);
-    return code;
+    return demo_rounds_main(argc, argv, "trk_bench_frames", 30, measure);
 }

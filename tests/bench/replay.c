@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bare.h"
+#include "demo_rounds.h"
 #include "run.h"
 #include "samples.h"
 
@@ -258,11 +258,11 @@ static int measure(const char *path, unsigned rounds)
 }
 
 /* 0, 77 where nothing can be recorded here, or 70. */
-static int record(const char *trk, unsigned long frames, const char *path)
+static int record(const struct demo_rounds *asked)
 {
     char line[1024];
-    snprintf(line, sizeof line, "'%s' record -f -o '%s' -- '%s' demo --frames %lu >&2", trk, path,
-             trk, frames);
+    snprintf(line, sizeof line, "'%s' record -f -o '%s' -- '%s' demo --frames %u >&2", asked->trk,
+             asked->scratch, asked->trk, asked->frames);
     int status = system(line); // NOLINT(cert-env33-c): a command of the caller's own
     if (status == 0)
         return 0;
@@ -270,34 +270,13 @@ static int record(const char *trk, unsigned long frames, const char *path)
     return WIFEXITED(status) && WEXITSTATUS(status) == 4 ? 77 : 70;
 }
 
+static int record_and_measure(const struct demo_rounds *asked)
+{
+    int code = record(asked);
+    return code == 0 ? measure(asked->scratch, asked->rounds) : code;
+}
+
 int main(int argc, char **argv)
 {
-    const char *trk = NULL;
-    unsigned long rounds = 15;
-    unsigned long frames = 300;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--trk") == 0)
-            trk = argv[i + 1];
-        else if (strcmp(argv[i], "--rounds") == 0)
-            rounds = strtoul(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--frames") == 0)
-            frames = strtoul(argv[i + 1], NULL, 10);
-    }
-    if (trk == NULL || rounds < 1 || rounds > BENCH_SAMPLES_MAX || frames < 1 || frames > 100000) {
-        fputs("usage: trk_bench_replay --trk PATH [--rounds 1..1024] [--frames 1..100000]\n",
-              stderr);
-        return 2;
-    }
-    char scratch[] = "/tmp/trk-bench-replay-XXXXXX";
-    int fd = mkstemp(scratch);
-    if (fd < 0) {
-        perror("mkstemp");
-        return 70;
-    }
-    close(fd);
-    int code = record(trk, frames, scratch);
-    if (code == 0)
-        code = measure(scratch, (unsigned)rounds);
-    unlink(scratch);
-    return code;
+    return demo_rounds_main(argc, argv, "trk_bench_replay", 15, record_and_measure);
 }
