@@ -22,7 +22,7 @@ static const struct trk_option assemble_options[] = {
 
 static enum trk_status system_error(struct trk_error *error)
 {
-    return trk_error_set_system(error, errno, "cannot read: %s", strerror(errno));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot read");
 }
 
 static enum trk_status take_lines(FILE *in, struct trk_assemble *assemble, struct trk_error *error)

@@ -109,8 +109,7 @@ enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
             out->path[0] = 0;
             return TRK_OK;
         }
-        return trk_error_set_system(error, reason, "settings %.80s: %s", out->path,
-                                    strerror(reason));
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "settings %.80s", out->path);
     }
     size_t got = fread(out->text, 1, TRK_CONFIG_BYTES_MOST + 1, file);
     bool failed = ferror(file) != 0;

@@ -38,9 +38,8 @@ static void digest_number(uint64_t *digest, uint64_t number)
 
 static enum trk_status file_failed(struct trk_error *error, const char *path, int reason)
 {
-    (void)trk_error_set_system(error, reason, "%.80s: %s", path, strerror(reason));
-    error->status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    return error->status;
+    return trk_error_set_errno(error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, reason,
+                               "%.80s", path);
 }
 
 enum trk_status trk_fuzz_folder_check(const struct trk_fuzz *fuzz, struct trk_error *error)

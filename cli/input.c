@@ -16,7 +16,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
-    return trk_error_set_system(error, errno, "%s: %s", what, strerror(errno));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
 }
 
 static enum trk_status write_all(int fd, const char *bytes, size_t size, struct trk_error *error)

@@ -117,5 +117,5 @@ enum trk_status trk_junit_write(const struct trk_scenario_files *files, int fd,
     if (!bad)
         return TRK_OK;
     int reason = errno != 0 ? errno : EIO;
-    return trk_error_set_system(error, reason, "%s", strerror(reason));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "%s", "");
 }

@@ -15,9 +15,8 @@
 
 static enum trk_status failed(struct trk_error *error, int reason)
 {
-    (void)trk_error_set_system(error, reason, "%s", strerror(reason));
-    error->status = reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    return error->status;
+    return trk_error_set_errno(error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, reason, "%s",
+                               "");
 }
 
 static bool is_standard(const struct trk_out_file *out)

@@ -99,7 +99,7 @@ enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite, const struct trk_i
         fclose(from);
     }
     rewrite->bytes = (uint64_t)at;
-    return good ? TRK_OK : trk_error_set_system(error, os_errno, "%s", strerror(os_errno));
+    return good ? TRK_OK : trk_error_set_errno(error, TRK_E_SYSTEM, os_errno, "%s", "");
 }
 
 /* Not when the trace itself goes to standard output. */

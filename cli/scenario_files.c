@@ -33,7 +33,7 @@ bool trk_scenario_files_named(const char *path)
 
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
-    return trk_error_set_system(error, errno, "%.80s: %s", path, strerror(errno));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%.80s", path);
 }
 
 static enum trk_status add(struct trk_scenario_files *files, const char *path,

@@ -127,7 +127,7 @@ enum trk_status trk_scenario_jobs_run(struct trk_scenario_file *files, size_t co
     }
     enum trk_status status = TRK_OK;
     if (started == 0) {
-        status = trk_error_set_system(error, reason, "no process to be had: %s", strerror(reason));
+        status = trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
     } else {
         status = collect(files, count, board, wait_all(pids, started), error);
     }

@@ -12,7 +12,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what, const char *path)
 {
-    return trk_error_set_system(error, errno, "%s %.80s: %s", what, path, strerror(errno));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s %.80s", what, path);
 }
 
 static enum trk_status too_long(struct trk_error *error)

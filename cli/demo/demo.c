@@ -232,7 +232,8 @@ static void demo_start_guests(struct demo *demo)
         int os_errno = pthread_create(&guest->thread, NULL, demo_guest_main, guest);
         guest->started = os_errno == 0;
         if (os_errno != 0) {
-            demo->status = trk_error_set_system(&demo->error, os_errno, "cannot start guest %u", i);
+            demo->status = trk_error_set_errno(&demo->error, TRK_E_SYSTEM, os_errno,
+                                               "cannot start guest %u", i);
         }
     }
 }

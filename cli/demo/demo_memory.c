@@ -117,8 +117,8 @@ enum trk_status demo_memory_map(struct demo_memory *memory, uint32_t megabytes,
     memory->fd = memfd_create("trk-demo", MFD_CLOEXEC);
     enum trk_status status = TRK_OK;
     if (memory->fd < 0 || ftruncate(memory->fd, (off_t)(memory->half_bytes * 2)) != 0) {
-        status =
-            trk_error_set_system(error, errno, "cannot create %u MiB of guest memory", megabytes);
+        status = trk_error_set_errno(error, TRK_E_SYSTEM, errno,
+                                     "cannot create %u MiB of guest memory", megabytes);
     } else {
         status = memory_views(memory, error);
     }

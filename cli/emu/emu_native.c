@@ -175,7 +175,7 @@ static enum trk_fault_outcome nobodys(void *context, uint64_t host_addr, enum tr
 
 static enum trk_status failed(struct trk_error *error, const char *what)
 {
-    return trk_error_set_system(error, errno, "%s: %s", what, strerror(errno));
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
 }
 
 static enum trk_status install(struct trk_error *error)

@@ -238,12 +238,9 @@ static int userfaultfd_protect(struct trk_backend *backend, uint64_t guest_addr,
 
 static enum trk_status attach_error(struct trk_error *error, int refused, uint64_t guest_addr)
 {
-    enum trk_status status = refused == EBUSY ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    trk_error_set(error, status, "userfaultfd: cannot attach memory at 0x%llx: %s",
-                  (unsigned long long)guest_addr, strerror(refused));
-    if (error != NULL)
-        error->os_errno = refused;
-    return status;
+    return trk_error_set_errno(error, refused == EBUSY ? TRK_E_EXISTS : TRK_E_SYSTEM, refused,
+                               "userfaultfd: cannot attach memory at 0x%llx",
+                               (unsigned long long)guest_addr);
 }
 
 /* Attach a mapping that has these rights. */

@@ -101,11 +101,7 @@ static bool is_ours(const struct sigaction *action)
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
-    int saved = errno;
-    trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(saved));
-    if (error != NULL)
-        error->os_errno = saved;
-    return TRK_E_SYSTEM;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
 }
 
 static enum trk_status install_all(struct trk_error *error)

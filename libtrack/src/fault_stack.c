@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -78,12 +77,8 @@ enum trk_status trk_fault_thread_enter(struct trk_error *error)
 
     pthread_once(&key_once, key_create);
     int failed = key_errno != 0 ? key_errno : pthread_setspecific(key, &own_stack);
-    if (failed != 0) {
-        trk_error_set(error, TRK_E_SYSTEM, "no thread-end hook: %s", strerror(failed));
-        if (error != NULL)
-            error->os_errno = failed;
-        return TRK_E_SYSTEM;
-    }
+    if (failed != 0)
+        return trk_error_set_errno(error, TRK_E_SYSTEM, failed, "no thread-end hook");
 
     size_t guard_bytes = TRK_HOST_PAGE_BYTES;
     size_t mapping_bytes = guard_bytes + stack_bytes();
@@ -97,10 +92,7 @@ enum trk_status trk_fault_thread_enter(struct trk_error *error)
     if (mprotect(mapping, guard_bytes, PROT_NONE) != 0 || sigaltstack(&stack, &former) != 0) {
         int saved = errno;
         munmap(mapping, mapping_bytes);
-        trk_error_set(error, TRK_E_SYSTEM, "no alternate signal stack: %s", strerror(saved));
-        if (error != NULL)
-            error->os_errno = saved;
-        return TRK_E_SYSTEM;
+        return trk_error_set_errno(error, TRK_E_SYSTEM, saved, "no alternate signal stack");
     }
     own_stack.mapping = mapping;
     own_stack.mapping_bytes = mapping_bytes;

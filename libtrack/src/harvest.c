@@ -11,7 +11,6 @@
 #include <linux/userfaultfd.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,12 +55,9 @@ enum trk_status trk_harvest_attach(struct trk_harvest *harvest, uint64_t guest_a
     }
     if (refused == 0)
         return TRK_OK;
-    enum trk_status status = refused == EBUSY ? TRK_E_EXISTS : TRK_E_SYSTEM;
-    trk_error_set(error, status, "harvest: cannot attach memory at 0x%llx: %s",
-                  (unsigned long long)guest_addr, strerror(refused));
-    if (error != NULL)
-        error->os_errno = refused;
-    return status;
+    return trk_error_set_errno(error, refused == EBUSY ? TRK_E_EXISTS : TRK_E_SYSTEM, refused,
+                               "harvest: cannot attach memory at 0x%llx",
+                               (unsigned long long)guest_addr);
 }
 
 void trk_harvest_detach(struct trk_harvest *harvest, uint64_t guest_addr, uint64_t size_bytes)

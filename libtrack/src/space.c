@@ -10,7 +10,6 @@
 #include "space.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -34,11 +33,7 @@ struct trk_space_options trk_space_options_default(void)
 
 static enum trk_status host_failed(struct trk_error *error, int host_errno, const char *what)
 {
-    enum trk_status status =
-        trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(host_errno));
-    if (error != NULL)
-        error->os_errno = host_errno;
-    return status;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, host_errno, "%s", what);
 }
 
 static enum trk_status no_memory(struct trk_error *error)

@@ -38,11 +38,7 @@ static uint64_t host_addr_of(const struct trk_space *space, uint64_t guest_addr)
 
 static enum trk_status host_failed(struct trk_error *error, int host_errno)
 {
-    enum trk_status status = trk_error_set(
-        error, TRK_E_SYSTEM, "a mapping of guest memory failed: %s", strerror(host_errno));
-    if (error != NULL)
-        error->os_errno = host_errno;
-    return status;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, host_errno, "a mapping of guest memory failed");
 }
 
 static enum trk_status tracker_failed(struct trk_error *error, enum trk_status status)

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *trk_status_name(enum trk_status status)
 {
@@ -51,8 +52,11 @@ const char *trk_status_name(enum trk_status status)
     return "unknown";
 }
 
-static void TRK_PRINTF(2, 0) fill(struct trk_error *error, const char *format, va_list arguments)
+static void TRK_PRINTF(3, 0)
+    fill(struct trk_error *error, enum trk_status status, const char *format, va_list arguments)
 {
+    error->status = status;
+    error->os_errno = 0;
     error->file_offset = TRK_NOT_KNOWN;
     error->event_number = TRK_NOT_KNOWN;
     error->text[0] = '\0';
@@ -70,26 +74,25 @@ enum trk_status trk_error_set(struct trk_error *error, enum trk_status status, c
 {
     if (error == NULL)
         return status;
-
     va_list arguments;
     va_start(arguments, format);
-    fill(error, format, arguments);
+    fill(error, status, format, arguments);
     va_end(arguments);
-    error->status = status;
-    error->os_errno = 0;
     return status;
 }
 
-enum trk_status trk_error_set_system(struct trk_error *error, int os_errno, const char *format, ...)
+enum trk_status trk_error_set_errno(struct trk_error *error, enum trk_status status, int os_errno,
+                                    const char *format, ...)
 {
     if (error == NULL)
-        return TRK_E_SYSTEM;
-
+        return status;
     va_list arguments;
     va_start(arguments, format);
-    fill(error, format, arguments);
+    fill(error, status, format, arguments);
     va_end(arguments);
-    error->status = TRK_E_SYSTEM;
+    size_t used = strlen(error->text);
+    (void)snprintf(error->text + used, sizeof error->text - used, "%s%s", used > 0 ? ": " : "",
+                   strerror(os_errno));
     error->os_errno = os_errno;
-    return TRK_E_SYSTEM;
+    return status;
 }

@@ -25,12 +25,7 @@ static struct trk_capture_gate *forked_gate;
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
-    int saved = errno;
-    enum trk_status status =
-        trk_error_set(error, TRK_E_SYSTEM, "session: %s: %s", what, strerror(saved));
-    if (error)
-        error->os_errno = saved;
-    return status;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "session: %s", what);
 }
 
 /* The variable's value: a plain decimal number that can be a descriptor. */

@@ -28,14 +28,6 @@ struct start {
     sigset_t mask;
 };
 
-static enum trk_status system_error(struct trk_error *error, int os_errno, const char *what)
-{
-    enum trk_status status = trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(os_errno));
-    if (error)
-        error->os_errno = os_errno;
-    return status;
-}
-
 /* This process's environment with the session in it; freed by free() of the array and entry 0. */
 static char **make_environment(int session_fd)
 {
@@ -122,7 +114,7 @@ enum trk_status trk_record_child_init(struct trk_record_child *out,
     free(start.environment[0]);
     free(start.environment);
     if (reason != 0)
-        return system_error(error, reason, given->argv[0]);
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "%s", given->argv[0]);
     child.pidfd = (int)syscall(SYS_pidfd_open, child.pid, 0);
     *out = child;
     return TRK_OK;

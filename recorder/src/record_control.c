@@ -21,11 +21,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
-    int reason = errno;
-    (void)trk_error_set(error, TRK_E_SYSTEM, "control: %.80s: %s", path, strerror(reason));
-    if (error)
-        error->os_errno = reason;
-    return TRK_E_SYSTEM;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "control: %.80s", path);
 }
 
 /* The folder of all recordings of this user. */

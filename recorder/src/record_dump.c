@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record_internal.h"
@@ -15,9 +14,8 @@
 static void fail(struct trk_record_dump *dump)
 {
     int reason = errno;
-    dump->status = trk_error_set(&dump->error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM,
-                                 "%.80s: %s", dump->path, strerror(reason));
-    dump->error.os_errno = reason;
+    dump->status = trk_error_set_errno(&dump->error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM,
+                                       reason, "%.80s", dump->path);
 }
 
 static void write_file(struct trk_record_dump *dump, int fd)

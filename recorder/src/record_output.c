@@ -30,11 +30,8 @@ uint64_t trk_record_now_ns(void)
 enum trk_status trk_record_output_error(const struct recording *recording, enum trk_status status,
                                         int os_errno)
 {
-    (void)trk_error_set(recording->error, status, "%.80s: %s", recording->options->path,
-                        strerror(os_errno));
-    if (recording->error)
-        recording->error->os_errno = os_errno;
-    return status;
+    return trk_error_set_errno(recording->error, status, os_errno, "%.80s",
+                               recording->options->path);
 }
 
 /*

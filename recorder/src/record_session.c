@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,12 +18,7 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
-    int saved = errno;
-    enum trk_status status =
-        trk_error_set(error, TRK_E_SYSTEM, "session: %s: %s", what, strerror(saved));
-    if (error)
-        error->os_errno = saved;
-    return status;
+    return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "session: %s", what);
 }
 
 /* The limit counts for memory objects too. */

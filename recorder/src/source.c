@@ -8,10 +8,8 @@
 
 static enum trk_status system_error(struct trk_error *error, const char *what, uint64_t offset)
 {
-    int os_errno = errno;
-    trk_error_set(error, TRK_E_SYSTEM, "%s: %s", what, strerror(os_errno));
+    trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
     if (error != NULL) {
-        error->os_errno = os_errno;
         error->file_offset = offset;
     }
     return TRK_E_SYSTEM;

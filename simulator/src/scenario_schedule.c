@@ -105,7 +105,8 @@ uint32_t driver_choices(struct driver *driver, uint32_t *threads)
     return count;
 }
 
-void driver_start(struct driver *driver)
+/* Let all threads go to their first operation. */
+static void driver_start(struct driver *driver)
 {
     driver->run->stepping = true;
     driver->path.count = 0;

@@ -148,9 +148,7 @@ bool driver_done(const struct driver *driver);
 /* The threads of driver_enabled() while the schedule goes on; 0: it is over. Where threads are left
  * and none can go on, deadlock is the verdict. */
 uint32_t driver_choices(struct driver *driver, uint32_t *threads);
-/* Let all threads go to their first operation. */
-void driver_start(struct driver *driver);
-/* The same, and keep the state before. */
+/* Keep the state, and let all threads go to their first operation. */
 enum trk_status driver_prime(struct driver *driver);
 /* Go back to where the path was when it had so many steps; the state there, if it was kept. */
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);

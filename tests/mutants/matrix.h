@@ -4,7 +4,7 @@
  * Glossary
  *   mutant   a seeded fault (libtrack/src/mutation.h)
  *   killed   the file's expectation, which holds on the right core, does not hold
- *   kinds    a mutant that no scenario can kill is exempt, and says why
+ *   exempt   a mutant that no scenario can kill, with the reason
  */
 #ifndef MUTANTS_MATRIX_H
 #define MUTANTS_MATRIX_H

@@ -74,12 +74,13 @@ enum trk_status trk_error_set(struct trk_error *error, enum trk_status status, c
                               ...) TRK_PRINTF(3, 4);
 
 /**
- * The same for a system call that failed: gives TRK_E_SYSTEM, and os_errno is what it left.
+ * The same for a failed system call: os_errno is kept, and the text ends with what it means (alone
+ * where the format gives nothing).
  *
  * Allocates: no. Blocks: no. Signal-safe: no. Threads: any.
  */
-enum trk_status trk_error_set_system(struct trk_error *error, int os_errno, const char *format, ...)
-    TRK_PRINTF(3, 4);
+enum trk_status trk_error_set_errno(struct trk_error *error, enum trk_status status, int os_errno,
+                                    const char *format, ...) TRK_PRINTF(4, 5);
 
 TRK_EXTERN_C_END
 

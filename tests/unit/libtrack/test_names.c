@@ -3,6 +3,8 @@
  * files use, every value has one, and values from a damaged file have a harmless one.
  * Method: full tables against the enumerations; errors filled beyond their room.
  */
+#include <errno.h>
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,9 +59,23 @@ Test(status, error_set)
     cr_assert_str_eq(error.text, "chunk 7 of a file");
 }
 
+Test(status, error_set_errno)
+{
+    struct trk_error error;
+    memset(&error, 0xaa, sizeof error);
+    enum trk_status status =
+        trk_error_set_errno(&error, TRK_E_SYSTEM, ENOENT, "file %d\nof two", 1);
+    cr_assert_eq(status, TRK_E_SYSTEM);
+    cr_assert_eq(error.status, TRK_E_SYSTEM);
+    cr_assert_eq(error.os_errno, ENOENT);
+    cr_assert_eq(error.file_offset, TRK_NOT_KNOWN);
+    cr_assert_str_eq(error.text, "file 1 of two: No such file or directory");
+}
+
 Test(status, error_set_without_a_place)
 {
     cr_assert_eq(trk_error_set(NULL, TRK_E_MEMORY, "%s", "nobody listens"), TRK_E_MEMORY);
+    cr_assert_eq(trk_error_set_errno(NULL, TRK_E_EXISTS, EEXIST, "%s", "nor here"), TRK_E_EXISTS);
 }
 
 Test(status, error_text_is_one_terminated_line)
@@ -72,6 +88,8 @@ Test(status, error_text_is_one_terminated_line)
     (void)trk_error_set(&error, TRK_E_SYSTEM, "%s", name);
     cr_assert_eq(strlen(error.text), sizeof error.text - 1);
     cr_assert_null(strchr(error.text, '\n'));
+    (void)trk_error_set_errno(&error, TRK_E_SYSTEM, EIO, "%s", name);
+    cr_assert_eq(strlen(error.text), sizeof error.text - 1);
 }
 
 Test(names, event_types)
