@@ -196,6 +196,9 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
         (struct trk_session_losses *)(void *)(map + trk_session_losses_offset(session->ring_count));
     session->records =
         (struct trk_record *)(void *)(map + trk_session_records_offset(session->ring_count));
+    session->pages =
+        (struct trk_session_pages *)(void *)(map + trk_session_pages_offset(session->ring_count,
+                                                                            session->ring_records));
     return TRK_OK;
 refused:
     munmap(map, size_bytes);

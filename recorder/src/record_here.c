@@ -99,6 +99,7 @@ static enum trk_status prepare(struct trk_record_here *here, struct trk_error *e
     if (status == TRK_OK)
         status =
             trk_record_drain_init(&recording->drain, &recording->session, recording->writer, error);
+    recording->drain.keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
     return status;
 }
 
@@ -133,6 +134,7 @@ enum trk_status trk_record_here_start(struct trk_record_here **out,
         return status;
     }
     recording->session.control->block_ms = options->block_ms;
+    recording->session.control->payload = options->payload;
     status = prepare(here, error);
     if (status == TRK_OK)
         status = join(here, error);

@@ -85,6 +85,8 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
                                                                   TRK_SESSION_RINGS)),
         .records =
             (struct trk_record *)(void *)(map + trk_session_records_offset(TRK_SESSION_RINGS)),
+        .pages = (struct trk_session_pages *)(void *)(map + trk_session_pages_offset(
+                                                                TRK_SESSION_RINGS, records)),
         .ring_count = TRK_SESSION_RINGS,
         .ring_records = records,
     };

@@ -15,6 +15,7 @@ struct trk_record_session {
     struct trk_session_ring *rings;
     struct trk_session_losses *losses; /* one a ring, and one for threads without */
     struct trk_record *records;
+    struct trk_session_pages *pages;
     /* Own copies: the program may write over the control page. */
     uint32_t ring_count;
     uint32_t ring_records;
