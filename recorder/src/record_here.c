@@ -127,14 +127,13 @@ enum trk_status trk_record_here_start(struct trk_record_here **out,
                                     .fd = -1,
                                     .farewell_fd = -1,
                                     .control = {.commands = -1, .answers = -1}};
-    enum trk_status status =
-        trk_record_session_init(&recording->session, options->ring_records, error);
+    enum trk_status status = trk_record_session_init(&recording->session, options->ring_records,
+                                                     options->payload, error);
     if (status != TRK_OK) {
         free(here);
         return status;
     }
     recording->session.control->block_ms = options->block_ms;
-    recording->session.control->payload = options->payload;
     status = prepare(here, error);
     if (status == TRK_OK)
         status = join(here, error);

@@ -178,6 +178,8 @@ enum trk_status trk_record_output_header(struct recording *recording)
     enum trk_status status =
         trk_writer_create(&recording->writer, recording->fd, &options, json, recording->error);
     free(json);
+    if (recording->book && status == TRK_OK)
+        atomic_store_explicit(&recording->book->readable, true, memory_order_release);
     return status;
 }
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/payload.h"
 #include "recorder/record_entry.h"
 #include "session_pages.h"
 
@@ -151,9 +152,12 @@ static inline uint64_t trk_session_pages_offset(uint32_t ring_count, uint32_t ri
            (uint64_t)ring_count * ring_records * sizeof(struct trk_record);
 }
 
-static inline uint64_t trk_session_bytes(uint32_t ring_count, uint32_t ring_records)
+/* Contents of pages take room only where they are kept. */
+static inline uint64_t trk_session_bytes(uint32_t ring_count, uint32_t ring_records,
+                                         uint32_t payload)
 {
-    return trk_session_pages_offset(ring_count, ring_records) + sizeof(struct trk_session_pages);
+    return trk_session_pages_offset(ring_count, ring_records) +
+           (payload == TRK_PAYLOAD_PAGES ? sizeof(struct trk_session_pages) : 0);
 }
 
 #endif

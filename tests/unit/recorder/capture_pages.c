@@ -32,7 +32,7 @@ static void begin(void)
 {
     file = memfd_create("trace", 0);
     snprintf(file_path, sizeof(file_path), "/proc/self/fd/%d", file);
-    cr_assert_eq(trk_record_session_init(&session, 128, &error), TRK_OK);
+    cr_assert_eq(trk_record_session_init(&session, 128, TRK_PAYLOAD_PAGES, &error), TRK_OK);
     struct trk_writer_options options = trk_writer_options_default();
     cr_assert_eq(trk_writer_create(&writer, file, &options, "{}", &error), TRK_OK);
     cr_assert_eq(trk_record_drain_init(&drain, &session, writer, &error), TRK_OK);
