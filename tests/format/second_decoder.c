@@ -1,6 +1,7 @@
 #include "second_decoder.h"
 #include "second_order.h"
 #include "second_pages.h"
+#include "second_state.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -333,12 +334,20 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
     }
 }
 
+static struct file *being_read;
+
+static uint64_t events_of(uint32_t id)
+{
+    return stream_of(being_read, id)->count;
+}
+
 static void read_file(struct file *file, const uint8_t *bytes, size_t size)
 {
     second_must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
     second_must(second_little(bytes + 60, 4) == second_crc32c(bytes, 60), "F-7");
     size_t at = 64;
     uint64_t number = 0;
+    being_read = file;
     while (second_little(bytes + at, 4) == 0x184D2A55) {
         const uint8_t *header = bytes + at;
         size_t raw_size = second_little(header + 72, 4);
@@ -358,9 +367,9 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
                 read_payload(stream, header, raw, raw_size);
             }
         }
-        second_must(header[24] != 4 || second_little(raw + 4, 4) == number, "F-16");
-        second_must(header[24] != 4 || second_little(raw + raw_size - 8, 8) == file->last_index,
-                    "F-16: INDEX");
+        second_must(header[24] != 4 || (second_little(raw + 4, 4) == number &&
+                                        second_little(raw + raw_size - 8, 8) == file->last_index),
+                    "F-16");
         second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
         if (header[24] == 7) { /* F-37 */
             second_must((header[26] & 1) != 0, "F-37: required");
@@ -376,6 +385,12 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         if (header[24] == 8) {
             second_pages_take(header + 96, summary_size, raw, raw_size);
             file->chunks++;
+        }
+        if (header[24] == 9) {
+            file->chunks++;
+            second_must(second_state_take(raw, raw_size, events_of) ==
+                            second_little(header + 40, 8),
+                        "F-40: number of the event");
         }
         if (header[24] == 6) {
             check_index(file, bytes, raw, raw_size);
@@ -410,6 +425,7 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
     memset(&file, 0, sizeof file);
     second_order_reset();
     second_pages_reset();
+    second_state_reset();
     read_file(&file, bytes, size_bytes);
     struct second_event *all = NULL;
     *count = 0;
