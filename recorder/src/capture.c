@@ -18,6 +18,8 @@
 #include "capture_emit.h"
 #include "capture_session.h"
 #include "capture_wait.h"
+#include "recorder/page_hash.h"
+#include "recorder/payload.h"
 #include "ring.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -136,6 +138,13 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
 bool trk_capture_wants_hashes(void)
 {
     return gate_is_open() && capture.payload != 0;
+}
+
+uint64_t trk_capture_page(const void *bytes)
+{
+    return capture.payload == TRK_PAYLOAD_PAGES
+               ? trk_capture_keep_page(capture.control, capture.pages, bytes)
+               : trk_page_hash(bytes, TRK_SESSION_PAGE_BYTES);
 }
 
 static inline void emit(const struct trk_event *event)

@@ -4,7 +4,6 @@
 #include "recorder/annotate.h"
 
 #include "capture_emit.h"
-#include "recorder/page_hash.h"
 #include "track/address.h"
 
 void trk_capture_pages(enum trk_page_moment moment, uint64_t guest_addr, const void *bytes,
@@ -16,7 +15,7 @@ void trk_capture_pages(enum trk_page_moment moment, uint64_t guest_addr, const v
     for (; skip + TRK_HOST_PAGE_BYTES <= size_bytes; skip += TRK_HOST_PAGE_BYTES) {
         struct trk_event event = {
             .argument = guest_addr + skip, .type = TRK_EVENT_PAGE, .flags = (uint8_t)moment};
-        trk_event_set_size(&event, trk_page_hash((const char *)bytes + skip, TRK_HOST_PAGE_BYTES));
+        trk_event_set_size(&event, trk_capture_page((const char *)bytes + skip));
         trk_capture_event(&event);
     }
 }

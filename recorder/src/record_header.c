@@ -109,9 +109,9 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
     uint32_t block_ms = header->session->control->block_ms;
     cJSON_AddStringToObject(capture, "when_full", block_ms ? "block" : "drop-newest");
     cJSON_AddNumberToObject(capture, "block_ms", block_ms);
-    cJSON_AddStringToObject(capture, "payload",
-                            header->session->control->payload == TRK_PAYLOAD_HASH ? "hash"
-                                                                                  : "none");
+    static const char *const payloads[] = {"none", "hash", "pages"};
+    uint32_t payload = header->options->payload;
+    cJSON_AddStringToObject(capture, "payload", payload < 3 ? payloads[payload] : "?");
     cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
     static const char *const what[] = {
         "stores to pages that are open",
