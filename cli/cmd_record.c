@@ -37,10 +37,11 @@ static const struct trk_option record_options[] = {
     {.name = "payload",
      .kind = TRK_OPTION_CHOICE,
      .value = "WHAT",
-     .choices = "none|hash",
+     .choices = "none|hash|pages",
      .fallback = "none",
-     .about = "What to keep of uploaded bytes: none, or a hash of each page (trk info then counts "
-              "uploads that carried nothing new)."},
+     .about = "What to keep of uploaded bytes: none; hash, of each page (trk info then counts "
+              "uploads that carried nothing new); or pages, which also keeps each content once: "
+              "such a trace holds the program's data."},
     {.name = "block",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -125,6 +126,10 @@ static void say_result(const struct trk_record_result *result, const char *path)
         snprintf(flight, sizeof flight, "%" PRIu32 " dump%s, ", result->dumps,
                  result->dumps == 1 ? "" : "s");
     }
+    if (result->pages > 0 || result->pages_missed > 0) {
+        trk_terminal_say("record", "%" PRIu64 " contents of pages; %" PRIu64 " found no room",
+                         result->pages, result->pages_missed);
+    }
     if (result->events > 0) {
         snprintf(each, sizeof each, " (%.2f bytes/event)",
                  (double)result->bytes / (double)result->events);
@@ -154,6 +159,8 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "waits", result->waits);
     trk_json_out_number(object, "discarded", result->discarded);
     trk_json_out_number(object, "dumps", result->dumps);
+    trk_json_out_number(object, "pages", result->pages);
+    trk_json_out_number(object, "pages_missed", result->pages_missed);
     trk_json_out_number(object, "refused_joins", result->refused_joins);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
@@ -172,6 +179,15 @@ static void say_line(const char *text)
     trk_terminal_say("record", "%s", text);
 }
 
+static enum trk_record_payload payload_of(const struct trk_options *options)
+{
+    const char *what = trk_options_text(options, "payload");
+    if (strcmp(what, "pages") == 0) {
+        return TRK_PAYLOAD_PAGES;
+    }
+    return strcmp(what, "hash") == 0 ? TRK_PAYLOAD_HASH : TRK_PAYLOAD_NONE;
+}
+
 /* Record under the given name, or under the next free one. path is where it went. */
 static enum trk_status record(const struct trk_options *options, char path[PATH_MAX],
                               struct trk_record_result *result, struct trk_error *error)
@@ -185,8 +201,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
-        .payload = strcmp(trk_options_text(options, "payload"), "hash") == 0 ? TRK_PAYLOAD_HASH
-                                                                             : TRK_PAYLOAD_NONE,
+        .payload = payload_of(options),
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
         .flight_bytes = trk_options_number(options, "flight"),
@@ -250,6 +265,10 @@ static int check_options(const struct trk_options *options, bool to_stdout)
             trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
             return TRK_EXIT_USAGE;
         }
+    }
+    if (flight > 0 && payload_of(options) == TRK_PAYLOAD_PAGES) {
+        trk_terminal_say("record", "--payload pages needs a file that is written as events come");
+        return TRK_EXIT_USAGE;
     }
     if (trk_options_flag(options, "guard") && (flight > 0 || to_stdout)) {
         trk_terminal_say("record", "--guard needs a file that is written as events come");
