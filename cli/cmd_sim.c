@@ -29,8 +29,8 @@ static const struct trk_option sim_options[] = {
      .value = "N",
      .fallback = "0",
      .most = UINT64_MAX, /* what is no power of two is told as such, however large */
-     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact. "
-              "Default 1, and 64 for traces of more than 16 million events."},
+     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact; "
+              "0: 1, and 64 for traces of more than 16 million events."},
     {.name = "junit",
      .kind = TRK_OPTION_TEXT,
      .value = "F",
@@ -46,7 +46,7 @@ static const struct trk_option sim_options[] = {
      .fallback = "1",
      .least = 1,
      .most = TRK_SCENARIO_JOBS_MOST,
-     .about = "Run scenario files in N processes at once; the report is the same. Default 1."},
+     .about = "Run scenario files in N processes at once; the report is the same."},
     {.name = "engine",
      .kind = TRK_OPTION_TEXT,
      .value = "E",
@@ -64,7 +64,7 @@ static const struct trk_option sim_options[] = {
      .value = "S",
      .fallback = "0",
      .most = UINT64_MAX,
-     .about = "Of --walk. Default 0."},
+     .about = "Of --walk."},
     {.name = NULL},
 };
 

@@ -84,6 +84,30 @@ for command in $commands; do
     run 0 help --man "$command"
     grep -q '^\[OPTION...\]$' out || fail "no options in the synopsis of $command"
 done
+# Which words an option takes, and what stands for one that is not given, the help says before a wrong one.
+while read -r command option default; do
+    run 2 "$command" "--$option=nonesuch"
+    words=$(sed -n 's/.*is none of //p' err | tr '|' ' ')
+    at_least "words of $command --$option" "$(echo "$words" | wc -w)" 3
+    for how in "$command --help" "help --man $command"; do
+        # shellcheck disable=SC2086 # words
+        run 0 $how
+        tr -s '\n ' '  ' <out | sed 's/\\-/-/g' >flat
+        for word in $words; do
+            grep -q -- "--$option [A-Z]* .*One of [a-z, -]*\b$word\b[a-z, -]*\. Default $default\." flat ||
+                fail "$how does not say that --$option takes $word, and $default by default"
+        done
+    done
+done <<END
+fuzz schedule random
+fuzz engine hashed
+explore engine exhaustive
+record payload none
+info color auto
+END
+run 0 help fuzz
+tr -s '\n ' '  ' <out | grep -q 'the next has the next. Default 1. ' || fail "a default that is a number is not told"
+
 run 0 help --man record
 grep -q '^CMD.s own exit code' out || fail "trk-record(1) has not its own exit codes"
 
