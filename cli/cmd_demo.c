@@ -210,7 +210,13 @@ static int run_demo(const struct trk_options *options)
     struct trk_demo_result result = {0};
     struct trk_demo_options demo;
     bool json = trk_options_flag(options, "json");
+    static const char *const of_runs[] = {"frames", "threads", "megabytes", "seed", "device",
+                                          "check",  "backend", "paranoid",  "bug",  NULL};
     if (trk_options_flag(options, "list-bugs")) {
+        if (trk_terminal_refuse(options, of_runs,
+                                "does not go with --list-bugs, which runs nothing")) {
+            return TRK_EXIT_USAGE;
+        }
         list_bugs(json);
         return TRK_EXIT_OK;
     }

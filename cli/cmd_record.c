@@ -247,8 +247,13 @@ static int fail_before_start(const struct trk_error *error)
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
     static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
+    static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");
+    if (trk_options_text(options, "output") == NULL &&
+        trk_terminal_refuse(options, of_output, "goes with --output")) {
+        return TRK_EXIT_USAGE;
+    }
     if ((ring & (ring - 1)) != 0) {
         trk_terminal_say("record", "--ring: %" PRIu64 " is not a power of two", ring);
         return TRK_EXIT_USAGE;

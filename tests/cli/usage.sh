@@ -32,6 +32,14 @@ done <<'CASES'
 2|not a number|demo --device none
 2|copy-before-arm|demo --bug no-such-bug
 2|takes no value|demo --check=yes
+2|--schedules does not go with --schedule in-order|fuzz --schedules 5 --schedule in-order
+2|--schedules does not go with --schedule in-order|fuzz --print --schedules 5 --schedule in-order
+2|--runs does not go with --print|fuzz --print --runs 2
+2|--force goes with --output|fuzz --runs 1 -f
+2|--force goes with --export|explore -f absent.trk
+2|--force goes with --output|record -f -- true
+2|--frames does not go with --list-bugs|demo --list-bugs --frames 3
+2|--raw does not go with --text|dump --text --raw absent.trk
 2|No such file|sim absent.trk
 2|No such file|info absent.trk
 2|No such file|dump absent.trk
