@@ -33,7 +33,7 @@ static const struct trk_option pack_options[] = {
      .fallback = "19",
      .least = 1,
      .most = 22,
-     .about = "zstd's level. Default 19."},
+     .about = "zstd's level."},
     {.name = "checkpoints",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -41,7 +41,7 @@ static const struct trk_option pack_options[] = {
      .most = UINT32_MAX,
      .about =
          "Put in the state of the trackers about every N events, found by re-executing F: G can "
-         "then be read from the middle, and trk sim goes on behind damage. Default 0: none."},
+         "then be read from the middle, and trk sim goes on behind damage. 0: none."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
     {.name = NULL},

@@ -105,6 +105,7 @@ static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
 static bool is_prologue(const struct trim *trim, const struct trk_trace_event *event)
 {
     return event->number == trim->frame || event->event.type == TRK_EVENT_TRACKER ||
+           event->event.type == TRK_EVENT_FOREIGN || event->event.type == TRK_EVENT_LOCKS ||
            event->event.type == TRK_EVENT_MAP || event->event.type == TRK_EVENT_UNMAP;
 }
 

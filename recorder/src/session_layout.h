@@ -97,10 +97,16 @@ static inline uint32_t trk_session_loss_type(uint32_t kind)
                : kind - TRK_SESSION_LOSS_KINDS / 2 + TRK_EVENT_FIRST_ANNOTATION;
 }
 
+enum trk_session_known {
+    TRK_SESSION_KNOWN_NOT = 0,
+    TRK_SESSION_KNOWN_CORE = 1,
+    TRK_SESSION_KNOWN_FOREIGN = 2, /* recorder/foreign.h */
+};
+
 struct trk_session_tracker {
-    _Atomic uint64_t policy; /* trk_policy_pack() */
+    _Atomic uint64_t policy; /* trk_policy_pack(); 0 of a foreign one: none of the core's */
     _Atomic uint32_t backend;
-    _Atomic uint32_t known; /* 1 once the two above are set */
+    _Atomic uint32_t known; /* not 0 once the two above are set */
 };
 
 struct trk_session_control {
