@@ -18,9 +18,9 @@
 struct copy_job {
     const struct schedule_piece *parts;
     size_t count;
-    uint8_t *guest;  /* the whole mirror */
-    uint8_t *staged; /* the slot */
-    bool down;       /* from the slot to guest memory */
+    uint8_t *guest;    /* the whole mirror */
+    uint8_t *staged;   /* the slot */
+    bool down;         /* from the slot to guest memory */
     size_t next, done; /* parts taken, parts copied */
     size_t run;        /* parts that a thread takes at once */
 };

@@ -14,7 +14,7 @@ enum trk_status gpu_commands_init(struct trk_gpu *gpu, struct gpu_commands *comm
     VkResult result = gpu->api.CreateCommandPool(gpu->device, &pool, NULL, &commands->pool);
     if (result != VK_SUCCESS) {
         commands->pool = VK_NULL_HANDLE;
-        return gpu_result(error, "vkCreateCommandPool", result);
+        return trk_vk_result(error, "vkCreateCommandPool", result);
     }
     VkCommandBufferAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -23,7 +23,7 @@ enum trk_status gpu_commands_init(struct trk_gpu *gpu, struct gpu_commands *comm
         .commandBufferCount = 1,
     };
     result = gpu->api.AllocateCommandBuffers(gpu->device, &allocate, &commands->buffer);
-    return gpu_result(error, "vkAllocateCommandBuffers", result);
+    return trk_vk_result(error, "vkAllocateCommandBuffers", result);
 }
 
 /* Nothing of it may be pending. */
@@ -35,8 +35,8 @@ void gpu_commands_deinit(struct trk_gpu *gpu, struct gpu_commands *commands)
     memset(commands, 0, sizeof *commands);
 }
 
-enum trk_status gpu_commands_begin(struct trk_gpu *gpu, struct gpu_commands *commands,
-                                   bool ordered, struct trk_error *error)
+enum trk_status gpu_commands_begin(struct trk_gpu *gpu, struct gpu_commands *commands, bool ordered,
+                                   struct trk_error *error)
 {
     VkCommandBufferBeginInfo begin = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
@@ -50,7 +50,7 @@ enum trk_status gpu_commands_begin(struct trk_gpu *gpu, struct gpu_commands *com
     if (result == VK_SUCCESS && ordered) {
         gpu_commands_barrier(gpu, commands);
     }
-    return gpu_result(error, "vkBeginCommandBuffer", result);
+    return trk_vk_result(error, "vkBeginCommandBuffer", result);
 }
 
 void gpu_commands_barrier(struct trk_gpu *gpu, const struct gpu_commands *commands)
@@ -127,11 +127,11 @@ enum trk_status gpu_commands_submit(struct trk_gpu *gpu, struct gpu_commands *co
     };
     VkResult result = gpu->api.EndCommandBuffer(commands->buffer);
     if (result == VK_SUCCESS) {
-        result = gpu->api.QueueSubmit(gpu->queues[commands->queue].queue, 1, &submit,
-                                      VK_NULL_HANDLE);
+        result =
+            gpu->api.QueueSubmit(gpu->queues[commands->queue].queue, 1, &submit, VK_NULL_HANDLE);
     }
     if (result != VK_SUCCESS) {
-        return gpu_result(error, "vkQueueSubmit", result);
+        return trk_vk_result(error, "vkQueueSubmit", result);
     }
     gpu->value = after;
     gpu->last_queue = commands->queue;
@@ -151,5 +151,5 @@ enum trk_status gpu_wait(struct trk_gpu *gpu, uint64_t value, struct trk_error *
         return TRK_OK;
     }
     VkResult result = gpu->api.WaitSemaphores(gpu->device, &wait, GPU_TIMEOUT_NS);
-    return gpu_result(error, "vkWaitSemaphores", result);
+    return trk_vk_result(error, "vkWaitSemaphores", result);
 }

@@ -1,6 +1,6 @@
 /*
- * What a region and a byte cost: copies of the same bytes in one region and in many, on the device's
- * own clock where its queue has one, else on the host's. The median of some rounds counts.
+ * What a region and a byte cost: copies of the same bytes in one region and in many, on the
+ * device's own clock where its queue has one, else on the host's. The median of some rounds counts.
  */
 #include "gpu_internal.h"
 
@@ -138,8 +138,9 @@ static enum trk_status cost_open(struct cost *cost, struct trk_error *error)
         status = gpu_commands_init(gpu, &cost->commands, cost->queue, error);
     }
     if (status == TRK_OK && gpu->queues[cost->queue].times) {
-        status = gpu_result(error, "vkCreateQueryPool",
-                            gpu->api.CreateQueryPool(gpu->device, &queries, NULL, &cost->queries));
+        status =
+            trk_vk_result(error, "vkCreateQueryPool",
+                          gpu->api.CreateQueryPool(gpu->device, &queries, NULL, &cost->queries));
         cost->queries = status == TRK_OK ? cost->queries : VK_NULL_HANDLE;
     }
     return status;

@@ -7,26 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define LEAKS_CHECKED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LEAKS_CHECKED
-#endif
-#endif
+#include "vk_instance.h"
 
-/* Drivers keep small allocations for good: see vk_device.c. */
-#ifdef LEAKS_CHECKED
-#include <sanitizer/lsan_interface.h>
-#define DRIVER_LEAKS_IGNORE() __lsan_disable()
-#define DRIVER_LEAKS_COUNT()  __lsan_enable()
-#else
-#define DRIVER_LEAKS_IGNORE() ((void)0)
-#define DRIVER_LEAKS_COUNT()  ((void)0)
-#endif
-
-#define FAMILIES_MAX       32u
-#define EXTENSIONS_IN_USE  2u
+#define FAMILIES_MAX      32u
+#define EXTENSIONS_IN_USE 2u
 /* Newer than the headers of the oldest system that builds this (1.3.239): VK_EXT_host_image_copy,
  * in Vulkan's headers from 1.3.258 on. */
 #define HOST_IMAGE_COPY "VK_EXT_host_image_copy"
@@ -47,8 +31,9 @@ static enum trk_status device_describe(struct trk_gpu *gpu, struct trk_error *er
     gpu->api.GetPhysicalDeviceProperties(gpu->physical, &all.properties);
     snprintf(gpu->info.device_name, sizeof gpu->info.device_name, "%s", all.properties.deviceName);
     if (all.properties.apiVersion < VK_API_VERSION_1_2) {
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "%.80s has Vulkan %u.%u; replaying needs 1.2",
-                             gpu->info.device_name, VK_API_VERSION_MAJOR(all.properties.apiVersion),
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%.80s has Vulkan %u.%u; replaying needs 1.2", gpu->info.device_name,
+                             VK_API_VERSION_MAJOR(all.properties.apiVersion),
                              VK_API_VERSION_MINOR(all.properties.apiVersion));
     }
     gpu->api.GetPhysicalDeviceProperties2(gpu->physical, &all);
@@ -169,7 +154,7 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     VkResult result = gpu->api.CreateDevice(gpu->physical, &create, NULL, &gpu->device);
     if (result != VK_SUCCESS) {
         gpu->device = VK_NULL_HANDLE;
-        return gpu_result(error, "vkCreateDevice", result);
+        return trk_vk_result(error, "vkCreateDevice", result);
     }
     enum trk_status status = trk_vk_loader_device(&gpu->api, gpu->device, error);
     if (status == TRK_OK) {
@@ -198,7 +183,7 @@ static enum trk_status device_timeline(struct trk_gpu *gpu, struct trk_error *er
     VkResult result = gpu->api.CreateSemaphore(gpu->device, &create, NULL, &gpu->timeline);
     if (result != VK_SUCCESS) {
         gpu->timeline = VK_NULL_HANDLE;
-        return gpu_result(error, "vkCreateSemaphore", result);
+        return trk_vk_result(error, "vkCreateSemaphore", result);
     }
     gpu_name(gpu, VK_OBJECT_TYPE_SEMAPHORE, (uint64_t)(uintptr_t)gpu->timeline, "trk timeline");
     return TRK_OK;
@@ -228,9 +213,9 @@ enum trk_status trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options 
     if (gpu == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for a Vulkan device");
     }
-    DRIVER_LEAKS_IGNORE();
+    TRK_VK_LEAKS_IGNORE();
     enum trk_status status = device_open(gpu, options, error);
-    DRIVER_LEAKS_COUNT();
+    TRK_VK_LEAKS_COUNT();
     if (status != TRK_OK) {
         trk_gpu_close(gpu);
         return status;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICES_MAX      64u
+#include "vk_instance.h"
+
 #define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
 
 static VkBool32 VKAPI_CALL instance_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
@@ -69,8 +70,8 @@ static bool instance_has_layer(const struct trk_gpu *gpu, const char *name)
     return found;
 }
 
-static const VkDebugUtilsMessengerCreateInfoEXT *messenger_info(
-    struct trk_gpu *gpu, VkDebugUtilsMessengerCreateInfoEXT *info)
+static const VkDebugUtilsMessengerCreateInfoEXT *
+messenger_info(struct trk_gpu *gpu, VkDebugUtilsMessengerCreateInfoEXT *info)
 {
     *info = (VkDebugUtilsMessengerCreateInfoEXT){
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
@@ -86,7 +87,8 @@ static const VkDebugUtilsMessengerCreateInfoEXT *messenger_info(
 static enum trk_status instance_create(struct trk_gpu *gpu, bool validate, struct trk_error *error)
 {
     const char *layers[1], *extensions[1];
-    const VkValidationFeatureEnableEXT enable = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+    const VkValidationFeatureEnableEXT enable =
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
     VkDebugUtilsMessengerCreateInfoEXT messenger;
     VkValidationFeaturesEXT features = {
         .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
@@ -124,7 +126,7 @@ static enum trk_status instance_create(struct trk_gpu *gpu, bool validate, struc
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
         return trk_error_set(error, TRK_E_UNSUPPORTED, "no Vulkan: there is no driver");
     }
-    return gpu_result(error, "vkCreateInstance", result);
+    return trk_vk_result(error, "vkCreateInstance", result);
 }
 
 static void messenger_create(struct trk_gpu *gpu)
@@ -144,20 +146,14 @@ static void messenger_create(struct trk_gpu *gpu)
 static enum trk_status instance_device(struct trk_gpu *gpu, uint32_t number,
                                        struct trk_error *error)
 {
-    VkPhysicalDevice devices[DEVICES_MAX];
-    uint32_t all = 0, count = DEVICES_MAX;
-    VkResult result = gpu->api.EnumeratePhysicalDevices(gpu->instance, &all, NULL);
-    if (result == VK_ERROR_INITIALIZATION_FAILED) {
-        all = 0;
-        result = VK_SUCCESS;
+    VkPhysicalDevice devices[TRK_VK_DEVICES_MAX];
+    uint32_t count = 0, all = 0;
+    enum trk_status status =
+        trk_vk_instance_devices(&gpu->api, gpu->instance, devices, &count, &all, error);
+    if (status != TRK_OK) {
+        return status;
     }
-    if (result == VK_SUCCESS && number < all && number < DEVICES_MAX) {
-        result = gpu->api.EnumeratePhysicalDevices(gpu->instance, &count, devices);
-    }
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
-        return gpu_result(error, "vkEnumeratePhysicalDevices", result);
-    }
-    if (number >= all || number >= DEVICES_MAX || number >= count) {
+    if (number >= count) {
         return trk_error_set(error, TRK_E_UNSUPPORTED,
                              "no Vulkan device %u: this machine has %u, counted from 0", number,
                              all);
@@ -204,24 +200,6 @@ uint64_t trk_gpu_messages(const struct trk_gpu *gpu, const char **first)
 {
     *first = gpu->first_message;
     return gpu->messages;
-}
-
-enum trk_status gpu_result(struct trk_error *error, const char *call, VkResult result)
-{
-    switch (result) {
-    case VK_SUCCESS:
-        return TRK_OK;
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-        return trk_error_set(error, TRK_E_MEMORY, "%s: out of host memory", call);
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-        return trk_error_set(error, TRK_E_MEMORY, "%s: out of device memory", call);
-    case VK_ERROR_DEVICE_LOST:
-        return trk_error_set(error, TRK_E_SYSTEM, "%s: the device was lost", call);
-    case VK_TIMEOUT:
-        return trk_error_set(error, TRK_E_SYSTEM, "%s: the device does not answer", call);
-    default:
-        return trk_error_set(error, TRK_E_SYSTEM, "%s: VkResult %d", call, (int)result);
-    }
 }
 
 void gpu_name(struct trk_gpu *gpu, VkObjectType type, uint64_t object, const char *name)

@@ -11,7 +11,7 @@
 
 #include "replayer/replay.h"
 
-#include "vk_loader.h"
+#include "vk_internal.h"
 
 struct replay_ground;
 
@@ -59,8 +59,6 @@ enum trk_status gpu_instance_open(struct trk_gpu *gpu, const struct trk_gpu_opti
                                   struct trk_error *error);
 void gpu_instance_close(struct trk_gpu *gpu);
 
-/* TRK_OK for VK_SUCCESS; else what was tried and what came of it. */
-enum trk_status gpu_result(struct trk_error *error, const char *call, VkResult result);
 /* Give an object a name for validation messages and debuggers, where that is possible. */
 void gpu_name(struct trk_gpu *gpu, VkObjectType type, uint64_t object, const char *name);
 
@@ -106,8 +104,8 @@ enum trk_status gpu_commands_init(struct trk_gpu *gpu, struct gpu_commands *comm
 void gpu_commands_deinit(struct trk_gpu *gpu, struct gpu_commands *commands);
 
 /* Wait for its newest submission, and open it. ordered: behind all that was submitted before. */
-enum trk_status gpu_commands_begin(struct trk_gpu *gpu, struct gpu_commands *commands,
-                                   bool ordered, struct trk_error *error);
+enum trk_status gpu_commands_begin(struct trk_gpu *gpu, struct gpu_commands *commands, bool ordered,
+                                   struct trk_error *error);
 enum trk_status gpu_commands_submit(struct trk_gpu *gpu, struct gpu_commands *commands,
                                     struct trk_error *error);
 /* What was recorded is ordered, and visible, before all that follows. */

@@ -28,8 +28,12 @@ static uint32_t memory_choose(const struct trk_gpu *gpu, uint32_t allowed, enum 
     } choices[][3] = {
         [GPU_DEVICE] = {{local, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT}, {local, 0}, {0, 0}},
         [GPU_UPLOAD] = {{memory_host, local}, {memory_host, 0}, {memory_host, 0}},
-        [GPU_READBACK] = {{memory_host | cached, local}, {memory_host | cached, 0}, {memory_host, 0}},
-        [GPU_DIRECT] = {{memory_host | local, 0}, {memory_host | local, 0}, {memory_host | local, 0}},
+        [GPU_READBACK] = {{memory_host | cached, local},
+                          {memory_host | cached, 0},
+                          {memory_host, 0}},
+        [GPU_DIRECT] = {{memory_host | local, 0},
+                        {memory_host | local, 0},
+                        {memory_host | local, 0}},
     };
     uint32_t type = UINT32_MAX;
     for (int i = 0; i < 3 && type == UINT32_MAX; i++) {
@@ -74,7 +78,7 @@ static enum trk_status buffer_no_memory(struct trk_gpu *gpu, struct trk_error *e
                              gpu->info.device_name,
                              (unsigned long long)((size_bytes + (1u << 20) - 1) >> 20));
     }
-    return gpu_result(error, "vkAllocateMemory", result);
+    return trk_vk_result(error, "vkAllocateMemory", result);
 }
 
 enum trk_status gpu_buffer_init(struct trk_gpu *gpu, struct gpu_buffer *buffer,
@@ -85,7 +89,7 @@ enum trk_status gpu_buffer_init(struct trk_gpu *gpu, struct gpu_buffer *buffer,
     VkMemoryRequirements needs;
     VkResult result = buffer_create(gpu, buffer, size_bytes, NULL);
     if (result != VK_SUCCESS) {
-        return gpu_result(error, "vkCreateBuffer", result);
+        return trk_vk_result(error, "vkCreateBuffer", result);
     }
     gpu->api.GetBufferMemoryRequirements(gpu->device, buffer->buffer, &needs);
     VkMemoryAllocateInfo allocate = {
@@ -109,7 +113,7 @@ enum trk_status gpu_buffer_init(struct trk_gpu *gpu, struct gpu_buffer *buffer,
     }
     buffer->host = host;
     gpu_name(gpu, VK_OBJECT_TYPE_BUFFER, (uint64_t)(uintptr_t)buffer->buffer, names[memory]);
-    return gpu_result(error, "binding a buffer", result);
+    return trk_vk_result(error, "binding a buffer", result);
 }
 
 enum trk_status gpu_buffer_import(struct trk_gpu *gpu, struct gpu_buffer *buffer, void *host,
@@ -130,7 +134,8 @@ enum trk_status gpu_buffer_import(struct trk_gpu *gpu, struct gpu_buffer *buffer
         .pHostPointer = host,
     };
     VkMemoryRequirements needs;
-    VkResult result = gpu->api.GetMemoryHostPointerPropertiesEXT(gpu->device, type, host, &properties);
+    VkResult result =
+        gpu->api.GetMemoryHostPointerPropertiesEXT(gpu->device, type, host, &properties);
     if (result == VK_SUCCESS) {
         result = buffer_create(gpu, buffer, size_bytes, &external);
     }
@@ -158,7 +163,7 @@ enum trk_status gpu_buffer_import(struct trk_gpu *gpu, struct gpu_buffer *buffer
     }
     result = gpu->api.BindBufferMemory(gpu->device, buffer->buffer, buffer->memory, 0);
     gpu_name(gpu, VK_OBJECT_TYPE_BUFFER, (uint64_t)(uintptr_t)buffer->buffer, "trk guest memory");
-    return gpu_result(error, "binding imported memory", result);
+    return trk_vk_result(error, "binding imported memory", result);
 }
 
 /* Nothing that uses it may be pending. */

@@ -10,8 +10,8 @@ static void import_pieces(struct trk_replay *replay, const struct schedule_chunk
         replay->copies[i] = (VkBufferCopy){
             .srcOffset = piece->offset, .dstOffset = piece->offset, .size = piece->size_bytes};
         if (replay->policy.shape == TRK_SHAPE_PER_RANGE) {
-            gpu_commands_copy(gpu, &slot->commands, replay->ground->imported.buffer, replay->mirror->buffer,
-                              &replay->copies[i]);
+            gpu_commands_copy(gpu, &slot->commands, replay->ground->imported.buffer,
+                              replay->mirror->buffer, &replay->copies[i]);
         }
     }
     if (replay->policy.shape != TRK_SHAPE_PER_RANGE) {

@@ -84,7 +84,7 @@ static enum trk_status scatter_pipeline(struct trk_gpu *gpu, struct scatter *sca
         gpu_name(gpu, VK_OBJECT_TYPE_PIPELINE, (uint64_t)(uintptr_t)scatter->pipeline,
                  "trk scatter");
     }
-    return gpu_result(error, "making the scatter shader", result);
+    return trk_vk_result(error, "making the scatter shader", result);
 }
 
 static void scatter_set(struct trk_replay *replay, VkDescriptorSet set,
@@ -156,7 +156,7 @@ static enum trk_status scatter_sets(struct trk_replay *replay, struct trk_error 
         result = gpu->api.AllocateDescriptorSets(gpu->device, &allocate, set);
     }
     if (result != VK_SUCCESS) {
-        return gpu_result(error, "making sets of descriptors", result);
+        return trk_vk_result(error, "making sets of descriptors", result);
     }
     for (uint32_t slot = 0; slot < replay->slot_count; slot++) {
         for (uint32_t window = 0; window < scatter->windows; window++) {

@@ -16,7 +16,7 @@ struct grouping {
     struct trk_plan_group *groups;
     struct trk_plan_frame *frames;
     size_t group_capacity;
-    uint32_t *store_group; /* of each store, as it came: the group that it precedes */
+    uint32_t *store_group;       /* of each store, as it came: the group that it precedes */
     struct trk_plan_item *early; /* the stores, as they came */
     /* Of each page: 1 + the last group that looked at it on either side; the last that a store to
      * it precedes. */
@@ -140,8 +140,7 @@ static enum trk_status group_item(struct grouping *grouping, const struct plan_r
 /* A store may be left that no group of its frame comes behind: an empty one does. */
 static enum trk_status frame_end(struct grouping *grouping)
 {
-    enum trk_status status =
-        grouping->waits ? group_begin(grouping, TRK_PLAN_UPLOAD) : TRK_OK;
+    enum trk_status status = grouping->waits ? group_begin(grouping, TRK_PLAN_UPLOAD) : TRK_OK;
     grouping->open = false;
     return status;
 }

@@ -34,7 +34,8 @@ struct plan_raws {
     uint64_t events;
 };
 
-/* Room for one more of an array, doubled as it grows; NULL without memory (nothing changed then). */
+/* Room for one more of an array, doubled as it grows; NULL without memory (nothing changed then).
+ */
 void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes);
 
 /* ---- plan_views.c: which frames guest addresses show ----------------------------------------- */

@@ -45,8 +45,7 @@ static const struct extent *extent_of(const struct extent *extents, size_t count
     return &extents[low];
 }
 
-enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes,
-                            struct trk_error *error)
+enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes, struct trk_error *error)
 {
     struct extent *extents = calloc(raws->count + 1, sizeof *extents);
     if (extents == NULL) {
@@ -66,8 +65,7 @@ enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes,
     }
     for (size_t i = 0; i < raws->count; i++) {
         struct trk_plan_item *item = &raws->all[i].item;
-        const struct extent *extent =
-            extent_of(extents, count, item->offset >> PLAN_PAGE_SHIFT);
+        const struct extent *extent = extent_of(extents, count, item->offset >> PLAN_PAGE_SHIFT);
         item->offset -= (extent->first - extent->place) << PLAN_PAGE_SHIFT;
     }
     free(extents);

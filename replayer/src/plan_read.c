@@ -55,7 +55,8 @@ void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes)
     return larger;
 }
 
-/* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole. */
+/* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole.
+ */
 static enum trk_status read_add(struct read *read, const struct plan_raw *what)
 {
     struct plan_raws *raws = read->raws;
@@ -94,8 +95,8 @@ static struct plan_raw read_raw(const struct trk_trace_event *event, enum trk_pl
                  .guest_addr = event->event.argument,
                  .size_bytes = size_bytes,
                  .kind = (uint16_t)kind,
-                 .content = kind == TRK_PLAN_STORE || kind == TRK_PLAN_GPU_WRITE ? event->number
-                                                                                 : 0},
+                 .content =
+                     kind == TRK_PLAN_STORE || kind == TRK_PLAN_GPU_WRITE ? event->number : 0},
     };
 }
 
@@ -144,9 +145,9 @@ static enum trk_status read_versions(struct read *read, struct read_stream *stre
         }
         bool known = next < stream->hash_count && stream->hashes[next].guest_addr == at &&
                      end - at >= TRK_PLAN_PAGE_BYTES;
-        uint64_t stop = known                         ? at + TRK_PLAN_PAGE_BYTES
-                        : next < stream->hash_count   ? stream->hashes[next].guest_addr
-                                                      : end;
+        uint64_t stop = known                       ? at + TRK_PLAN_PAGE_BYTES
+                        : next < stream->hash_count ? stream->hashes[next].guest_addr
+                                                    : end;
         if (stop > end || stop <= at) {
             stop = end;
         }
@@ -186,8 +187,8 @@ static enum trk_status read_copy(struct read *read, struct read_stream *stream,
                                  const struct trk_trace_event *event)
 {
     bool down = event->event.context == TRK_COPY_DOWN;
-    struct plan_raw raw = read_raw(event, down ? TRK_PLAN_DOWNLOAD : TRK_PLAN_UPLOAD,
-                                   trk_event_size(&event->event));
+    struct plan_raw raw =
+        read_raw(event, down ? TRK_PLAN_DOWNLOAD : TRK_PLAN_UPLOAD, trk_event_size(&event->event));
     raw.item.resource = event->event.page;
     raw.operation = stream->operation;
     read->raws->copies = true;
@@ -212,9 +213,8 @@ static enum trk_status read_range(struct read *read, struct read_stream *stream,
     if (op != TRK_OP_UPLOAD && op != TRK_OP_DOWNLOAD && op != TRK_OP_DRAIN) {
         return TRK_OK;
     }
-    struct plan_raw raw =
-        read_raw(event, op == TRK_OP_UPLOAD ? TRK_PLAN_UPLOAD : TRK_PLAN_DOWNLOAD,
-                 (uint64_t)event->event.pages * TRK_PLAN_PAGE_BYTES);
+    struct plan_raw raw = read_raw(event, op == TRK_OP_UPLOAD ? TRK_PLAN_UPLOAD : TRK_PLAN_DOWNLOAD,
+                                   (uint64_t)event->event.pages * TRK_PLAN_PAGE_BYTES);
     raw.item.guest_addr = trk_region_address(trk_domain_region(event->event.domain)) +
                           (uint64_t)event->event.page * TRK_PLAN_PAGE_BYTES;
     raw.operation = stream->operation;
@@ -368,9 +368,8 @@ static enum trk_status read_event(struct read *read, const struct trk_trace_even
     case TRK_EVENT_GPU_READ:
         return read_check(read, event, TRK_PLAN_DEVICE, found);
     case TRK_EVENT_WITNESS_CHECK: /* of the GPU: its GPU_READ was the look */
-        return event->event.flags == TRK_AGENT_GPU
-                   ? TRK_OK
-                   : read_check(read, event, TRK_PLAN_GUEST, found);
+        return event->event.flags == TRK_AGENT_GPU ? TRK_OK
+                                                   : read_check(read, event, TRK_PLAN_GUEST, found);
     case TRK_EVENT_GPU_COMPLETE:
         read_complete(read, event->event.argument);
         return TRK_OK;
@@ -394,7 +393,8 @@ static enum trk_status read_all(struct read *read, struct trk_trace *trace,
     enum trk_status status = trk_trace_next(trace, &event, error);
     while (status == TRK_OK) {
         if (event.stream >= read->stream_count) {
-            return trk_error_set(error, TRK_E_DAMAGED, "event %llu is of a thread that is not there",
+            return trk_error_set(error, TRK_E_DAMAGED,
+                                 "event %llu is of a thread that is not there",
                                  (unsigned long long)event.number);
         }
         read->raws->events++;

@@ -68,8 +68,8 @@ enum trk_status plan_views_set(struct plan_views *views, uint64_t guest_addr, ui
         return TRK_OK;
     }
     for (int i = 0; i < 2; i++) { /* a cut may make two of one, and the new one comes in between */
-        void *all = plan_grow(views->all, views->count + (size_t)i, &views->capacity,
-                              sizeof *views->all);
+        void *all =
+            plan_grow(views->all, views->count + (size_t)i, &views->capacity, sizeof *views->all);
         if (all == NULL) {
             return TRK_E_MEMORY;
         }

@@ -154,8 +154,7 @@ static enum trk_status policy_word(struct policy_reader *reader, struct trk_tran
         return policy_refuse(reader, "\":BYTES\" is missing");
     }
     reader->at++;
-    enum trk_status status =
-        policy_number(reader, true, 1, SHAPE_BYTES_MOST, &out->shape_bytes);
+    enum trk_status status = policy_number(reader, true, 1, SHAPE_BYTES_MOST, &out->shape_bytes);
     if (status == TRK_OK && out->shape == TRK_SHAPE_GRANULE && out->shape_bytes % PAGE_BYTES != 0) {
         return policy_refuse(reader, "a granule that is not whole pages of 4096 bytes, before");
     }
@@ -255,7 +254,8 @@ static void policy_size(char *out, size_t size, uint64_t bytes)
     for (; step < 3 && bytes % 1024 == 0; step++) {
         bytes /= 1024;
     }
-    snprintf(out, size, "%llu%.*s", (unsigned long long)bytes, step > 0, step > 0 ? &"KMG"[step - 1] : "");
+    snprintf(out, size, "%llu%.*s", (unsigned long long)bytes, step > 0,
+             step > 0 ? &"KMG"[step - 1] : "");
 }
 
 static void policy_append(char *out, const char *before, const char *text)

@@ -77,8 +77,8 @@ static enum trk_status replay_commands(struct trk_replay *replay, struct trk_err
     for (uint32_t i = 0; i < replay->slot_count && status == TRK_OK; i++) {
         replay->slots[i].offset = i * replay->schedule.slot_bytes;
         replay->slots[i].table = i * REPLAY_TABLE_BYTES;
-        status = gpu_commands_init(replay->gpu, &replay->slots[i].commands, replay->policy.queue,
-                                   error);
+        status =
+            gpu_commands_init(replay->gpu, &replay->slots[i].commands, replay->policy.queue, error);
     }
     for (size_t i = 0; i < replay->schedule.chunk_count; i++) {
         size_t pieces = replay->schedule.chunks[i].piece_count;
@@ -121,8 +121,7 @@ static enum trk_status replay_open(struct trk_replay *replay, struct trk_error *
 
 enum trk_status trk_replay_create(struct trk_replay **out, struct trk_gpu *gpu,
                                   const struct trk_plan *plan,
-                                  const struct trk_transfer_policy *policy,
-                                  struct trk_error *error)
+                                  const struct trk_transfer_policy *policy, struct trk_error *error)
 {
     struct trk_replay *replay = calloc(1, sizeof *replay);
     if (replay == NULL) {

@@ -79,9 +79,8 @@ static void look_note(struct trk_replay *replay, const struct look *look, uint64
     struct trk_replay_wrong wrong = {
         .event = look->item != NULL ? look->item->event : TRK_NOT_KNOWN,
         .frame = replay->plan->frames[look->frame].number,
-        .guest_addr = look->item != NULL
-                          ? look->item->guest_addr + (first - look->item->offset)
-                          : TRK_NOT_KNOWN,
+        .guest_addr = look->item != NULL ? look->item->guest_addr + (first - look->item->offset)
+                                         : TRK_NOT_KNOWN,
         .size_bytes = size_bytes,
         .side = look->side,
         .finding = finding,
@@ -204,9 +203,9 @@ static enum trk_status model_open(struct trk_replay *replay, struct model *model
     }
     enum trk_status status =
         gpu_buffer_init(replay->gpu, &model->seen, GPU_READBACK, CHECK_BYTES, error);
-    return status == TRK_OK ? gpu_commands_init(replay->gpu, &model->commands, TRK_QUEUE_UNIVERSAL,
-                                                error)
-                            : status;
+    return status == TRK_OK
+               ? gpu_commands_init(replay->gpu, &model->commands, TRK_QUEUE_UNIVERSAL, error)
+               : status;
 }
 
 enum trk_status trk_replay_check(struct trk_replay *replay, struct trk_replay_check *out,

@@ -60,12 +60,12 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
     bool direct = replay->path->mirror == GPU_DIRECT;
     struct gpu_buffer *mirror = direct ? &ground->mapped : &ground->mirror;
     if (status == TRK_OK && mirror->buffer == VK_NULL_HANDLE) {
-        status = gpu_buffer_init(gpu, mirror, replay->path->mirror, replay->plan->mirror_bytes,
-                                 error);
+        status =
+            gpu_buffer_init(gpu, mirror, replay->path->mirror, replay->plan->mirror_bytes, error);
     }
     if (status == TRK_OK && replay->path->imported && ground->imported.buffer == VK_NULL_HANDLE) {
-        status = gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes,
-                                   error);
+        status =
+            gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes, error);
     }
     replay->guest = ground->guest;
     replay->mirror = mirror;

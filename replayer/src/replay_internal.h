@@ -39,8 +39,8 @@ struct replay_ground {
     uint32_t users;
     uint8_t *guest; /* guest memory: the mirror on the host */
     uint64_t guest_bytes;
-    struct gpu_buffer imported;        /* the same, as the device sees it; made when it is needed */
-    struct gpu_buffer mirror, mapped;  /* the device's; mapped: in memory that the host can write */
+    struct gpu_buffer imported;       /* the same, as the device sees it; made when it is needed */
+    struct gpu_buffer mirror, mapped; /* the device's; mapped: in memory that the host can write */
 };
 
 struct scatter; /* path_scatter.c */
@@ -55,8 +55,8 @@ struct trk_replay {
     struct copy_pool pool;
     bool pool_made;
     struct replay_ground *ground;
-    uint8_t *guest;                   /* the ground's */
-    const struct gpu_buffer *mirror;  /* likewise */
+    uint8_t *guest;                  /* the ground's */
+    const struct gpu_buffer *mirror; /* likewise */
     struct gpu_buffer upload, readback, landing, tables, scratch;
     uint32_t slot_count, next_slot;
     struct replay_slot slots[REPLAY_SLOTS_MAX];
@@ -68,8 +68,8 @@ struct trk_replay {
     struct replay_stamp *stamps;
     uint32_t stamp_count, stamp_capacity;
     uint64_t *ticks;
-    struct model *model; /* of a check; NULL: a measured pass */
-    uint64_t host_ns;    /* of this frame, so far */
+    struct model *model;  /* of a check; NULL: a measured pass */
+    uint64_t host_ns;     /* of this frame, so far */
     uint64_t clock_begin; /* 0: the clock stands */
     uint64_t submits;
 };

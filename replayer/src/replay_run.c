@@ -202,7 +202,8 @@ static enum trk_status run_download(struct trk_replay *replay, const struct trk_
             slots[submitted % REPLAY_SLOTS_MAX] = slot;
             status = download_submit(replay, group, &chunks[submitted++], slot, error);
         } else {
-            status = download_land(replay, &chunks[landed], slots[landed % REPLAY_SLOTS_MAX], error);
+            status =
+                download_land(replay, &chunks[landed], slots[landed % REPLAY_SLOTS_MAX], error);
             landed++;
         }
     }

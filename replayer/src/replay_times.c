@@ -1,4 +1,5 @@
-/* The two clocks: the host's, that stands while guest memory changes, and the queues' timestamps. */
+/* The two clocks: the host's, that stands while guest memory changes, and the queues' timestamps.
+ */
 #include <stdlib.h>
 #include <time.h>
 
@@ -48,7 +49,7 @@ enum trk_status replay_times_init(struct trk_replay *replay, struct trk_error *e
     if (result != VK_SUCCESS) {
         replay->queries = VK_NULL_HANDLE;
     }
-    return gpu_result(error, "vkCreateQueryPool", result);
+    return trk_vk_result(error, "vkCreateQueryPool", result);
 }
 
 void replay_times_deinit(struct trk_replay *replay)
@@ -163,10 +164,9 @@ enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_p
     VkResult result = replay->gpu->api.GetQueryPoolResults(
         replay->gpu->device, replay->queries, 0, 2 * replay->stamp_count,
         (size_t)replay->stamp_count * 4 * sizeof *replay->ticks, replay->ticks,
-        2 * sizeof *replay->ticks,
-        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+        2 * sizeof *replay->ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
     if (result != VK_SUCCESS && result != VK_NOT_READY) {
-        return gpu_result(error, "vkGetQueryPoolResults", result);
+        return trk_vk_result(error, "vkGetQueryPoolResults", result);
     }
     struct span *spans = malloc(((size_t)replay->stamp_count + 1) * sizeof *spans);
     if (spans == NULL) {

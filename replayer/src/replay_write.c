@@ -1,4 +1,5 @@
-/* What is written by others than copies: guest memory, the GPU's own writes, the start of a pass. */
+/* What is written by others than copies: guest memory, the GPU's own writes, the start of a pass.
+ */
 #include <stdlib.h>
 #include <string.h>
 

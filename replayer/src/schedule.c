@@ -33,7 +33,8 @@ void schedule_deinit(struct schedule *schedule)
 static void differs_mark(struct making *making, const struct trk_plan_item *item)
 {
     uint64_t first = item->offset / TRK_PLAN_PAGE_BYTES;
-    uint64_t end = (item->offset + item->size_bytes + TRK_PLAN_PAGE_BYTES - 1) / TRK_PLAN_PAGE_BYTES;
+    uint64_t end =
+        (item->offset + item->size_bytes + TRK_PLAN_PAGE_BYTES - 1) / TRK_PLAN_PAGE_BYTES;
     if (item->kind == TRK_PLAN_STORE || item->kind == TRK_PLAN_GPU_WRITE) {
         for (uint64_t page = first; page < end; page++) {
             making->differs[page / 64] |= UINT64_C(1) << page % 64;
@@ -103,8 +104,8 @@ static enum trk_status piece_add(struct making *making, struct schedule_chunk *c
     };
     chunk->piece_count++;
     chunk->moved_bytes += size_bytes;
-    chunk->staged_bytes += (size_bytes + SCHEDULE_UNIT_BYTES - 1) / SCHEDULE_UNIT_BYTES *
-                           SCHEDULE_UNIT_BYTES;
+    chunk->staged_bytes +=
+        (size_bytes + SCHEDULE_UNIT_BYTES - 1) / SCHEDULE_UNIT_BYTES * SCHEDULE_UNIT_BYTES;
     return TRK_OK;
 }
 
@@ -137,7 +138,8 @@ static enum trk_status parts_asked(struct making *making, struct schedule_chunk 
             if (first >= stop) {
                 continue;
             }
-            struct schedule_piece part = {first, piece.stage + (first - piece.offset), stop - first};
+            struct schedule_piece part = {first, piece.stage + (first - piece.offset),
+                                          stop - first};
             if (part_add(making, chunk, &part) != TRK_OK) {
                 return TRK_E_MEMORY;
             }

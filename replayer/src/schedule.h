@@ -58,17 +58,17 @@ struct schedule {
     struct schedule_dispatch *dispatches;
     size_t chunk_count, piece_count, part_count, entry_count, dispatch_count;
     size_t chunk_capacity, piece_capacity, part_capacity, entry_capacity, dispatch_capacity;
-    uint64_t slot_bytes;  /* the most that a chunk stages, rounded up */
-    size_t chunks_most;   /* in one group */
+    uint64_t slot_bytes;           /* the most that a chunk stages, rounded up */
+    size_t chunks_most;            /* in one group */
     uint64_t regions, moved_bytes; /* of a pass */
 };
 
 struct schedule_options {
     const struct trk_transfer_policy *policy;
     struct trk_gpu_cost cost;
-    bool one_place;           /* pieces lie in the slot as in the mirror: guest memory is the slot */
-    bool entries;             /* make entries */
-    uint64_t window_bytes;    /* of the mirror that a shader sees at once */
+    bool one_place;        /* pieces lie in the slot as in the mirror: guest memory is the slot */
+    bool entries;          /* make entries */
+    uint64_t window_bytes; /* of the mirror that a shader sees at once */
 };
 
 /* *schedule must be zero; schedule_deinit in any case. */

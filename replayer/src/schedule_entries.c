@@ -12,9 +12,8 @@ static enum trk_status entry_add(struct schedule *schedule, struct schedule_chun
         return TRK_E_MEMORY;
     }
     schedule->entries = entries;
-    struct schedule_dispatch *last = chunk->dispatch_count > 0
-                                         ? &schedule->dispatches[schedule->dispatch_count - 1]
-                                         : NULL;
+    struct schedule_dispatch *last =
+        chunk->dispatch_count > 0 ? &schedule->dispatches[schedule->dispatch_count - 1] : NULL;
     if (last == NULL || last->window != window) {
         void *dispatches = plan_grow(schedule->dispatches, schedule->dispatch_count,
                                      &schedule->dispatch_capacity, sizeof *schedule->dispatches);

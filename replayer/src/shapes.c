@@ -36,9 +36,9 @@ static size_t regions_join(const struct shape *shape, uint64_t gap_bytes, struct
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         struct region *last = kept > 0 ? &regions[kept - 1] : NULL;
-        if (last != NULL && (regions[i].first <= last->end ||
-                             (regions[i].first - last->end <= gap_bytes &&
-                              gap_same(shape, last->end, regions[i].first)))) {
+        if (last != NULL &&
+            (regions[i].first <= last->end || (regions[i].first - last->end <= gap_bytes &&
+                                               gap_same(shape, last->end, regions[i].first)))) {
             last->end = regions[i].end > last->end ? regions[i].end : last->end;
         } else {
             regions[kept++] = regions[i];

@@ -27,8 +27,7 @@
     X(GetPhysicalDeviceMemoryProperties)                                                           \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
     X(CreateDevice)                                                                                \
-    X(GetDeviceProcAddr)                                                                           \
-    X(EnumerateDeviceExtensionProperties)
+    X(GetDeviceProcAddr)
 
 #define TRK_VK_DEVICE_CALLS(X)                                                                     \
     X(DestroyDevice)                                                                               \

@@ -25,9 +25,9 @@ struct trk_oracle_finding {
     uint64_t event_at;      /* that broke the rule */
     uint64_t event_visible; /* the read or the loss */
     uint64_t guest_addr, size_bytes;
-    uint64_t store_event;   /* of the bytes that should be there; TRK_NOT_KNOWN: of none */
-    bool by_gpu;            /* that store was the GPU's */
-    bool in_gpu_copy;       /* they should be in the GPU's copy; else in guest memory */
+    uint64_t store_event; /* of the bytes that should be there; TRK_NOT_KNOWN: of none */
+    bool by_gpu;          /* that store was the GPU's */
+    bool in_gpu_copy;     /* they should be in the GPU's copy; else in guest memory */
 };
 
 /**
@@ -37,9 +37,8 @@ struct trk_oracle_finding {
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one oracle, one thread.
  */
-TRK_MUST_USE enum trk_status trk_oracle_create(struct trk_oracle **out,
-                                               const struct trk_trace *trace,
-                                               struct trk_error *error);
+TRK_MUST_USE enum trk_status
+trk_oracle_create(struct trk_oracle **out, const struct trk_trace *trace, struct trk_error *error);
 void trk_oracle_destroy(struct trk_oracle *oracle);
 
 /* Take the next event of the trace; finding->found says whether something is wrong with it. */
