@@ -37,20 +37,27 @@ static void add_way(cJSON *object, const char *key, const struct trk_advice_way 
     add_classes(item, "gaps", way->gaps, way->gap_bytes);
 }
 
+/* Below 0: not known. */
+static void add_time(cJSON *object, const char *key, double ns)
+{
+    if (ns < 0.0) {
+        cJSON_AddNullToObject(object, key);
+    } else {
+        cJSON_AddNumberToObject(object, key, ns);
+    }
+}
+
 static void add_policy(cJSON *list, const struct trk_advise_result *result, uint32_t i)
 {
     const struct trk_policy_run *run = &result->runs->runs[i];
     const struct trk_comparison *against = &result->against[i];
     cJSON *item = add_item(list);
     trk_json_out_text(item, "policy", run->text);
-    if (result->predicted_ns[i] < 0.0) {
-        cJSON_AddNullToObject(item, "predicted_ns");
-    } else {
-        cJSON_AddNumberToObject(item, "predicted_ns", result->predicted_ns[i]);
-    }
-    cJSON_AddNumberToObject(item, "measured_ns", result->measured[i].median);
-    cJSON_AddNumberToObject(item, "p5_ns", result->measured[i].low);
-    cJSON_AddNumberToObject(item, "p95_ns", result->measured[i].high);
+    add_time(item, "predicted_ns", result->predicted_ns[i]);
+    add_time(item, "device_ns", result->device[i].median);
+    add_time(item, "host_ns", result->host[i].median);
+    add_time(item, "host_p5_ns", result->host[i].low);
+    add_time(item, "host_p95_ns", result->host[i].high);
     trk_json_out_number(item, "regions", run->last.regions);
     trk_json_out_number(item, "moved_bytes", run->last.moved_bytes);
     trk_json_out_number(item, "submits", run->last.submits);
@@ -67,7 +74,6 @@ static void add_policy(cJSON *list, const struct trk_advise_result *result, uint
 
 static void add_measured(cJSON *object, const struct trk_advise_result *result)
 {
-    trk_json_out_text(object, "clock", result->clock == TRK_BENCH_DEVICE ? "device" : "host");
     trk_json_out_number(object, "rounds", result->bench.rounds);
     trk_json_out_number(object, "seed", result->seed);
     trk_json_out_text(object, "advice", result->runs->runs[result->best].text);

@@ -16,12 +16,12 @@ struct trk_advise_result {
     uint64_t seed;
     uint32_t device_number;
     struct trk_bench bench;
-    enum trk_bench_clock clock;
     uint32_t best;
     /* By the policies' numbers. */
     struct trk_gpu_cost costs[TRK_BENCH_POLICIES_MOST];
     double predicted_ns[TRK_BENCH_POLICIES_MOST];
-    struct trk_bench_spread measured[TRK_BENCH_POLICIES_MOST];
+    struct trk_bench_spread device[TRK_BENCH_POLICIES_MOST]; /* median below 0: not known */
+    struct trk_bench_spread host[TRK_BENCH_POLICIES_MOST];
     struct trk_comparison against[TRK_BENCH_POLICIES_MOST]; /* the best, as b, with this one */
 };
 

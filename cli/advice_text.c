@@ -82,20 +82,32 @@ static void print_cost(const struct trk_gpu_cost *cost)
            cost->submit_ns / 1e3, cost->gap_bytes);
 }
 
+/* In ms; below 0: not known. */
+static void print_time(double ns)
+{
+    if (ns < 0.0) {
+        printf("%13s ", "");
+    } else {
+        printf("%13.3f ", ns / 1e6);
+    }
+}
+
 static void print_policies(const struct trk_advise_result *result)
 {
-    printf("\n%-34s %13s %13s %9s %10s %10s\n", "policy", "predicted ms", "measured ms", "error",
-           "regions", "moved MB");
+    printf("\n%-34s %13s %13s %9s %13s %10s %10s\n", "policy", "predicted ms", "device ms", "error",
+           "host ms", "regions", "moved MB");
     for (uint32_t i = 0; i < result->runs->count; i++) {
         const struct trk_policy_run *run = &result->runs->runs[i];
-        const double measured = result->measured[i].median;
+        const double predicted = result->predicted_ns[i], device = result->device[i].median;
         printf("%-34s ", run->text);
-        if (result->predicted_ns[i] < 0.0 || result->clock != TRK_BENCH_DEVICE) {
-            printf("%13s %13.3f %9s ", "", measured / 1e6, "");
+        print_time(predicted);
+        print_time(device);
+        if (predicted >= 0.0 && device > 0.0) {
+            printf("%+8.1f%% ", 100.0 * (predicted / device - 1.0));
         } else {
-            printf("%13.3f %13.3f %+8.1f%% ", result->predicted_ns[i] / 1e6, measured / 1e6,
-                   100.0 * (result->predicted_ns[i] / measured - 1.0));
+            printf("%9s ", "");
         }
+        print_time(result->host[i].median);
         printf("%10" PRIu64 " %10.1f\n", run->last.regions,
                (double)run->last.moved_bytes / MEGABYTE);
     }
@@ -122,9 +134,9 @@ static void print_choice(const struct trk_advise_result *result)
     char said[120];
     fputs("\nadvice   ", stdout);
     trk_terminal_word(TRK_TONE_GOOD, best->text);
-    printf(": the least %s time of %" PRIu32 " policies, over %" PRIu32 " rounds\n",
-           result->clock == TRK_BENCH_DEVICE ? "device" : "host", result->runs->count,
-           result->bench.rounds);
+    printf(": the least time of %" PRIu32 " policies by the host's clock, over %" PRIu32
+           " rounds\n",
+           result->runs->count, result->bench.rounds);
     if (result->best != 0) {
         trk_bench_say_difference(&result->against[0], said, sizeof said);
         printf("         against %s: %s\n", result->runs->runs[0].text, said);

@@ -76,7 +76,7 @@ static void add_clock(cJSON *object, const char *key, const struct trk_policy_cl
 static void add_spread(cJSON *object, const char *key, const struct trk_bench *bench,
                        uint32_t policy, enum trk_bench_clock clock)
 {
-    if (!trk_bench_has(bench, clock)) {
+    if (!trk_bench_has(bench, policy, clock)) {
         cJSON_AddNullToObject(object, key);
         return;
     }
@@ -121,6 +121,8 @@ static void add_verdicts(cJSON *object, const struct trk_bench_result *result)
         trk_bench_say_difference(comparison, said, sizeof said);
         trk_json_out_number(item, "a", 0);
         trk_json_out_number(item, "b", result->verdicts[i].policy);
+        trk_json_out_text(item, "clock",
+                          result->verdicts[i].clock == TRK_BENCH_DEVICE ? "device" : "host");
         cJSON_AddBoolToObject(item, "shown", comparison->shown);
         trk_json_out_text(item, "text", said);
         cJSON_AddNumberToObject(item, "difference", comparison->difference);
@@ -152,7 +154,6 @@ void trk_bench_print_json(const struct trk_bench_result *result)
     cJSON *object = trk_json_out_object(result->runs->schema);
     trk_bench_json_head(object, result->runs, result->device_number);
     cJSON *clocks = cJSON_AddObjectToObject(object, "clocks");
-    trk_json_out_text(clocks, "compared", result->clock == TRK_BENCH_DEVICE ? "device" : "host");
     add_clock(clocks, "before", &result->runs->before);
     add_clock(clocks, "after", &result->runs->after);
     trk_json_out_number(object, "seed", result->seed);

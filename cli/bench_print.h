@@ -11,13 +11,13 @@
 /* How a policy compares with the first one. */
 struct trk_bench_verdict {
     uint32_t policy;
+    enum trk_bench_clock clock; /* that they are compared by */
     struct trk_comparison comparison;
 };
 
 struct trk_bench_result {
     const struct trk_policy_runs *runs;
     struct trk_bench bench;
-    enum trk_bench_clock clock; /* that is compared by */
     uint64_t seed;
     uint32_t device_number;
     struct trk_bench_verdict verdicts[TRK_BENCH_POLICIES_MOST];

@@ -34,12 +34,9 @@ void trk_bench_print_head(const struct trk_policy_runs *runs, uint32_t device_nu
 static void print_clock(const struct trk_bench_result *result)
 {
     const struct trk_policy_clocks *before = &result->runs->before, *after = &result->runs->after;
-    if (result->clock == TRK_BENCH_DEVICE) {
-        printf("clock    the device's, a tick of %.3f ns",
-               trk_gpu_info(result->runs->gpu)->tick_ns);
-    } else {
-        fputs("clock    the host's, from the first copy into staging to the last wait", stdout);
-    }
+    printf("clocks   a tick of the device's is %.3f ns; the host's counts from the first copy into "
+           "staging to the last wait",
+           trk_gpu_info(result->runs->gpu)->tick_ns);
     if (before->gpu.core_mhz > 0) {
         printf("; GPU %" PRIu32 " MHz, then %" PRIu32, before->gpu.core_mhz, after->gpu.core_mhz);
     }
@@ -73,7 +70,6 @@ static void print_policies(const struct trk_bench_result *result)
 {
     const struct trk_plan *plan = result->runs->plan;
     const double useful = (double)(plan->upload_bytes + plan->download_bytes);
-    const bool device = trk_bench_has(&result->bench, TRK_BENCH_DEVICE);
     printf("%-34s %12s %12s %10s %10s %10s %10s %8s\n", "policy", "device ms", "host ms",
            "device GB/s", "host GB/s", "moved MB", "regions", "submits");
     for (uint32_t i = 0; i < result->runs->count; i++) {
@@ -82,7 +78,7 @@ static void print_policies(const struct trk_bench_result *result)
         snprintf(label, sizeof label, "%s%s%s", run->name, run->name[0] ? "  " : "", run->text);
         const double host = trk_bench_spread_of(&result->bench, i, TRK_BENCH_HOST).median;
         printf("%-34s ", label);
-        if (device) {
+        if (trk_bench_has(&result->bench, i, TRK_BENCH_DEVICE)) {
             const double on = trk_bench_spread_of(&result->bench, i, TRK_BENCH_DEVICE).median;
             printf("%12.3f %12.3f %11.3f ", milliseconds(on), milliseconds(host), useful / on);
         } else {
@@ -122,8 +118,7 @@ static void print_verdicts(const struct trk_bench_result *result)
     if (result->verdict_count == 0) {
         return;
     }
-    printf("\ncompared with %s, by the %s's time\n", result->runs->runs[0].text,
-           result->clock == TRK_BENCH_DEVICE ? "device" : "host");
+    printf("\ncompared with %s\n", result->runs->runs[0].text);
     for (uint32_t i = 0; i < result->verdict_count; i++) {
         const struct trk_comparison *comparison = &result->verdicts[i].comparison;
         char said[120];
@@ -132,7 +127,9 @@ static void print_verdicts(const struct trk_bench_result *result)
         trk_terminal_word(comparison->shown ? TRK_TONE_PLAIN : TRK_TONE_DOUBT, said);
         printf("\n%-34s slower in %" PRIu32 " rounds, faster in %" PRIu32
                ", sign test p %.4f; smallest detectable %.2f %%\n",
-               "", comparison->slower, comparison->faster, comparison->sign_p,
+               result->verdicts[i].clock == TRK_BENCH_DEVICE ? "  by the device's time"
+                                                             : "  by the host's time",
+               comparison->slower, comparison->faster, comparison->sign_p,
                100.0 * comparison->detectable);
     }
     if (result->verdict_count > 1) {

@@ -36,31 +36,42 @@ static const struct trk_option bench_options[] = {
      .choices = "auto|device|host",
      .fallback = "auto",
      .about = "Compare by the device's time stamps, by the host's clock, or by the device's where "
-              "there are any: auto, device or host."},
+              "both policies have any: device, host or auto."},
     {.name = "no-check", .about = "Do not compare the bytes of each policy before the rounds."},
     {.name = "csv", .about = "Print the raw passes as CSV, nothing else."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA ", raw passes included."},
     {.name = NULL},
 };
 
+/* The clock that two policies are compared by: the device's where both have its time. */
+static int clock_choose(const struct trk_bench_result *result, const struct trk_options *options,
+                        struct trk_bench_verdict *verdict)
+{
+    const char *clock = trk_options_text(options, "clock");
+    const bool device = trk_bench_has(&result->bench, 0, TRK_BENCH_DEVICE) &&
+                        trk_bench_has(&result->bench, verdict->policy, TRK_BENCH_DEVICE);
+    verdict->clock = device && strcmp(clock, "host") != 0 ? TRK_BENCH_DEVICE : TRK_BENCH_HOST;
+    if (!device && strcmp(clock, "device") == 0) {
+        trk_terminal_say("bench", "--clock device: %s or %s has no time of the device",
+                         result->runs->runs[0].text, result->runs->runs[verdict->policy].text);
+        return TRK_EXIT_ENVIRONMENT;
+    }
+    return TRK_EXIT_OK;
+}
+
 /* Compare all policies with the first one. */
 static int judge(struct trk_bench_result *result, const struct trk_options *options)
 {
-    const char *clock = trk_options_text(options, "clock");
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    const bool device = trk_bench_has(&result->bench, TRK_BENCH_DEVICE);
-    result->clock = strcmp(clock, "host") == 0 || (strcmp(clock, "auto") == 0 && !device)
-                        ? TRK_BENCH_HOST
-                        : TRK_BENCH_DEVICE;
-    if (result->clock == TRK_BENCH_DEVICE && !device) {
-        trk_terminal_say("bench", "--clock device: not every policy's queue has time stamps");
-        return TRK_EXIT_ENVIRONMENT;
-    }
     for (uint32_t i = 1; i < result->runs->count; i++) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
         struct trk_bench_verdict *verdict = &result->verdicts[result->verdict_count++];
         const uint32_t pair[2] = {0, i};
         verdict->policy = i;
-        if (trk_bench_compare(&verdict->comparison, &result->bench, pair, result->clock,
+        int code = clock_choose(result, options, verdict);
+        if (code != TRK_EXIT_OK) {
+            return code;
+        }
+        if (trk_bench_compare(&verdict->comparison, &result->bench, pair, verdict->clock,
                               result->seed, &error) != TRK_OK) {
             return trk_policy_runs_fail(result->runs, options, result->runs->runs[i].text, &error);
         }

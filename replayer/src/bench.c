@@ -86,10 +86,11 @@ static uint64_t time_by(const struct trk_bench_pass *pass, enum trk_bench_clock 
     return clock == TRK_BENCH_DEVICE ? pass->times.device_ns : pass->times.host_ns;
 }
 
-bool trk_bench_has(const struct trk_bench *bench, enum trk_bench_clock clock)
+bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock)
 {
     for (size_t i = 0; i < bench->pass_count; i++) {
-        if (time_by(&bench->passes[i], clock) == TRK_NOT_KNOWN) {
+        const struct trk_bench_pass *pass = &bench->passes[i];
+        if (pass->policy == policy && time_by(pass, clock) == TRK_NOT_KNOWN) {
             return false;
         }
     }
@@ -118,7 +119,7 @@ enum trk_status trk_bench_compare(struct trk_comparison *out, const struct trk_b
                                   const uint32_t pair[2], enum trk_bench_clock clock, uint64_t seed,
                                   struct trk_error *error)
 {
-    if (!trk_bench_has(bench, clock)) {
+    if (!trk_bench_has(bench, pair[0], clock) || !trk_bench_has(bench, pair[1], clock)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "not every pass has a time of the %s's",
                              clock == TRK_BENCH_DEVICE ? "device" : "host");
     }

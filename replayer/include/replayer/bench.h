@@ -78,8 +78,8 @@ enum trk_bench_clock {
     TRK_BENCH_DEVICE = 1,
 };
 
-/* Whether every pass has a time of that clock. */
-bool trk_bench_has(const struct trk_bench *bench, enum trk_bench_clock clock);
+/* Whether every pass of a policy has a time of that clock. */
+bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock);
 
 /* The sorted times of a policy's passes into out: as many as this. */
 size_t trk_bench_passes_of(const struct trk_bench *bench);
