@@ -29,7 +29,7 @@ static const struct trk_option pack_options[] = {
      .fallback = "19",
      .least = 1,
      .most = 22,
-     .about = "zstd's level. Default 19."},
+     .about = "zstd's level."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
     {.name = NULL},

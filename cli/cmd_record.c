@@ -33,13 +33,13 @@ static const struct trk_option record_options[] = {
      .least = (uint64_t)TRK_RECORD_RING_LEAST * TRK_RECORD_BYTES,
      .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
      .about = "Room for events that a thread has before they are drained: a power of two from 4K "
-              "to 128M. Default 4M."},
+              "to 128M."},
     {.name = "payload",
      .kind = TRK_OPTION_CHOICE,
      .value = "WHAT",
      .choices = "none|hash|pages",
      .fallback = "none",
-     .about = "What to keep of uploaded bytes: none; hash, of each page (trk info then counts "
+     .about = "What to keep of uploaded bytes: hash, of each page (trk info then counts "
               "uploads that carried nothing new); or pages, which also keeps each content once: "
               "such a trace holds the program's data."},
     {.name = "block",
@@ -48,8 +48,8 @@ static const struct trk_option record_options[] = {
      .fallback = "0",
      .most = TRK_RECORD_BLOCK_MOST,
      .about = "Let an event wait up to MS milliseconds for room in its ring. It may hold locks "
-              "meanwhile. Events of signal handlers never wait. Default 0: what finds no room is "
-              "dropped and counted."},
+              "meanwhile. Events of signal handlers never wait. 0: what finds no room is dropped "
+              "and counted."},
     {.name = "fsync",
      .about = "Let each write reach the disk before the next: what is written four times a second "
               "then outlives the machine, too."},
@@ -62,22 +62,20 @@ static const struct trk_option record_options[] = {
      .fallback = "0",
      .most = FLIGHT_MOST,
      .about = "Write nothing as it comes: keep the newest events in BYTES of memory, compressed, "
-              "and write them when a trigger fires. From 64K."},
+              "and write them when a trigger fires. From 64K; 0: write all as it comes."},
     {.name = "trigger",
      .kind = TRK_OPTION_TEXT,
      .value = "LIST",
      .fallback = "signal,api,control,fail,fatal",
      .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
               "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N. Default: the first "
-              "five."},
+              "fatal (a signal ended the command), exit, frame:A-B, mark:N."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
      .fallback = "0",
      .most = UINT32_MAX,
-     .about =
-         "A dump goes back MS milliseconds before its trigger. Default 0: as far as there is."},
+     .about = "A dump goes back MS milliseconds before its trigger; 0: as far as there is."},
     {.name = "after",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -89,13 +87,13 @@ static const struct trk_option record_options[] = {
      .value = "MS",
      .fallback = "1000",
      .most = UINT32_MAX,
-     .about = "Triggers do nothing for MS milliseconds after a dump. Default 1000."},
+     .about = "Triggers do nothing for MS milliseconds after a dump."},
     {.name = "dumps",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "8",
      .most = UINT32_MAX,
-     .about = "Make at most N dumps; 0: as many as are asked for. Default 8."},
+     .about = "Make at most N dumps; 0: as many as are asked for."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -249,8 +247,13 @@ static int fail_before_start(const struct trk_error *error)
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
     static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
+    static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");
+    if (trk_options_text(options, "output") == NULL &&
+        trk_terminal_refuse(options, of_output, "goes with --output")) {
+        return TRK_EXIT_USAGE;
+    }
     if ((ring & (ring - 1)) != 0) {
         trk_terminal_say("record", "--ring: %" PRIu64 " is not a power of two", ring);
         return TRK_EXIT_USAGE;
