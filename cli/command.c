@@ -25,6 +25,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_bench,
     &trk_cmd_advise,
     &trk_cmd_devices,
+    &trk_cmd_replay,
     &trk_cmd_demo,
     &trk_cmd_emu_test,
     &trk_cmd_help,

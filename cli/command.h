@@ -92,6 +92,7 @@ extern const struct trk_command trk_cmd_trim;
 extern const struct trk_command trk_cmd_bench;
 extern const struct trk_command trk_cmd_advise;
 extern const struct trk_command trk_cmd_devices;
+extern const struct trk_command trk_cmd_replay;
 extern const struct trk_command trk_cmd_demo;
 extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;

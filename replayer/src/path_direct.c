@@ -14,6 +14,7 @@ static enum trk_status direct_able(const struct trk_gpu *gpu, enum trk_policy_qu
 
 const struct replay_path replay_path_direct = {
     .name = "direct",
+    .up_in_place = true,
     .mirror = GPU_DIRECT,
     .able = direct_able,
     .down = replay_copy_down,

@@ -46,7 +46,8 @@ static enum trk_status import_able(const struct trk_gpu *gpu, enum trk_policy_qu
 
 const struct replay_path replay_path_import = {
     .name = "import",
-    .one_place = true,
+    .up_in_place = true,
+    .down_in_place = true,
     .imported = true,
     .mirror = GPU_DEVICE,
     .able = import_able,

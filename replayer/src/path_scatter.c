@@ -327,7 +327,8 @@ static void import_scatter_up(struct trk_replay *replay, const struct schedule_c
 
 const struct replay_path replay_path_import_scatter = {
     .name = "import+scatter",
-    .one_place = true,
+    .up_in_place = true,
+    .down_in_place = true,
     .entries = true,
     .imported = true,
     .mirror = GPU_DEVICE,

@@ -42,19 +42,6 @@ struct read {
     size_t undone_count;
 };
 
-void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    size_t more = *capacity == 0 ? 64 : *capacity * 2;
-    void *larger = realloc(array, more * item_bytes);
-    if (larger != NULL) {
-        *capacity = more;
-    }
-    return larger;
-}
-
 /* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole.
  */
 static enum trk_status read_add(struct read *read, const struct plan_raw *what)

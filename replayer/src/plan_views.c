@@ -6,6 +6,19 @@
 /* Keys of frames stand above those of all guest pages. */
 #define FRAME_KEYS (UINT64_C(1) << 40)
 
+void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    size_t more = *capacity == 0 ? 64 : *capacity * 2;
+    void *larger = realloc(array, more * item_bytes);
+    if (larger != NULL) {
+        *capacity = more;
+    }
+    return larger;
+}
+
 void plan_views_deinit(struct plan_views *views)
 {
     free(views->all);

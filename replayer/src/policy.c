@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RING_BYTES_DEFAULT  (UINT64_C(64) << 20)
-#define BATCH_BYTES_DEFAULT (UINT64_C(8) << 20)
+#define RING_BYTES_DEFAULT  (UINT64_C(128) << 20)
+#define BATCH_BYTES_DEFAULT (UINT64_C(16) << 20)
 #define RING_BYTES_LEAST    (UINT64_C(64) << 10)
 #define RING_BYTES_MOST     (UINT64_C(4) << 30)
 #define SHAPE_BYTES_MOST    (UINT64_C(1) << 40)
@@ -28,25 +28,40 @@ static const char *const policy_queues[] = {"universal", "compute", "transfer"};
 
 static const char *const policy_list[] = {
     "per-range",
+    "per-range,threads=4",
     "per-range,queue=compute",
     "per-range,queue=transfer",
+    "coalesce:4K",
     "coalesce:16K",
     "coalesce:64K",
+    "coalesce:128K",
     "coalesce:256K",
+    "coalesce:512K",
+    "coalesce:1M",
     "auto",
-    "auto,queue=transfer",
+    "auto,threads=4",
     "auto,threads=8",
+    "auto,threads=16",
+    "auto,queue=compute",
+    "auto,queue=transfer",
     "granule:16K",
     "granule:64K",
+    "granule:256K",
     "whole",
+    "whole,threads=8",
     "scatter",
+    "scatter,threads=4",
     "scatter,threads=8",
+    "scatter,threads=16",
+    "scatter,queue=compute",
+    "auto+scatter",
     "auto+scatter,threads=8",
     "import",
     "auto+import",
     "import+scatter",
     "direct",
     "direct,threads=8",
+    "auto+direct,threads=8",
     "host-copy",
     NULL,
 };

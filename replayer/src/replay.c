@@ -27,7 +27,8 @@ static enum trk_status replay_schedule(struct trk_replay *replay, struct trk_err
 {
     struct schedule_options options = {
         .policy = &replay->policy,
-        .one_place = replay->path->one_place,
+        .up_in_place = replay->path->up_in_place,
+        .down_in_place = replay->path->down_in_place,
         .entries = replay->path->entries,
         .window_bytes = replay_scatter_window(replay->gpu),
     };

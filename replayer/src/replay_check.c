@@ -70,9 +70,15 @@ struct look {
     uint64_t offset, size_bytes;
 };
 
-static void look_note(struct trk_replay *replay, const struct look *look, uint64_t first,
-                      uint64_t size_bytes, const uint8_t *seen, const uint8_t *wanted)
+/* Bytes that should be equal. */
+struct pair {
+    uint64_t at, size_bytes;
+    const uint8_t *seen, *wanted;
+};
+
+static void look_note(struct trk_replay *replay, const struct look *look, const struct pair *pair)
 {
+    const uint64_t first = pair->at, size_bytes = pair->size_bytes;
     struct trk_replay_check *check = replay->model->check;
     const uint32_t finding = look->item != NULL ? look->item->finding : 0;
     uint64_t shown = size_bytes < sizeof check->first.seen ? size_bytes : sizeof check->first.seen;
@@ -85,8 +91,8 @@ static void look_note(struct trk_replay *replay, const struct look *look, uint64
         .side = look->side,
         .finding = finding,
     };
-    memcpy(wrong.seen, seen, shown);
-    memcpy(wrong.wanted, wanted, shown);
+    memcpy(wrong.seen, pair->seen, shown);
+    memcpy(wrong.wanted, pair->wanted, shown);
     if (check->wrong_recorded + check->wrong_replayed == 0) {
         check->first = wrong;
     }
@@ -96,21 +102,22 @@ static void look_note(struct trk_replay *replay, const struct look *look, uint64
 }
 
 /* Gives whether bytes are wrong; the first piece with such is noted. */
-static bool look_compare(struct trk_replay *replay, const struct look *look, uint64_t at,
-                         const uint8_t *seen, const uint8_t *wanted, uint64_t size_bytes)
+static bool look_compare(struct trk_replay *replay, const struct look *look,
+                         const struct pair *pair)
 {
-    uint64_t first = 0, end = size_bytes;
-    replay->model->check->compared_bytes += size_bytes;
-    if (memcmp(seen, wanted, size_bytes) == 0) {
+    uint64_t first = 0, end = pair->size_bytes;
+    replay->model->check->compared_bytes += pair->size_bytes;
+    if (memcmp(pair->seen, pair->wanted, pair->size_bytes) == 0) {
         return false;
     }
-    while (seen[first] == wanted[first]) {
+    while (pair->seen[first] == pair->wanted[first]) {
         first++;
     }
-    while (seen[end - 1] == wanted[end - 1]) {
+    while (pair->seen[end - 1] == pair->wanted[end - 1]) {
         end--;
     }
-    look_note(replay, look, at + first, end - first, seen + first, wanted + first);
+    struct pair wrong = {pair->at + first, end - first, pair->seen + first, pair->wanted + first};
+    look_note(replay, look, &wrong);
     return true;
 }
 
@@ -145,7 +152,8 @@ static enum trk_status look_at(struct trk_replay *replay, const struct look *loo
             }
             seen = replay->model->seen.host;
         }
-        wrong = look_compare(replay, look, at, seen, look_wanted(replay, look, at, size), size);
+        struct pair pair = {at, size, seen, look_wanted(replay, look, at, size)};
+        wrong = look_compare(replay, look, &pair);
     }
     check->wrong_recorded += wrong && found;
     check->wrong_replayed += wrong && !found;

@@ -77,10 +77,10 @@ struct trk_replay {
 /* How regions travel. */
 struct replay_path {
     const char *name;
-    bool staged;    /* the host copies into slots, and a slot is what a command reads */
-    bool one_place; /* see schedule_options */
-    bool entries;   /* a shader moves the pieces */
-    bool imported;  /* guest memory is the device's to read */
+    bool staged; /* the host copies into slots, and a slot is what a command reads */
+    bool up_in_place, down_in_place; /* see schedule_options */
+    bool entries;                    /* a shader moves the pieces */
+    bool imported;                   /* guest memory is the device's to read */
     enum gpu_memory mirror;
     /* What the path needs of the device; TRK_E_UNSUPPORTED says what it lacks. */
     enum trk_status (*able)(const struct trk_gpu *gpu, enum trk_policy_queue queue,

@@ -63,7 +63,8 @@ static void differs_begin(struct making *making)
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static struct schedule_chunk *chunk_begin(struct making *making, struct schedule_group *group)
+static struct schedule_chunk *chunk_begin(struct making *making, struct schedule_group *group,
+                                          bool up)
 {
     struct schedule *schedule = making->schedule;
     void *chunks = plan_grow(schedule->chunks, schedule->chunk_count, &schedule->chunk_capacity,
@@ -76,6 +77,7 @@ static struct schedule_chunk *chunk_begin(struct making *making, struct schedule
     *chunk = (struct schedule_chunk){
         .first_piece = schedule->piece_count,
         .first_part = schedule->part_count,
+        .in_place = up ? making->options->up_in_place : making->options->down_in_place,
     };
     group->chunk_count++;
     return chunk;
@@ -99,7 +101,7 @@ static enum trk_status piece_add(struct making *making, struct schedule_chunk *c
     schedule->pieces = pieces;
     schedule->pieces[schedule->piece_count++] = (struct schedule_piece){
         .offset = offset,
-        .stage = making->options->one_place ? offset : chunk->staged_bytes,
+        .stage = chunk->in_place ? offset : chunk->staged_bytes,
         .size_bytes = size_bytes,
     };
     chunk->piece_count++;
@@ -162,7 +164,7 @@ static enum trk_status chunk_again(struct making *making, struct schedule_group 
         return TRK_OK;
     }
     making->owed_ns -= ns;
-    struct schedule_chunk *again = chunk_begin(making, group);
+    struct schedule_chunk *again = chunk_begin(making, group, true);
     if (again == NULL) {
         return TRK_E_MEMORY;
     }
@@ -212,7 +214,7 @@ static enum trk_status group_chunks(struct making *making, struct schedule_group
                 chunk = NULL;
             }
             if (chunk == NULL) {
-                chunk = chunk_begin(making, group);
+                chunk = chunk_begin(making, group, asked == NULL);
                 entries = 0;
             }
             if (chunk == NULL) {

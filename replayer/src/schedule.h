@@ -43,7 +43,8 @@ struct schedule_chunk {
     size_t first_dispatch, dispatch_count;
     uint64_t staged_bytes; /* of the slot */
     uint64_t moved_bytes;
-    bool again; /* a repetition of the chunk before */
+    bool in_place; /* see schedule_options */
+    bool again;    /* a repetition of the chunk before */
 };
 
 struct schedule_group {
@@ -66,7 +67,9 @@ struct schedule {
 struct schedule_options {
     const struct trk_transfer_policy *policy;
     struct trk_gpu_cost cost;
-    bool one_place;        /* pieces lie in the slot as in the mirror: guest memory is the slot */
+    /* Pieces of uploads, of downloads lie in the slot as in the mirror: guest memory, or the mirror
+     * itself, is the slot. */
+    bool up_in_place, down_in_place;
     bool entries;          /* make entries */
     uint64_t window_bytes; /* of the mirror that a shader sees at once */
 };

@@ -46,7 +46,7 @@ enum trk_status schedule_entries(struct schedule *schedule, struct schedule_chun
             uint64_t size = piece.size_bytes - done;
             size = size < SCHEDULE_ENTRY_BYTES ? size : SCHEDULE_ENTRY_BYTES;
             size = size < options->window_bytes - inside ? size : options->window_bytes - inside;
-            if (options->one_place) {
+            if (chunk->in_place) {
                 stage = inside;
             }
             struct schedule_entry entry = {
