@@ -110,11 +110,16 @@ static struct trk_transfer transfer_of(const struct demo *demo, const struct dem
     return transfer;
 }
 
-void demo_transfer_up(struct demo *demo, uint32_t area)
+void demo_transfer_up_part(struct demo *demo, const struct demo_area *part)
 {
     struct transfer context = {.demo = demo};
-    struct trk_transfer upload = transfer_of(demo, &demo->memory.areas[area], &context);
+    struct trk_transfer upload = transfer_of(demo, part, &context);
     demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+}
+
+void demo_transfer_up(struct demo *demo, uint32_t area)
+{
+    demo_transfer_up_part(demo, &demo->memory.areas[area]);
 }
 
 void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan)
