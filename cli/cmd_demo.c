@@ -87,6 +87,7 @@ static void list_bugs(bool json)
         trk_json_out_text(entry, "name", bug->name);
         trk_json_out_text(entry, "about", bug->about);
         trk_json_out_text(entry, "verdict", bug->verdict);
+        trk_json_out_number(entry, "frames", bug->frames);
         cJSON_AddItemToArray(list, entry);
     }
     if (json) {
@@ -198,6 +199,11 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     const struct trk_demo_bug *bug = name ? trk_demo_bug_find(name) : NULL;
     if (name && !bug) {
         say_unknown_bug(name);
+        return TRK_EXIT_USAGE;
+    }
+    if (bug && demo->frames < bug->frames) {
+        trk_terminal_say("demo", "the bug %s needs at least %" PRIu32 " frames", bug->name,
+                         bug->frames);
         return TRK_EXIT_USAGE;
     }
     demo->bug = bug ? bug->id : TRK_DEMO_BUG_NONE;

@@ -23,6 +23,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_unpack,
     &trk_cmd_trim,
     &trk_cmd_devices,
+    &trk_cmd_replay,
     &trk_cmd_demo,
     &trk_cmd_emu_test,
     &trk_cmd_help,

@@ -35,6 +35,10 @@ enum trk_demo_bug_id {
     TRK_DEMO_BUG_ALIAS_WRITE,
     TRK_DEMO_BUG_EARLY_READ_BACK,
     TRK_DEMO_BUG_KERNEL_STORE,
+    TRK_DEMO_BUG_SKIPPED_COPY,
+    TRK_DEMO_BUG_LOST_READ_BACK,
+    TRK_DEMO_BUG_LATE_INVALIDATE,
+    TRK_DEMO_BUG_LATE_TEXTURE,
     TRK_DEMO_BUG_COUNT,
 };
 
@@ -43,6 +47,7 @@ struct trk_demo_bug {
     const char *name;    /* "copy-before-arm" */
     const char *about;   /* one line for people */
     const char *verdict; /* what the simulator says of its trace: "stale-gpu-read" */
+    uint32_t frames;     /* that a run must have for it, whatever the seed */
 };
 
 /* The bugs, ended by an entry whose name is NULL. */
@@ -69,7 +74,7 @@ struct trk_demo_options {
     enum trk_demo_backend backend;
     uint32_t
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
-    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed; needs 2 frames */
+    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 
 /* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, mprotect, no bug. */

@@ -204,6 +204,11 @@ uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot)
            (uint64_t)(slot % DEMO_PAGE_SLOTS) * DEMO_SLOT_BYTES;
 }
 
+uint32_t demo_memory_texture(void)
+{
+    return 0; /* before the first area there is a gap */
+}
+
 volatile uint32_t *demo_memory_slot(const struct demo_memory *memory, uint32_t slot)
 {
     uint64_t offset = (uint64_t)slot * DEMO_SLOT_BYTES;

@@ -64,6 +64,9 @@ uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot)
 /* The page just before the HLE area: the GPU never sees it, and it is not registered. */
 uint32_t demo_memory_hole(const struct demo_memory *memory);
 
+/* A page of no area, which holds a texture: no guest stores to it. */
+uint32_t demo_memory_texture(void);
+
 /* The slot as the guest sees it. */
 volatile uint32_t *demo_memory_slot(const struct demo_memory *memory, uint32_t slot);
 
