@@ -1,6 +1,7 @@
 # Scenario files: parser, runner, oracle, schedules; and the core that they run.
 include(core.cmake)
 set(scenario_sources
+  src/core_own_simulated.c
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c
   src/engine_random.c src/footprint.c src/scenario_nearest.c
   src/scenario_access.c src/scenario_ask.c src/scenario_check.c src/scenario_expect.c src/scenario_expr.c

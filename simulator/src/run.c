@@ -44,7 +44,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
-        run->streams[i].thread.id = i + 1;
+        run->streams[i].thread.thread.id = i + 1;
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
@@ -61,7 +61,7 @@ void run_deinit(struct run *run)
     for (uint32_t i = 0; i < run->stream_count; i++)
         coroutine_destroy(run->streams[i].coroutine);
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
-        trk_tracker_destroy(run->machines[i].tracker);
+        core_live->destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     first_touch_deinit(run);
@@ -116,9 +116,9 @@ static void resume(struct stream *stream)
 {
     struct run *run = stream->run;
     run->current = stream;
-    trk_thread_swap(&stream->thread);
+    core_live->thread_swap(&stream->thread.thread);
     coroutine_resume(stream->coroutine);
-    trk_thread_swap(NULL);
+    core_live->thread_swap(NULL);
     run->current = NULL;
 }
 

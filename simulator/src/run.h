@@ -16,6 +16,7 @@
 #ifndef SIMULATOR_RUN_H
 #define SIMULATOR_RUN_H
 
+#include "core.h"
 #include "coroutine.h"
 #include "domains.h"
 #include "judge.h"
@@ -23,8 +24,6 @@
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
-#include "track/thread.h"
-#include "track/tracker.h"
 
 #define RUN_TRACKERS    16u
 #define RUN_NESTED_KEPT 3u
@@ -73,7 +72,7 @@ struct stream {
     struct run *run;
     uint32_t index;
     struct coroutine *coroutine;
-    struct trk_thread thread;
+    struct core_thread thread;
     struct trk_trace_event due;
     bool has_due;
     /* The host needs the outcome of a call before the core emits the former call's event. */

@@ -69,7 +69,7 @@ static void note_need(const struct run_thread *thread)
     uint32_t region, kind;
     switch (thread->wait) {
     case WAIT_LOCK:
-        kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+        kind = core_insides->lock_kind(thread->run->tracker, thread->wait_lock, &region);
         footprint_needs(NEED_LOCK, OBJECT_LOCK, run_lock_name(kind, region));
         break;
     case WAIT_MUTEX:

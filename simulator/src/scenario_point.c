@@ -22,7 +22,7 @@ static bool lock_free(const struct run_thread *thread)
 static uint64_t lock_name(const struct scenario_run *run, const uint32_t *word)
 {
     uint32_t region;
-    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    enum trk_sim_lock kind = core_insides->lock_kind(run->tracker, word, &region);
     return run_lock_name(kind, region);
 }
 
@@ -49,7 +49,7 @@ static void give_way(struct run_thread *thread)
 {
     coroutine_yield(thread->coroutine);
     const struct scenario_run *run = thread->run;
-    run_saw(thread, trk_sim_live_digest(run->tracker, run->reach, run->reach_count));
+    run_saw(thread, core_insides->live_digest(run->tracker, run->reach, run->reach_count));
     thread->wait = WAIT_NONE;
     thread->wait_for = 0;
     thread->wait_lock = NULL;
@@ -119,7 +119,7 @@ void trk_hook_lock(const uint32_t *word)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     struct run_thread *thread = run->current;
-    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    enum trk_sim_lock kind = core_insides->lock_kind(run->tracker, word, &region);
     if (kind == TRK_SIM_LOCK_MEMORY)
         return;
     if (kind != TRK_SIM_LOCK_GENERATIONS || *word != 0) {
@@ -131,7 +131,8 @@ void trk_hook_lock(const uint32_t *word)
     }
     footprint_takes(OBJECT_LOCK, lock_name(run, word));
     if (run->stepping)
-        run_saw(thread, trk_sim_lock_digest(run->tracker, word, run->reach, run->reach_count));
+        run_saw(thread,
+                core_insides->lock_digest(run->tracker, word, run->reach, run->reach_count));
 }
 
 void trk_hook_unlock(const uint32_t *word)
@@ -139,7 +140,7 @@ void trk_hook_unlock(const uint32_t *word)
     const struct scenario_run *run = in_force;
     uint32_t region;
     if (run != NULL && run->tracker != NULL && footprint_notes.footprint != NULL &&
-        trk_sim_lock_kind(run->tracker, word, &region) != TRK_SIM_LOCK_MEMORY)
+        core_insides->lock_kind(run->tracker, word, &region) != TRK_SIM_LOCK_MEMORY)
         footprint_writes(OBJECT_LOCK, lock_name(run, word));
 }
 
@@ -149,7 +150,7 @@ void trk_hook_unlock(const uint32_t *word)
 static void stop_unlocked(struct scenario_run *run, const char *what)
 {
     struct doing *doing = run->current->doing;
-    if (doing != NULL && run->current->core.id != 0)
+    if (doing != NULL && run->current->core.thread.id != 0)
         run_stop(doing, "fatal:lock", TRK_NOT_KNOWN, "unlocked access: %s", what);
 }
 
@@ -159,14 +160,14 @@ void trk_hook_word(const void *word, enum trk_sim_word access)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     if (footprint_notes.footprint != NULL) {
-        uint64_t name = trk_sim_word_name(run->tracker, word);
+        uint64_t name = core_insides->word_name(run->tracker, word);
         if (access == TRK_SIM_STORE || access == TRK_SIM_SET)
             footprint_writes(OBJECT_CORE, name);
         else
             footprint_reads(OBJECT_CORE, name);
     }
     if ((access == TRK_SIM_LOAD || access == TRK_SIM_STORE) && !run->stopped &&
-        !trk_sim_word_held(run->tracker, word, run->current->core.id))
+        !core_insides->word_held(run->tracker, word, run->current->core.thread.id))
         stop_unlocked(run, "a page set is touched without its region's lock");
 }
 
@@ -176,27 +177,27 @@ void trk_hook_pages(const struct region *region, bool change)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     if (footprint_notes.footprint != NULL) {
-        uint64_t name = trk_sim_word_name(run->tracker, region);
+        uint64_t name = core_insides->word_name(run->tracker, region);
         if (change)
             footprint_writes(OBJECT_WATCHES, name);
         else
             footprint_reads(OBJECT_WATCHES, name);
     }
     if (change && !run->stopped &&
-        !trk_sim_pages_owned(run->tracker, region, run->current->core.id))
+        !core_insides->pages_owned(run->tracker, region, run->current->core.thread.id))
         stop_unlocked(run, "watches change without the page manager's lock");
 }
 
 void run_resume(struct run_thread *thread)
 {
     struct scenario_run *run = thread->run;
-    struct trk_thread *host = trk_thread_swap(&thread->core);
+    struct trk_thread *host = core_sim->thread_swap(&thread->core.thread);
     in_force = run;
     run->current = thread;
     coroutine_resume(thread->coroutine);
     run->current = NULL;
     in_force = NULL;
-    (void)trk_thread_swap(host);
+    (void)core_sim->thread_swap(host);
 }
 
 /* ---- nobody can run -------------------------------------------------------------------------- */
@@ -211,7 +212,8 @@ static void describe_lock(const struct run_thread *thread, char *out, size_t siz
         [TRK_SIM_LOCK_MEMORY] = "the tracker's memory",
     };
     uint32_t region;
-    enum trk_sim_lock kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+    enum trk_sim_lock kind =
+        core_insides->lock_kind(thread->run->tracker, thread->wait_lock, &region);
     int used = snprintf(out, size, "%s waits for %s", thread->text->name, words[kind]);
     if ((kind == TRK_SIM_LOCK_REGION || kind == TRK_SIM_LOCK_PAGES) && used > 0 &&
         (size_t)used < size)

@@ -19,14 +19,12 @@
 #ifndef SIMULATOR_SCENARIO_RUN_H
 #define SIMULATOR_SCENARIO_RUN_H
 
+#include "core.h"
 #include "coroutine.h"
 #include "scenario_found.h"
 #include "scenario_oracle.h"
 #include "scenario_program.h"
 #include "scenario_world.h"
-#include "track/pages.h"
-#include "track/thread.h"
-#include "track/tracker.h"
 
 #define LIVELOCK_FAULTS 8u
 
@@ -72,7 +70,7 @@ struct run_thread {
     uint32_t index;
     const struct scenario_thread_text *text;
     struct coroutine *coroutine;
-    struct trk_thread core;
+    struct core_thread core;
     enum wait_kind wait;
     uint32_t wait_for; /* a name */
     const uint32_t *wait_lock;

@@ -66,7 +66,7 @@ static bool threads_init(struct scenario_run *run)
         thread->run = run;
         thread->index = i;
         thread->text = &scenario->threads[i];
-        thread->core.id = i + 1;
+        thread->core.thread.id = i + 1;
         oracle_thread_pool(&run->oracle, i, &thread->pool);
         /* A block each now: one that is made later lies wherever there is room then. */
         if (scenario_pool_take(&thread->pool, 1) == NULL ||
@@ -121,10 +121,10 @@ enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *s
     options.observer = (struct trk_observer){host_observe, NULL, run};
     options.failure = host_failure;
     options.failure_context = run;
-    enum trk_status status = trk_tracker_create(&run->tracker, &options, NULL);
+    enum trk_status status = core_sim->create(&run->tracker, &options, NULL);
     if (status != TRK_OK)
         return status;
-    return trk_sim_ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
+    return core_insides->ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
 }
 
 void run_end(struct scenario_run *run)
@@ -135,7 +135,7 @@ void run_end(struct scenario_run *run)
         scenario_pool_deinit(&run->threads[i].pool);
         scenario_pool_deinit(&run->threads[i].scratch);
     }
-    trk_tracker_destroy(run->tracker);
+    core_sim->destroy(run->tracker);
     touched_destroy(run->touched);
     scenario_pool_deinit(&run->pages);
     scenario_pool_deinit(&run->pool);

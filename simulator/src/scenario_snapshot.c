@@ -41,7 +41,7 @@ static void add(void *context, void *memory, size_t size_bytes)
 void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
 {
     snapshot->size = 0;
-    trk_sim_forget(run->tracker, run->reach, run->reach_count);
+    core_insides->forget(run->tracker, run->reach, run->reach_count);
     add(snapshot, run, sizeof *run);
     scenario_pool_pieces(&run->pool, add, snapshot);
     touched_pieces(run->touched, add, snapshot);
@@ -50,7 +50,7 @@ void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
         scenario_pool_pieces(&thread->pool, add, snapshot);
         scenario_pool_pieces(&thread->scratch, add, snapshot);
     }
-    trk_sim_pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
+    core_insides->pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
     snapshot->without_stacks = snapshot->size;
 }
 
@@ -90,10 +90,10 @@ void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run)
         begun[2 * i] = scenario_pool_restore_begin(&threads[i].pool);
         begun[2 * i + 1] = scenario_pool_restore_begin(&threads[i].scratch);
     }
-    void *core = trk_sim_restore_begin(run->tracker);
+    void *core = core_insides->restore_begin(run->tracker);
     touched_reset(run->touched);
     put_back(snapshot);
-    trk_sim_restore_end(run->tracker, core);
+    core_insides->restore_end(run->tracker, core);
     for (uint32_t i = 0; i < count; i++) {
         scenario_pool_restore_end(&threads[i].pool, begun[2 * i]);
         scenario_pool_restore_end(&threads[i].scratch, begun[2 * i + 1]);
