@@ -1,9 +1,7 @@
 /* Libtrack as the core: the simulated build, under its own names, and what only that build has. */
-#include "core.h"
+#include "core_own.h"
 
-const struct core_calls core_own_simulated = {
-#include "core_own_calls.h"
-};
+const struct core_calls core_own_simulated = {CORE_OWN_CALLS};
 
 const struct core_insides core_own_insides = {
     .lock_kind = trk_sim_lock_kind,
