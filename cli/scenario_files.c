@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "scenario_jobs.h"
+#include "simulator/core.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
 #define DEPTH_MOST 32
@@ -135,10 +136,9 @@ static bool is_regular(const char *path)
     return stat(path, &stat_of) != 0 || S_ISREG(stat_of.st_mode); /* absent: reading it tells */
 }
 
-static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
-                               struct trk_error *error)
+static enum trk_status run_here(struct trk_scenario_file *file,
+                                const struct trk_scenario_asked *asked, struct trk_error *error)
 {
-    const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
     if (asked->folder && !is_regular(file->path)) {
         file->end = TRK_SCENARIO_BROKEN;
@@ -155,6 +155,9 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
     }
     snprintf(file->name, sizeof file->name, "%s", trk_scenario_name(scenario));
     const char *needs = trk_scenario_needs(scenario);
+    if (needs == NULL) {
+        needs = trk_core_lacks(scenario);
+    }
     if (needs != NULL) {
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
@@ -174,6 +177,43 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
     return status == TRK_OK
                ? TRK_OK
                : trk_error_set(error, status, "%.80s: %s", file->path, trk_status_name(status));
+}
+
+/* A run in a plug-in's process: what it gives. */
+struct apart {
+    struct trk_scenario_file file;
+    enum trk_status status;
+    struct trk_error error;
+};
+
+static void run_apart(void *out, const void *context)
+{
+    struct apart *apart = out;
+    apart->status = run_here(&apart->file, context, &apart->error);
+}
+
+static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
+                               struct trk_error *error)
+{
+    const struct trk_scenario_asked *asked = context;
+    if (asked->core.core == NULL) {
+        return run_here(file, asked, error);
+    }
+    file->core = &asked->core;
+    struct apart apart = {.file = *file, .error = *error};
+    enum trk_status status =
+        trk_contained_run(&asked->core, run_apart, asked, &apart, sizeof apart, error);
+    if (status == TRK_E_INCOMPLETE) {
+        file->end = TRK_SCENARIO_CRASHED;
+        snprintf(file->fault.text, sizeof file->fault.text, "%s", error->text);
+        return TRK_OK;
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    *file = apart.file;
+    *error = apart.error;
+    return apart.status;
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
@@ -197,9 +237,17 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
     qsort(out->files, out->count, sizeof *out->files, by_path);
-    struct trk_scenario_asked all = *asked;
-    all.folder = out->folder;
-    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &all, error);
+    out->asked = *asked;
+    out->asked.folder = out->folder;
+    out->core.inside = true;
+    if (asked->core.core != NULL) {
+        status = trk_contained_probe(&asked->core, &out->core, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
+    status =
+        trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &out->asked, error);
     for (size_t i = 0; i < out->count; i++) {
         out->ends[out->files[i].end]++;
     }
@@ -217,17 +265,16 @@ void trk_scenario_files_destroy(struct trk_scenario_files *files)
 const char *trk_scenario_end_name(enum trk_scenario_end end)
 {
     static const char *const names[TRK_SCENARIO_END_COUNT] = {
-        [TRK_SCENARIO_HELD] = "held",
-        [TRK_SCENARIO_FAILED] = "failed",
-        [TRK_SCENARIO_REFUSED] = "refused",
-        [TRK_SCENARIO_BROKEN] = "broken",
+        [TRK_SCENARIO_HELD] = "held",       [TRK_SCENARIO_FAILED] = "failed",
+        [TRK_SCENARIO_REFUSED] = "refused", [TRK_SCENARIO_BROKEN] = "broken",
+        [TRK_SCENARIO_CRASHED] = "crashed",
     };
     return names[end];
 }
 
 int trk_scenario_files_exit_code(const struct trk_scenario_files *files)
 {
-    if (files->ends[TRK_SCENARIO_FAILED] > 0) {
+    if (files->ends[TRK_SCENARIO_FAILED] + files->ends[TRK_SCENARIO_CRASHED] > 0) {
         return TRK_EXIT_BROKEN;
     }
     if (files->ends[TRK_SCENARIO_BROKEN] > 0) {

@@ -82,6 +82,8 @@ struct core_insides {
                             const uint32_t *regions, size_t count);
     uint64_t (*live_digest)(const struct trk_tracker *tracker, const uint32_t *regions,
                             size_t count);
+    /* Of all that a plug-in's tracker knows, where it gives that instead of pieces; else 0. */
+    uint64_t (*digest)(const struct trk_tracker *tracker);
     bool (*ready)(struct trk_tracker *tracker);
     void (*pieces)(struct trk_tracker *tracker, const uint32_t *regions, size_t count,
                    trk_sim_piece_fn *piece, void *context);
@@ -99,5 +101,20 @@ extern const struct core_calls *core_sim, *core_live;
 extern const struct core_insides *core_insides;
 /* What tells builds of the core apart, in schedules: 8 characters. */
 extern const char *core_build;
+
+/* What can be done with the core in force; all true of libtrack's own. */
+struct core_ways {
+    bool inside; /* operations are tried inside; else nobody enters while another is in one */
+    bool
+        returns; /* its state is pieces of memory; else it is made anew and everything done again */
+    bool knows;  /* a known state can be told: by pieces or by a digest */
+};
+
+extern struct core_ways core_ways;
+
+/* A new tracker in the place of one that cannot be put back; abandon: threads stand inside it. */
+enum trk_status core_renew(struct trk_tracker *tracker, bool abandon);
+/* No destroy will come for it: threads stand inside it. */
+void core_abandon(struct trk_tracker *tracker);
 
 #endif

@@ -117,7 +117,9 @@ static void resume(struct stream *stream)
     struct run *run = stream->run;
     run->current = stream;
     core_live->thread_swap(&stream->thread.thread);
+    run_in_force(run);
     coroutine_resume(stream->coroutine);
+    run_in_force(NULL);
     core_live->thread_swap(NULL);
     run->current = NULL;
 }

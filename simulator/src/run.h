@@ -171,6 +171,13 @@ bool stream_exhausted(const struct stream *stream);
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
 
+/* ---- core_trace.c ---------------------------------------------------------------------------- */
+
+/* The run whose streams are on this host thread; NULL: none. */
+void run_in_force(struct run *run);
+/* A plug-in wants a lock that is not free. Does not come back where it never will be. */
+void run_wait_word(const uint32_t *word);
+
 /* ---- first_touch.c --------------------------------------------------------------------------- */
 
 /* A region is met with the due event, by one of its domains. run->failure may be set. */

@@ -56,11 +56,17 @@ static void give_way(struct run_thread *thread)
     thread->before = NULL;
 }
 
+/* Inside a tracker that is tried operation by operation there are no points. */
+static bool steps_here(const struct run_thread *thread)
+{
+    return thread->run->stepping && (core_ways.inside || thread->core_depth == 0);
+}
+
 void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr)
 {
     thread->point = (uint8_t)kind;
     thread->point_page = (uint8_t)(guest_addr / SCENARIO_PAGE_BYTES);
-    if (thread->run->stepping)
+    if (steps_here(thread))
         give_way(thread);
     thread->point = thread->point_page = 0;
 }
@@ -69,7 +75,7 @@ void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
 {
     thread->wait = kind;
     thread->wait_for = wait_for;
-    if (thread->run->stepping || !run_can(thread))
+    if (steps_here(thread) || !run_can(thread))
         give_way(thread);
     thread->wait = WAIT_NONE;
 }
@@ -144,6 +150,53 @@ void trk_hook_unlock(const uint32_t *word)
         footprint_writes(OBJECT_LOCK, lock_name(run, word));
 }
 
+/* ---- a core that is looked at from outside --------------------------------------------------- */
+
+/* One operation of such a core at a time: as if all of it were under one lock. */
+void run_core_enter(void)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL)
+        return;
+    struct run_thread *thread = run->current;
+    if (thread->core_depth++ == 0 && !core_ways.inside) {
+        while (run->core_busy != 0) {
+            thread->wait_lock = &run->core_busy;
+            run_wait(thread, WAIT_LOCK, 0);
+            thread->wait_lock = NULL;
+        }
+        run->core_busy = thread->core.thread.id;
+        footprint_takes(OBJECT_LOCK, lock_name(run, &run->core_busy));
+    }
+    if (run->stepping)
+        run_saw(thread, core_insides->digest(run->tracker));
+}
+
+void run_core_leave(void)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL || --run->current->core_depth > 0 || core_ways.inside)
+        return;
+    footprint_writes(OBJECT_LOCK, lock_name(run, &run->core_busy));
+    run->core_busy = 0;
+}
+
+bool run_core_busy(void)
+{
+    const struct scenario_run *run = in_force;
+    for (uint32_t i = 0; run != NULL && i < run->thread_count; i++)
+        if (run->threads[i].core_depth > 0)
+            return true;
+    return false;
+}
+
+void run_core_yield(void)
+{
+    struct scenario_run *run = in_force;
+    if (run != NULL && run->current != NULL)
+        run_point(run->current, POINT_OTHER, 0);
+}
+
 /* ---- what the core touches ------------------------------------------------------------------- */
 
 /* The operation under way touches what another's lock, or nobody's, guards. */
@@ -210,6 +263,7 @@ static void describe_lock(const struct run_thread *thread, char *out, size_t siz
         [TRK_SIM_LOCK_SHARED] = "the page manager of shared pages",
         [TRK_SIM_LOCK_GENERATIONS] = "the lock of generations",
         [TRK_SIM_LOCK_MEMORY] = "the tracker's memory",
+        [TRK_SIM_LOCK_OTHER] = "a lock of the tracker",
     };
     uint32_t region;
     enum trk_sim_lock kind =

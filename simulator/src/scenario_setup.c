@@ -127,9 +127,25 @@ enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *s
     return core_insides->ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
 }
 
+enum trk_status run_renew(struct scenario_run *run, bool abandon)
+{
+    enum trk_status status = core_renew(run->tracker, abandon);
+    return status == TRK_OK ? space_init(run) : status;
+}
+
+bool run_inside(const struct scenario_run *run)
+{
+    for (uint32_t i = 0; run->threads != NULL && i < run->thread_count; i++)
+        if (run->threads[i].core_depth > 0)
+            return true;
+    return false;
+}
+
 void run_end(struct scenario_run *run)
 {
     run->stopped = true; /* what is said from here on is nobody's */
+    if (run->tracker != NULL && run_inside(run))
+        core_abandon(run->tracker);
     for (uint32_t i = 0; run->threads != NULL && i < run->thread_count; i++) {
         coroutine_destroy(run->threads[i].coroutine);
         scenario_pool_deinit(&run->threads[i].pool);

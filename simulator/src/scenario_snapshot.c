@@ -38,9 +38,23 @@ static void add(void *context, void *memory, size_t size_bytes)
     snapshot->size = needed;
 }
 
+/* A lock of a tracker that is made anew each time lies anywhere: what a thread has seen says which
+ * one it waits for. */
+static void hide_locks(struct scenario_run *run, const uint32_t **locks, bool hide)
+{
+    for (uint32_t i = 0; !core_ways.returns && i < run->thread_count; i++) {
+        const uint32_t *lock = run->threads[i].wait_lock;
+        run->threads[i].wait_lock = hide ? NULL : locks[i];
+        locks[i] = lock;
+    }
+}
+
 void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
 {
+    const uint32_t *locks[TRK_SCENARIO_THREADS + 2];
+    hide_locks(run, locks, true);
     snapshot->size = 0;
+    run->core_digest = core_insides->digest(run->tracker);
     core_insides->forget(run->tracker, run->reach, run->reach_count);
     add(snapshot, run, sizeof *run);
     scenario_pool_pieces(&run->pool, add, snapshot);
@@ -52,6 +66,7 @@ void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
     }
     core_insides->pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
     snapshot->without_stacks = snapshot->size;
+    hide_locks(run, locks, false);
 }
 
 void snapshot_save_stacks(struct snapshot *snapshot, struct scenario_run *run)
