@@ -33,6 +33,33 @@ struct trk_contained trk_contained_asked(const struct trk_options *options)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
+/* A loop that takes memory ends at this, beyond what the process has. */
+#define MEMORY_BYTES (UINT64_C(16) << 30)
+
+/* Bytes of private memory that the process may write; 0: not known. */
+static uint64_t memory_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fscanf(file, "%*s %*s %*s %*s %*s %llu", &pages) != 1) {
+        pages = 0;
+    }
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_it(void)
+{
+    struct rlimit none = {0, 0};
+    uint64_t most = memory_bytes() + MEMORY_BYTES;
+    struct rlimit memory = {most, most};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)setrlimit(RLIMIT_DATA, &memory);
+}
+
 static int real_output = -1;
 
 void trk_contained_print_from_here(void)
@@ -46,8 +73,7 @@ void trk_contained_print_from_here(void)
 static _Noreturn void child(struct board *board, const struct trk_contained *contained,
                             trk_contained_fn *work, const void *context)
 {
-    struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none);
+    limit_it();
     real_output = dup(STDOUT_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     board->status = trk_core_load(contained->core, &board->error);

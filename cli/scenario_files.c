@@ -140,12 +140,15 @@ static enum trk_status run_here(struct trk_scenario_file *file,
                                 const struct trk_scenario_asked *asked, struct trk_error *error)
 {
     struct trk_scenario *scenario = NULL;
-    if (asked->folder && !is_regular(file->path)) {
+    if (asked->folder && file->json == NULL && !is_regular(file->path)) {
         file->end = TRK_SCENARIO_BROKEN;
         snprintf(file->fault.text, sizeof file->fault.text, "no regular file, so it is not read");
         return TRK_OK;
     }
-    enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
+    enum trk_status status = file->json != NULL
+                                 ? trk_scenario_parse(&scenario, (const char *)file->json,
+                                                      file->size_bytes, &file->fault)
+                                 : trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
         file->end = TRK_SCENARIO_BROKEN;
         return TRK_OK;
@@ -154,6 +157,7 @@ static enum trk_status run_here(struct trk_scenario_file *file,
         return trk_error_set(error, status, "%.80s: no memory", file->path);
     }
     snprintf(file->name, sizeof file->name, "%s", trk_scenario_name(scenario));
+    file->policy = *trk_scenario_policy(scenario);
     const char *needs = trk_scenario_needs(scenario);
     if (needs == NULL) {
         needs = trk_core_lacks(scenario);
@@ -166,7 +170,8 @@ static enum trk_status run_here(struct trk_scenario_file *file,
                      ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
                      : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
-        if (status == TRK_OK && (!asked->folder || file->end == TRK_SCENARIO_FAILED)) {
+        if (status == TRK_OK && !asked->brief &&
+            (!asked->folder || file->end == TRK_SCENARIO_FAILED)) {
             status = look_beside(file, scenario);
         }
     }
@@ -216,6 +221,27 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
     return apart.status;
 }
 
+static enum trk_status run_all(struct trk_scenario_files *files,
+                               const struct trk_scenario_asked *asked, struct trk_error *error)
+{
+    qsort(files->files, files->count, sizeof *files->files, by_path);
+    files->asked = *asked;
+    files->asked.folder = files->folder;
+    files->core.inside = true;
+    enum trk_status status = TRK_OK;
+    if (asked->core.core != NULL) {
+        status = trk_contained_probe(&asked->core, &files->core, error);
+    }
+    if (status == TRK_OK) {
+        status = trk_scenario_jobs_run(files->files, files->count, asked->jobs, run_one,
+                                       &files->asked, error);
+    }
+    for (size_t i = 0; i < files->count && status == TRK_OK; i++) {
+        files->ends[files->files[i].end]++;
+    }
+    return status;
+}
+
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
                                        const struct trk_scenario_asked *asked,
                                        struct trk_error *error)
@@ -236,22 +262,27 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
     if (out->count == 0) {
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
-    qsort(out->files, out->count, sizeof *out->files, by_path);
-    out->asked = *asked;
-    out->asked.folder = out->folder;
-    out->core.inside = true;
-    if (asked->core.core != NULL) {
-        status = trk_contained_probe(&asked->core, &out->core, error);
-        if (status != TRK_OK) {
-            return status;
-        }
-    }
-    status =
-        trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &out->asked, error);
-    for (size_t i = 0; i < out->count; i++) {
-        out->ends[out->files[i].end]++;
+    return run_all(out, asked, error);
+}
+
+enum trk_status trk_scenario_files_add(struct trk_scenario_files *files, const char *path,
+                                       const unsigned char *json, size_t size_bytes,
+                                       struct trk_error *error)
+{
+    enum trk_status status = add(files, path, error);
+    if (status == TRK_OK) {
+        files->files[files->count - 1].json = json;
+        files->files[files->count - 1].size_bytes = size_bytes;
     }
     return status;
+}
+
+enum trk_status trk_scenario_files_run_added(struct trk_scenario_files *files,
+                                             const struct trk_scenario_asked *asked,
+                                             struct trk_error *error)
+{
+    files->folder = true;
+    return run_all(files, asked, error);
 }
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files)

@@ -27,9 +27,12 @@ enum trk_scenario_end {
 
 struct trk_scenario_file {
     char *path;
+    const unsigned char *json; /* size_bytes of it, instead of the file of that path; NULL: none */
+    size_t size_bytes;
     enum trk_scenario_end end;
     char name[64];
     char needs[128];                     /* refused */
+    struct trk_policy policy;            /* of all but broken and crashed ones */
     struct trk_scenario_fault fault;     /* broken, crashed */
     struct trk_scenario_report report;   /* held, failed */
     struct trk_scenario_passing passing; /* beside the report's schedule, if that breaks a rule */
@@ -43,6 +46,7 @@ struct trk_scenario_asked {
     struct trk_scenario_options options;
     struct trk_contained core; /* core NULL: the built-in one */
     bool folder;               /* set by the run: only of files that fail look for passing orders */
+    bool brief;                /* look for none */
 };
 
 struct trk_scenario_files {
@@ -70,6 +74,15 @@ TRK_MUST_USE enum trk_status trk_scenario_files_run(struct trk_scenario_files *o
                                                     const char *path,
                                                     const struct trk_scenario_asked *asked,
                                                     struct trk_error *error);
+
+/* Add one out of memory that outlives the list, which was zeroed before its first. */
+TRK_MUST_USE enum trk_status trk_scenario_files_add(struct trk_scenario_files *files,
+                                                    const char *path, const unsigned char *json,
+                                                    size_t size_bytes, struct trk_error *error);
+/* Run those that were added; as trk_scenario_files_run() of a folder. */
+TRK_MUST_USE enum trk_status trk_scenario_files_run_added(struct trk_scenario_files *files,
+                                                          const struct trk_scenario_asked *asked,
+                                                          struct trk_error *error);
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files);
 

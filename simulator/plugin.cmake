@@ -5,7 +5,7 @@ function(trk_libtrack_core target objects)
   add_library(${target} MODULE ${folder}/libtrack_core.c ${folder}/libtrack_core_state.c
                                $<TARGET_OBJECTS:${objects}>)
   set_target_properties(${target} PROPERTIES PREFIX "")
-  target_compile_options(${target} PRIVATE -include ${core_names})
+  target_compile_options(${target} PRIVATE -include ${PROJECT_BINARY_DIR}/simulator/core_names.h)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/include
                                                ${PROJECT_SOURCE_DIR}/simulator/include)
   target_link_libraries(${target} PRIVATE track) # of a real host: memory that is held in reserve

@@ -39,3 +39,13 @@ target_include_directories(lockset PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
 target_link_libraries(lockset PRIVATE trk_simulator)
 trk_target(lockset)
 add_test(NAME mutants.lockset COMMAND lockset)
+
+# The same core with all faults as a plug-in: what `trk core-check` makes of each.
+trk_libtrack_core(mutable_core core_mutable)
+target_sources(mutable_core PRIVATE mutable_core.c)
+target_compile_definitions(mutable_core PRIVATE TRK_MUTATION_AT_RUN)
+target_include_directories(mutable_core PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
+add_test(NAME mutants.plugin
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
+                 ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt)
+set_tests_properties(mutants.plugin PROPERTIES TIMEOUT 600)
