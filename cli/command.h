@@ -89,6 +89,7 @@ extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_pack;
 extern const struct trk_command trk_cmd_unpack;
 extern const struct trk_command trk_cmd_trim;
+extern const struct trk_command trk_cmd_devices;
 extern const struct trk_command trk_cmd_demo;
 extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;

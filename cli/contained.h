@@ -29,8 +29,7 @@ struct trk_contained {
     {                                                                                              \
         .name = "core-limit", .kind = TRK_OPTION_NUMBER, .value = "S", .fallback = "120",          \
         .least = 1, .most = 86400,                                                                 \
-        .about = "Seconds that one scenario, or one trace, may take against a plug-in. Default "   \
-                 "120."                                                                            \
+        .about = "Seconds that one scenario, or one trace, may take against a plug-in."            \
     }
 
 struct trk_contained trk_contained_asked(const struct trk_options *options);

@@ -3,6 +3,9 @@ add_library(trk_trace STATIC)
 target_sources(
   trk_trace
   PRIVATE src/assemble.c
+          src/blob_batch.c
+          src/blob_chunk.c
+          src/blob_list.c
           src/chunk_events.c
           src/columns.c
           src/columns_decode.c

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob_chunk.h"
 #include "columns.h"
 #include "output.h"
 #include "recorder/writer.h"
@@ -30,6 +31,7 @@ struct trk_assemble {
     uint32_t *streams;
     size_t stream_count;
     struct trk_digest digest;
+    uint8_t *frame; /* of the last BLOB */
     struct trk_error *error;
 };
 
@@ -63,6 +65,7 @@ void trk_assemble_destroy(struct trk_assemble *assemble)
     free(assemble->records);
     free(assemble->ordinals);
     free(assemble->streams);
+    free(assemble->frame);
     free(assemble);
 }
 
@@ -223,17 +226,43 @@ static enum trk_status take_note(struct trk_assemble *assemble, struct trk_text_
                             assemble->error);
 }
 
-/* A chunk of a kind that this version does not know. */
+/* [F-39] The frame with the hashes of the pages is made anew; false without memory. */
+static bool make_frame(struct trk_assemble *assemble, const struct trk_text_words *words)
+{
+    uint32_t pages = (uint32_t)(words->text_bytes / TRK_FORMAT_BLOB_BYTES);
+    uint8_t *frame = realloc(assemble->frame, TRK_BLOB_FRAME_BYTES(pages));
+    if (frame == NULL) {
+        return false;
+    }
+    assemble->frame = frame;
+    trk_blob_chunk_frame(frame, (const uint8_t *)words->text, pages);
+    trk_output_summary(assemble->output, frame, TRK_BLOB_FRAME_BYTES(pages));
+    return true;
+}
+
+/* Whether a kind stands in the text as its bytes. */
+static bool is_other(uint64_t kind, size_t size_bytes)
+{
+    if (kind == TRK_FORMAT_BLOB) {
+        return size_bytes > 0 && size_bytes <= TRK_FORMAT_BLOB_MAX &&
+               size_bytes % TRK_FORMAT_BLOB_BYTES == 0;
+    }
+    return (!trk_format_kind_known((uint8_t)kind) || kind == TRK_FORMAT_SNAPSHOT) &&
+           size_bytes <= TRK_FORMAT_RAW_MAX;
+}
+
+/* A chunk of a kind that this version does not know, or whose bytes are all there is to say. */
 static enum trk_status take_other(struct trk_assemble *assemble, struct trk_text_words *words)
 {
     uint64_t kind, flags, stream;
     if (!trk_text_take(words, "kind", UINT8_MAX, &kind) ||
         !trk_text_take(words, "flags", UINT8_MAX, &flags) ||
         !trk_text_take(words, "stream", UINT32_MAX, &stream) || words->count > 0 ||
-        words->text == NULL ||
-        (trk_format_kind_known((uint8_t)kind) && kind != TRK_FORMAT_SNAPSHOT) ||
-        words->text_bytes > TRK_FORMAT_RAW_MAX) {
+        words->text == NULL || !is_other(kind, words->text_bytes)) {
         return refuse(assemble, "expected chunk kind=N flags=N stream=N \"BYTES\"");
+    }
+    if (kind == TRK_FORMAT_BLOB && !make_frame(assemble, words)) {
+        return trk_error_set(assemble->error, TRK_E_MEMORY, "no memory to assemble the trace");
     }
     struct trk_format_chunk chunk = {
         .kind = (uint8_t)kind, .flags = (uint8_t)flags, .stream = (uint32_t)stream};

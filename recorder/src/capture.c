@@ -18,6 +18,8 @@
 #include "capture_emit.h"
 #include "capture_session.h"
 #include "capture_wait.h"
+#include "recorder/page_hash.h"
+#include "recorder/payload.h"
 #include "ring.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -43,6 +45,8 @@ struct capture_thread {
 };
 
 static _Thread_local struct capture_thread this_thread __attribute__((tls_model("initial-exec")));
+
+uint32_t trk_capture_joined;
 
 static struct trk_capture_gate closed_gate;
 static struct trk_capture_session capture = {.gate = &closed_gate};
@@ -136,6 +140,13 @@ bool trk_capture_wants_hashes(void)
     return gate_is_open() && capture.payload != 0;
 }
 
+uint64_t trk_capture_page(const void *bytes)
+{
+    return capture.payload == TRK_PAYLOAD_PAGES
+               ? trk_capture_keep_page(capture.control, capture.pages, bytes)
+               : trk_page_hash(bytes, TRK_SESSION_PAGE_BYTES);
+}
+
 static inline void emit(const struct trk_event *event)
 {
     if (!gate_is_open())
@@ -149,7 +160,7 @@ static inline void emit(const struct trk_event *event)
     trk_ring_append(&thread->ring, event);
 }
 
-void trk_capture_emit(const struct trk_event *event)
+void trk_capture_event(const struct trk_event *event)
 {
     emit(event);
 }
@@ -186,6 +197,7 @@ enum trk_status trk_capture_open(struct trk_error *error)
     errno = saved;
     capture = session;
     atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    TRK_STORE_RELAXED(&trk_capture_joined, 1);
     return TRK_OK;
 }
 
@@ -251,16 +263,29 @@ void trk_capture_thread_end(void)
                               memory_order_release);
 }
 
+/* Put a tracker where the recording parent looks for it. */
+static void know_tracker(uint32_t tracker_id, uint64_t policy, enum trk_backend_kind backend,
+                         enum trk_session_known known)
+{
+    struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
+    atomic_store_explicit(&slot->policy, policy, memory_order_relaxed);
+    atomic_store_explicit(&slot->backend, (uint32_t)backend, memory_order_relaxed);
+    atomic_store_explicit(&slot->known, (uint32_t)known, memory_order_release);
+}
+
+void trk_capture_know_foreign(uint32_t tracker_id, uint64_t policy, enum trk_backend_kind backend)
+{
+    if (gate_is_open())
+        know_tracker(tracker_id, policy, backend, TRK_SESSION_KNOWN_FOREIGN);
+}
+
 void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
                          enum trk_backend_kind backend)
 {
     if (!gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
         return;
     uint64_t word = trk_policy_pack(policy);
-    struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
-    atomic_store_explicit(&slot->policy, word, memory_order_relaxed);
-    atomic_store_explicit(&slot->backend, (uint32_t)backend, memory_order_relaxed);
-    atomic_store_explicit(&slot->known, 1, memory_order_release);
+    know_tracker(tracker_id, word, backend, TRK_SESSION_KNOWN_CORE);
     struct trk_event event = {.argument = word,
                               .page = (uint16_t)tracker_id,
                               .type = TRK_EVENT_TRACKER,

@@ -133,7 +133,7 @@ enum trk_status trk_format_get_file(const uint8_t *from, struct trk_format_file 
 
 bool trk_format_kind_known(uint8_t kind)
 {
-    return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_SNAPSHOT;
+    return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_BLOB;
 }
 
 static bool within_limits(const struct trk_format_chunk *chunk)
@@ -142,6 +142,8 @@ static bool within_limits(const struct trk_format_chunk *chunk)
     if (chunk->kind == TRK_FORMAT_HEADER || chunk->kind == TRK_FORMAT_SCHEMA ||
         chunk->kind == TRK_FORMAT_NOTE) {
         raw_max = TRK_FORMAT_JSON_MAX;
+    } else if (chunk->kind == TRK_FORMAT_BLOB) {
+        raw_max = TRK_FORMAT_BLOB_MAX;
     }
     return chunk->events <= TRK_FORMAT_EVENTS_MAX && chunk->raw_bytes <= raw_max &&
            chunk->packed_bytes <= TRK_FORMAT_PACKED_MAX &&

@@ -63,6 +63,7 @@ enum trk_format_kind {
     TRK_FORMAT_SCHEMA = 5,   /* JSON: the types of events and how their columns are read */
     TRK_FORMAT_INDEX = 6,    /* where the chunks before it are */
     TRK_FORMAT_SNAPSHOT = 7, /* the state that the events behind it begin with */
+    TRK_FORMAT_BLOB = 8,     /* contents of pages */
 };
 
 enum trk_format_codec {
@@ -87,6 +88,11 @@ enum trk_format_codec {
 #define TRK_FORMAT_STREAMS_MAX 4096u      /* streams a file */
 #define TRK_FORMAT_CHUNKS_MAX  (1u << 22) /* chunks a file */
 #define TRK_FORMAT_SHIFT_MAX   31u        /* clock shift */
+#define TRK_FORMAT_BLOB_MAX    (1u << 20) /* BLOB, bytes uncompressed */
+#define TRK_FORMAT_BLOBS_MAX   (1u << 22) /* contents of pages a file */
+
+/* Of each page in a BLOB [F-39]. */
+#define TRK_FORMAT_BLOB_BYTES 4096u
 
 struct trk_format_file {
     uint16_t major, minor;

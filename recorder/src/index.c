@@ -18,6 +18,7 @@ void trk_index_deinit(struct trk_index *index)
     free(index->chunks);
     free(index->streams);
     free(index->snapshot);
+    trk_blob_list_deinit(&index->blobs);
     trk_holds_deinit(&index->holds);
     trk_index_init(index);
 }

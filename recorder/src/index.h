@@ -6,6 +6,7 @@
 #ifndef RECORDER_INDEX_H
 #define RECORDER_INDEX_H
 
+#include "blob_list.h"
 #include "format.h"
 #include "holds.h"
 #include "recorder/trace.h"
@@ -41,6 +42,7 @@ struct trk_index {
     void *damage_context;
     uint8_t *snapshot; /* payload of the SNAPSHOT before all events; NULL: there is none */
     size_t snapshot_bytes;
+    struct trk_blob_list blobs;
     struct trk_holds holds; /* from the summaries */
     bool all_summarised;    /* no summary was damaged or not looked at */
     struct trk_trace_state state;

@@ -158,12 +158,13 @@ static enum trk_status write_index(struct trk_output *output, struct trk_error *
     return trk_output_chunk(output, &chunk, payload, TRK_INDEX_CHUNK_BYTES(head.count), error);
 }
 
-/* Chunks of streams and snapshots go into the next INDEX, which is written when it is full. */
+/* Chunks of streams, snapshots and contents go into the next INDEX, which is written when it is
+ * full. */
 static enum trk_status remember(struct trk_output *output, uint64_t offset,
                                 const struct trk_format_chunk *chunk, struct trk_error *error)
 {
     if (output->plain || (chunk->kind != TRK_FORMAT_EVENTS && chunk->kind != TRK_FORMAT_NOTE &&
-                          chunk->kind != TRK_FORMAT_SNAPSHOT)) {
+                          chunk->kind != TRK_FORMAT_SNAPSHOT && chunk->kind != TRK_FORMAT_BLOB)) {
         return TRK_OK;
     }
     output->entries[output->entry_count++] = (struct trk_index_entry){offset, *chunk};

@@ -41,7 +41,7 @@ TRK_MUST_USE enum trk_status trk_output_chunk(struct trk_output *output,
                                               size_t size_bytes, struct trk_error *error);
 
 /*
- * The summary of the EVENTS chunk that is written next, a whole frame [F-34]. It stays the
+ * The summary of the chunk that is written next, a whole frame [F-34] [F-39]. It stays the
  * caller's until then.
  */
 void trk_output_summary(struct trk_output *output, const uint8_t *frame, size_t size_bytes);

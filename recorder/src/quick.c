@@ -165,6 +165,9 @@ static enum trk_status take_index(struct quick *quick, uint64_t offset)
             status = take_note(quick, entry.offset);
         } else if (entry.chunk.kind == TRK_FORMAT_SNAPSHOT) {
             status = take_snapshot(quick, entry.offset);
+        } else if (entry.chunk.kind == TRK_FORMAT_BLOB) {
+            quick->seen++; /* what it holds is looked at when somebody asks */
+            status = other_way(trk_blob_list_add(&quick->target->index->blobs, entry.offset));
         } else {
             status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
         }

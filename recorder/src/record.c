@@ -128,6 +128,8 @@ static void make_mark(struct recording *recording, const char *number)
         return;
     }
     trk_record_drain_own(&recording->drain, &mark, recording->error);
+    if (recording->book) /* no ring holds it for a guard */
+        trk_record_output_flush(recording);
     trk_record_control_answer(&recording->control,
                               recording->drain.disabled ? "error disabled" : "ok");
 }
@@ -147,6 +149,19 @@ static void make_snapshot(struct recording *recording)
     trk_record_control_answer(&recording->control, answer);
 }
 
+/*
+ * Whoever continues has to know which of the events that it finds were meant to be thrown away: so
+ * the book comes as far as the rings were taken before the change.
+ */
+static void set_disabled(struct recording *recording, bool disabled)
+{
+    if (recording->book) {
+        trk_record_output_flush(recording);
+        atomic_store_explicit(&recording->book->disabled, disabled, memory_order_release);
+    }
+    recording->drain.disabled = disabled;
+}
+
 /* Commands act on what the rings held when this turn began. */
 static void obey_control(struct recording *recording)
 {
@@ -154,7 +169,7 @@ static void obey_control(struct recording *recording)
     while ((command = trk_record_control_next(&recording->control)) != NULL) {
         bool enable = strcmp(command, "enable") == 0;
         if (enable || strcmp(command, "disable") == 0) {
-            recording->drain.disabled = !enable;
+            set_disabled(recording, !enable);
             trk_record_control_answer(&recording->control, "ok");
         } else if (strcmp(command, "snapshot") == 0) {
             make_snapshot(recording);
@@ -215,6 +230,7 @@ static enum trk_status record_child(struct recording *recording)
                               status == TRK_OK ? recording->error : NULL) == TRK_OK) {
         recording->drain.status = status;
         recording->drain.book = recording->book;
+        recording->drain.keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
         if (recording->flight)
             trk_record_flight_turn(recording);
         status = drain_until_end(recording);
@@ -243,6 +259,7 @@ static enum trk_status start_child(struct recording *recording)
         .session_fd = trk_record_session_share(&recording->session),
         .output_to_stderr = recording->is_stdout,
         .signals = &recording->signals,
+        .command = recording->book ? &recording->book->command : NULL,
     };
     if (start.session_fd < 0)
         return trk_record_output_error(recording, TRK_E_SYSTEM, errno);
@@ -297,6 +314,8 @@ static enum trk_status check_options(const struct trk_record_options *options,
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
     if (options->guard && (options->flight_bytes > 0 || options->count_only))
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a guard guards a file");
+    if (options->payload == TRK_PAYLOAD_PAGES && (options->flight_bytes > 0 || options->count_only))
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: pages are kept in a file only");
     if (options->block_ms > TRK_RECORD_BLOCK_MOST)
         return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
                              TRK_RECORD_BLOCK_MOST);
@@ -318,10 +337,10 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     if (status != TRK_OK)
         return status;
     trk_record_signals_init(&recording.signals);
-    status = trk_record_session_init(&recording.session, options->ring_records, error);
+    status =
+        trk_record_session_init(&recording.session, options->ring_records, options->payload, error);
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
-        recording.session.control->payload = options->payload;
         status = record_with_session(&recording);
         trk_record_session_deinit(&recording.session);
     }

@@ -7,6 +7,7 @@
  */
 #include "record_book.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index)
@@ -22,6 +23,9 @@ void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index)
     entry->position = ring->tail;
     entry->ordinal = ring->ordinal;
     memcpy(entry->told, ring->told, sizeof(entry->told));
+    entry->discards.any = ring->discards && ring->discards->any;
+    if (entry->discards.any)
+        entry->discards = *ring->discards;
     atomic_store_explicit(&book->streams, drain->streams, memory_order_relaxed);
     atomic_store_explicit(&book->active[index], next, memory_order_release);
 }
@@ -44,13 +48,29 @@ void trk_record_book_settle(struct trk_record_drain *drain)
     }
 }
 
-void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_record_book *book,
-                              const struct trk_record_book_stream *has, size_t streams)
+/* What was thrown away and not told before: told with the next event, or at the end. */
+static enum trk_status continue_discards(struct trk_record_drain_ring *ring,
+                                         const struct trk_record_book_entry *entry)
 {
+    if (!entry->discards.any)
+        return TRK_OK;
+    ring->discards = malloc(sizeof(*ring->discards));
+    if (!ring->discards)
+        return TRK_E_MEMORY;
+    *ring->discards = entry->discards;
+    return TRK_OK;
+}
+
+enum trk_status trk_record_book_continue(struct trk_record_drain *drain,
+                                         const struct trk_record_book *book,
+                                         const struct trk_record_book_stream *has, size_t streams)
+{
+    enum trk_status status = TRK_OK;
+    drain->disabled = atomic_load_explicit(&book->disabled, memory_order_acquire);
     drain->streams = atomic_load_explicit(&book->streams, memory_order_relaxed);
     if (drain->streams < streams)
         drain->streams = (uint32_t)streams;
-    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
+    for (uint32_t i = 0; i < drain->session->ring_count && status == TRK_OK; ++i) {
         struct trk_record_drain_ring *ring = &drain->rings[i];
         uint32_t active = atomic_load_explicit(&book->active[i], memory_order_acquire) & 1;
         const struct trk_record_book_entry *entry = &book->entries[i][active];
@@ -61,9 +81,14 @@ void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_r
         memcpy(ring->told, entry->told, sizeof(ring->told));
         if (!entry->in_use || entry->stream_id >= streams)
             continue;
+        status = continue_discards(ring, entry);
         /* Written down first, the stream's note may be missing in the file. */
         ring->announced = has[entry->stream_id].there;
-        if (has[entry->stream_id].events > entry->ordinal)
-            ring->skip = has[entry->stream_id].events - entry->ordinal;
+        uint64_t events = has[entry->stream_id].events;
+        if (events > entry->ordinal)
+            ring->skip = events - entry->ordinal;
+        else /* the file took no more, or it cannot be read */
+            ring->missing = entry->ordinal - events;
     }
+    return status;
 }

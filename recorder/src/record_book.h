@@ -16,8 +16,13 @@ struct trk_record_book_stream {
     uint64_t events;
 };
 
-/* Go on where the book of another process says. has: of streams, by their ids. */
-void trk_record_book_continue(struct trk_record_drain *drain, const struct trk_record_book *book,
-                              const struct trk_record_book_stream *has, size_t streams);
+/*
+ * Go on where the book of another process says. has: of streams, by their ids. What the book says
+ * was written, and has does not know of, counts as lost. TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status trk_record_book_continue(struct trk_record_drain *drain,
+                                                      const struct trk_record_book *book,
+                                                      const struct trk_record_book_stream *has,
+                                                      size_t streams);
 
 #endif

@@ -55,12 +55,16 @@ static char **make_environment(int session_fd)
 static _Noreturn void run_command(const struct start *start)
 {
     const struct trk_record_child_start *given = start->given;
+    if (given->command)
+        atomic_store_explicit(given->command, (int32_t)getpid(), memory_order_release);
     trk_record_signals_deinit(given->signals);
     (void)sigprocmask(SIG_SETMASK, &start->mask, NULL);
     if ((!given->output_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) &&
         fcntl(given->session_fd, F_SETFD, 0) == 0)
         execvpe(given->argv[0], given->argv, start->environment);
     int reason = errno;
+    if (given->command)
+        atomic_store_explicit(given->command, 0, memory_order_release);
     ssize_t written = write(start->report_fd, &reason, sizeof(reason));
     (void)written; /* the exit status says it too */
     _exit(EXIT_NOT_STARTED);

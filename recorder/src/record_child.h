@@ -2,6 +2,7 @@
 #ifndef RECORDER_RECORD_CHILD_H
 #define RECORDER_RECORD_CHILD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,9 @@ struct trk_record_child_start {
     int session_fd;
     bool output_to_stderr;                    /* its standard output goes to standard error */
     const struct trk_record_signals *signals; /* the child gets the saved actions */
+    /* In shared memory: the child puts its id there before it executes the command, and 0 if it
+       cannot. NULL: nobody wants to know. */
+    _Atomic int32_t *command;
 };
 
 /*

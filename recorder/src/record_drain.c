@@ -17,6 +17,7 @@
 
 #include "clock_ticks.h"
 #include "record_book.h"
+#include "record_pages.h"
 #include "record_text.h"
 
 #define BATCH_RECORDS 4096u
@@ -81,12 +82,13 @@ static void sink_stream(struct trk_record_drain *drain, const struct trk_trace_s
 }
 
 static void sink_append(struct trk_record_drain *drain, uint32_t stream_id,
-                        const struct trk_record *records, size_t count, struct trk_error *error)
+                        const struct trk_record *records, size_t count, uint64_t missing,
+                        struct trk_error *error)
 {
     if (count == 0 || !writes(drain))
         return;
     if (drain->writer)
-        drain->status = trk_writer_append(drain->writer, stream_id, records, count, 0, error);
+        drain->status = trk_writer_append(drain->writer, stream_id, records, count, missing, error);
     else if (drain->flight)
         drain->status = trk_flight_append(drain->flight, stream_id, records, count, error);
 }
@@ -97,6 +99,7 @@ enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct tr
         drain->status = trk_writer_flush(drain->writer, error);
     else if (writes(drain) && drain->flight)
         drain->status = trk_flight_flush(drain->flight, error);
+    trk_record_pages_settle(drain);
     trk_record_book_settle(drain); /* after a refusal, too: threads keep their room */
     return drain->status;
 }
@@ -108,7 +111,8 @@ static void ring_append(struct trk_record_drain *drain, struct trk_record_drain_
     size_t skipped = ring->skip < count ? (size_t)ring->skip : count;
     ring->skip -= skipped;
     ring->ordinal += count;
-    sink_append(drain, ring->stream_id, records + skipped, count - skipped, error);
+    sink_append(drain, ring->stream_id, records + skipped, count - skipped, ring->missing, error);
+    ring->missing = count > skipped ? 0 : ring->missing;
 }
 
 /* Tell the trace of a use that it does not know, or of a name that came later. */
@@ -262,7 +266,7 @@ void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event
     drain->events_of[trk_session_loss_kind(event->type)] += 1;
     if (drain->trigger)
         trk_record_trigger_event(drain->trigger, &record);
-    sink_append(drain, drain->own_stream - 1, &record, 1, error);
+    sink_append(drain, drain->own_stream - 1, &record, 1, 0, error);
 }
 
 /* Copy the next records out of the ring, and give the room back. */
@@ -412,6 +416,8 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
     drain->scarce = in_use >= SCARCE_RINGS;
     if (drain->scarce)
         end_dead_threads(drain);
+    if (trk_record_pages_take(drain, error))
+        drain->scarce = true;
     return drain->status;
 }
 

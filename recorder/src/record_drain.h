@@ -9,6 +9,14 @@
 #include "record_session.h"
 #include "record_trigger.h"
 
+/* Events that were thrown away because recording was disabled, and that no loss tells of yet. */
+struct trk_record_discards {
+    bool any;
+    uint64_t count[TRK_SESSION_LOSS_KINDS];
+    uint64_t first[TRK_SESSION_LOSS_KINDS];
+    uint64_t last[TRK_SESSION_LOSS_KINDS];
+};
+
 /* What the file has of a ring's use; whoever continues begins there. */
 struct trk_record_book_entry {
     bool in_use;
@@ -16,11 +24,15 @@ struct trk_record_book_entry {
     uint64_t position; /* the first one that is not in the file */
     uint64_t ordinal;  /* events of the stream that are */
     uint64_t told[TRK_SESSION_LOSS_KINDS];
+    struct trk_record_discards discards;
 };
 
 /* In memory that outlives this process. Of each pair the active one counts: it is always whole. */
 struct trk_record_book {
-    _Atomic bool begun; /* what the file held before is gone: what it has is of this recording */
+    _Atomic int32_t command; /* its process, from just before it is executed; 0: it did not run */
+    _Atomic bool begun;    /* what the file held before is gone: what it has is of this recording */
+    _Atomic bool readable; /* the file's header is written */
+    _Atomic bool disabled; /* what comes is thrown away, and counted */
     _Atomic uint32_t streams; /* ids given so far */
     _Atomic uint32_t active[TRK_SESSION_RINGS];
     struct trk_record_book_entry entries[TRK_SESSION_RINGS][2];
@@ -36,18 +48,11 @@ struct trk_record_drain_ring {
     uint64_t safe;     /* with a book: up to here it is in the file, and the thread has its room */
     uint64_t ordinal;  /* events given to the writer */
     uint64_t skip;     /* of the next ones, those that the file has already */
+    uint64_t missing;  /* before the next one: written once, and not in the file */
     bool ended;        /* with a book: to be given back with the next flush */
     uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
     uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
     struct trk_record_discards *discards;  /* thrown away and not told yet; NULL: none ever */
-};
-
-/* Events that were thrown away because recording was disabled. */
-struct trk_record_discards {
-    bool any;
-    uint64_t count[TRK_SESSION_LOSS_KINDS];
-    uint64_t first[TRK_SESSION_LOSS_KINDS];
-    uint64_t last[TRK_SESSION_LOSS_KINDS];
 };
 
 struct trk_record_drain {
@@ -61,11 +66,13 @@ struct trk_record_drain {
     bool disabled;                      /* what comes is thrown away, and counted */
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
-    pid_t program;          /* whose dead threads' rings may be taken back; 0: none's */
-    int program_fd;         /* a pidfd that tells whether the id is still its own; -1: it is */
-    bool scarce;            /* rings are: the next pass should come soon */
-    uint32_t streams;       /* used so far: the next stream's id */
-    uint32_t own_stream;    /* + 1; 0: there is none yet */
+    pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
+    int program_fd;   /* a pidfd that tells whether the id is still its own; -1: it is */
+    bool keeps_pages; /* the contents of pages go into the file */
+    bool page_taken[TRK_SESSION_PAGE_SLOTS]; /* with a book: given to the writer, not safe yet */
+    bool scarce;                             /* rings are: the next pass should come soon */
+    uint32_t streams;                        /* used so far: the next stream's id */
+    uint32_t own_stream;                     /* + 1; 0: there is none yet */
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */
     uint64_t dropped;       /* lost before they were taken, or thrown away while disabled */

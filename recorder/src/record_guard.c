@@ -16,6 +16,7 @@
 
 #include "format.h"
 #include "record_book.h"
+#include "recorder/blobs.h"
 #include "recorder/place.h"
 #include "recorder/trace.h"
 
@@ -28,6 +29,8 @@ static enum trk_status copy_events(struct trk_trace *trace, struct trk_writer *w
 {
     struct trk_trace_event event;
     enum trk_status status = trk_trace_scan(trace, NULL);
+    if (status == TRK_OK)
+        status = trk_writer_copy_blobs(writer, trace, NULL, NULL, NULL);
     for (size_t i = 0; i < trk_trace_stream_count(trace) && status == TRK_OK; ++i) {
         const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
         if (stream->stream_id < TRK_FORMAT_STREAMS_MAX)
@@ -44,31 +47,54 @@ static enum trk_status copy_events(struct trk_trace *trace, struct trk_writer *w
     return status == TRK_E_END ? TRK_OK : status;
 }
 
+/* A writer on fd with a header and no more. */
+static struct trk_writer *begin_afresh(struct recording *recording, int fd)
+{
+    struct trk_writer_options options = trk_writer_options_default();
+    struct trk_writer *writer = NULL;
+    char *json = trk_record_output_json(recording, NULL);
+    trk_record_output_marker(options.sync_marker);
+    if (json)
+        (void)!trk_writer_create(&writer, fd, &options, json, NULL);
+    free(json);
+    return writer;
+}
+
 /* A writer on fd that has everything the recording's file has. */
-static struct trk_writer *begin_file(struct recording *recording, int fd,
+static struct trk_writer *begin_copy(struct trk_trace *trace, int fd,
                                      struct trk_record_book_stream *has)
 {
     struct trk_writer_options options = trk_writer_options_default();
     struct trk_writer *writer = NULL;
-    struct trk_trace *trace = NULL;
     trk_record_output_marker(options.sync_marker);
-    /* The command already runs when the parent empties a file that it overwrites. */
-    bool begun = atomic_load_explicit(&recording->book->begun, memory_order_acquire);
-    if (!begun || trk_trace_open(&trace, recording->options->path, NULL) != TRK_OK) {
-        /* Killed before the header was written: then the rings have everything. */
-        char *json = trk_record_output_json(recording, NULL);
-        if (json)
-            (void)!trk_writer_create(&writer, fd, &options, json, NULL);
-        free(json);
-        return writer;
-    }
     if (trk_writer_create(&writer, fd, &options, trk_trace_header_json(trace), NULL) == TRK_OK &&
         copy_events(trace, writer, has) != TRK_OK) {
         trk_writer_destroy(writer);
         writer = NULL;
     }
-    trk_trace_close(trace);
     return writer;
+}
+
+/* The file that the parent wrote, whatever has become of its name; NULL: it cannot be read. */
+static struct trk_trace *open_left(const struct recording *recording)
+{
+    char path[40];
+    struct trk_trace *trace = NULL;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", recording->fd);
+    if (trk_trace_open(&trace, path, NULL) != TRK_OK &&
+        trk_trace_open(&trace, recording->options->path, NULL) != TRK_OK)
+        return NULL;
+    return trace;
+}
+
+/* Rings of threads that ended without a word are taken back here, too. */
+static void follow_program(struct recording *recording)
+{
+    const struct trk_session_control *control = recording->session.control;
+    bool followed = recording->program.state == TRK_PROGRAM_FOLLOWED;
+    uint32_t pid = atomic_load_explicit(&control->pid, memory_order_relaxed);
+    recording->drain.program = followed ? (pid_t)pid : 0;
+    recording->drain.program_fd = followed ? recording->program.pidfd : -1;
 }
 
 /* Drain until nobody writes any more. */
@@ -80,26 +106,70 @@ static enum trk_status go_on(struct recording *recording, struct trk_writer *wri
     enum trk_status status = trk_record_drain_init(drain, &recording->session, writer, NULL);
     if (status != TRK_OK)
         return status;
-    trk_record_book_continue(drain, recording->book, has, TRK_FORMAT_STREAMS_MAX);
-    recording->session.watched = true; /* the parent has shared it since */
+    status = trk_record_book_continue(drain, recording->book, has, TRK_FORMAT_STREAMS_MAX);
+    drain->keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
     trk_record_program_init(&recording->program, &recording->session);
-    while (!trk_record_program_ended(&recording->program)) {
+    while (status == TRK_OK && !trk_record_program_ended(&recording->program)) {
+        follow_program(recording);
         drain->status = trk_record_drain_pass(drain, &fullest, NULL);
         (void)poll(NULL, 0, fullest > recording->session.ring_records / 8 ? 0 : TURN_MS);
     }
-    status = trk_record_drain_finish(drain, NULL);
+    if (status == TRK_OK)
+        status = trk_record_drain_finish(drain, NULL);
     trk_record_program_deinit(&recording->program);
     trk_record_drain_deinit(drain);
     return status;
 }
 
+/* Write to fd what the parent's file has, and what comes; *apart: but for the former. */
+static enum trk_status write_file(struct recording *recording, int fd, bool *apart)
+{
+    static struct trk_record_book_stream has[TRK_FORMAT_STREAMS_MAX];
+    bool written = atomic_load_explicit(&recording->book->readable, memory_order_acquire);
+    struct trk_trace *left = written ? open_left(recording) : NULL;
+    *apart = written && !left;
+    struct trk_writer *writer = left ? begin_copy(left, fd, has) : begin_afresh(recording, fd);
+    trk_trace_close(left);
+    if (!writer)
+        return TRK_E_SYSTEM;
+    enum trk_status status = go_on(recording, writer, has);
+    if (status == TRK_OK)
+        return trk_writer_end(writer, -1, NULL);
+    trk_writer_destroy(writer);
+    return status;
+}
+
+/*
+ * Whether the command ever ran. The parent may have been killed between the fork and the exec: as
+ * long as somebody holds the session, the command may yet come.
+ */
+static bool command_ran(struct recording *recording)
+{
+    recording->session.watched = true; /* if the parent has shared it since */
+    do {
+        recording->child.pid =
+            (pid_t)atomic_load_explicit(&recording->book->command, memory_order_acquire);
+        if (recording->child.pid != 0)
+            return true;
+        (void)poll(NULL, 0, 1);
+    } while (trk_record_session_held(&recording->session));
+    recording->child.pid =
+        (pid_t)atomic_load_explicit(&recording->book->command, memory_order_acquire);
+    return recording->child.pid != 0;
+}
+
 /* The parent is dead. Whatever fails, its own file stays as it is. */
 static void take_over(struct recording *recording)
 {
-    static struct trk_record_book_stream has[TRK_FORMAT_STREAMS_MAX];
     char part[PATH_MAX];
     char target[TRK_PLACE_BYTES];
     enum trk_place place;
+    bool apart = false;
+    if (!command_ran(recording))
+        return;
+    /* What the file held before must not pass for this recording, not even for a while. */
+    if (!atomic_load_explicit(&recording->book->begun, memory_order_acquire))
+        trk_record_output_begin(recording);
     if (trk_place_find(recording->options->path, &place, target, NULL) != TRK_OK ||
         place == TRK_PLACE_STREAM)
         return; /* somebody put something else there */
@@ -109,17 +179,9 @@ static void take_over(struct recording *recording)
                  : -1;
     if (fd < 0)
         return;
-    struct trk_writer *writer = begin_file(recording, fd, has);
-    enum trk_status status = TRK_E_SYSTEM;
-    if (writer) {
-        status = go_on(recording, writer, has);
-        if (status == TRK_OK)
-            status = trk_writer_end(writer, -1, NULL);
-        else
-            trk_writer_destroy(writer);
-    }
-    if (status != TRK_OK || rename(part, target) != 0)
-        (void)unlink(part);
+    enum trk_status status = write_file(recording, fd, &apart);
+    if (status != TRK_OK || (!apart && rename(part, target) != 0))
+        (void)unlink(part); /* apart: beside what cannot be read, under its own name */
     close(fd);
 }
 

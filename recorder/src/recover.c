@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob_chunk.h"
 #include "bytes.h"
 #include "chunk_events.h"
 #include "schema_text.h"
@@ -152,6 +153,27 @@ static enum trk_status take_schema(struct trk_recover *recover, struct trk_forma
                                             "newer reader");
 }
 
+/* [F-39] Pages whose list is damaged get a new one. */
+static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    const uint8_t *body = recover->unpack.body;
+    uint32_t pages = trk_blob_chunk_pages(chunk);
+    bool listed = trk_blob_chunk_sealed(body, chunk->summary_bytes, pages);
+    if (pages == 0 || (listed && !trk_blob_chunk_match(body, recover->unpack.raw, pages))) {
+        recover->result->chunks_lost++;
+        return TRK_OK;
+    }
+    uint8_t *frame = malloc(TRK_BLOB_FRAME_BYTES(pages));
+    if (frame == NULL) {
+        return no_memory(recover);
+    }
+    trk_blob_chunk_frame(frame, recover->unpack.raw, pages);
+    trk_output_summary(recover->output, frame, TRK_BLOB_FRAME_BYTES(pages));
+    enum trk_status status = trk_recover_copy(recover, chunk);
+    free(frame);
+    return status;
+}
+
 /* A chunk with an undamaged header, of the kinds that stand behind HEADER. */
 static enum trk_status take_payload(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
@@ -176,6 +198,8 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         return TRK_OK;
     case TRK_FORMAT_SCHEMA:
         return take_schema(recover, chunk);
+    case TRK_FORMAT_BLOB:
+        return take_blob(recover, chunk);
     case TRK_FORMAT_HEADER: /* a second one */
         recover->result->chunks_lost++;
         return TRK_OK;

@@ -1,5 +1,6 @@
 #include "scan.h"
 
+#include "blob_chunk.h"
 #include "index_chunk.h"
 #include "note.h"
 #include "summary.h"
@@ -228,6 +229,26 @@ static enum trk_status take_schema(struct scan *scan, const struct trk_format_ch
     return status;
 }
 
+/* [F-39] A damaged list of hashes is damage, but the pages are whole, and their hashes known. */
+static enum trk_status take_blob(struct scan *scan, const struct trk_format_chunk *chunk)
+{
+    struct trk_index *index = scan->index;
+    uint32_t pages = trk_blob_chunk_pages(chunk);
+    const uint8_t *frame = scan->unpack->body;
+    bool listed =
+        scan->unpack->summary_good && trk_blob_chunk_sealed(frame, chunk->summary_bytes, pages);
+    bool good = pages > 0 && (!listed || trk_blob_chunk_match(frame, scan->unpack->raw, pages));
+    if (!listed || !good) {
+        index->state.damaged_chunks++;
+        trk_index_damage(index, scan->offset,
+                         good ? "the list of pages of chunk %u is damaged"
+                              : "the pages of chunk %u are not those that it lists",
+                         chunk->file_chunk);
+    }
+    enum trk_status status = good ? trk_blob_list_add(&index->blobs, scan->offset) : TRK_OK;
+    return status == TRK_E_MEMORY ? no_memory(scan) : TRK_OK;
+}
+
 /* A chunk of a kind that is read whole, whose payload is good. */
 static enum trk_status take_payload(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -245,6 +266,8 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
                    : no_memory(scan);
     case TRK_FORMAT_SCHEMA:
         return take_schema(scan, chunk);
+    case TRK_FORMAT_BLOB:
+        return take_blob(scan, chunk);
     default:
         return TRK_OK;
     }

@@ -101,6 +101,16 @@ enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
     return status;
 }
 
+enum trk_status trk_unpack_summary(struct trk_unpack *unpack, uint64_t offset,
+                                   const struct trk_format_chunk *chunk, struct trk_error *error)
+{
+    enum trk_status status =
+        make_room(&unpack->body, &unpack->body_room, (size_t)chunk->summary_bytes + 1, error);
+    return status == TRK_OK ? read_exactly(unpack, offset + TRK_FORMAT_CHUNK_BYTES, unpack->body,
+                                           chunk->summary_bytes, error)
+                            : status;
+}
+
 enum trk_status trk_unpack_payload(struct trk_unpack *unpack, uint64_t offset,
                                    const struct trk_format_chunk *chunk, struct trk_error *error)
 {

@@ -53,6 +53,10 @@ TRK_MUST_USE enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64
 TRK_MUST_USE enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
                                               const struct trk_format_chunk *chunk,
                                               struct trk_error *error);
+/* Read its summary alone, into `body`. */
+TRK_MUST_USE enum trk_status trk_unpack_summary(struct trk_unpack *unpack, uint64_t offset,
+                                                const struct trk_format_chunk *chunk,
+                                                struct trk_error *error);
 /* And unpack it into `raw`, which is then chunk->raw_bytes long. */
 TRK_MUST_USE enum trk_status trk_unpack_payload(struct trk_unpack *unpack, uint64_t offset,
                                                 const struct trk_format_chunk *chunk,

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob_batch.h"
 #include "columns.h"
 #include "note.h"
 #include "output.h"
+#include "recorder/blobs.h"
 #include "schema_text.h"
 #include "summary.h"
 
@@ -34,7 +36,8 @@ struct trk_writer {
     size_t stream_count, stream_room;
     size_t last_found; /* most appends are to the stream of the one before */
     struct buffer *spare;
-    uint64_t events; /* in the file, without those that tell of losses */
+    struct trk_blob_batch *blobs; /* NULL: nobody gave any */
+    uint64_t events;              /* in the file, without those that tell of losses */
 };
 
 struct trk_writer_options trk_writer_options_default(void)
@@ -132,6 +135,7 @@ void trk_writer_destroy(struct trk_writer *writer)
         writer->spare = next;
     }
     free(writer->streams);
+    trk_blob_batch_destroy(writer->blobs);
     trk_columns_destroy(writer->columns);
     trk_output_destroy(writer->output);
     free(writer);
@@ -342,8 +346,29 @@ enum trk_status trk_writer_append(struct trk_writer *writer, uint32_t stream_id,
     return append(writer, stream, records, count, error);
 }
 
+enum trk_status trk_writer_blob(struct trk_writer *writer, const void *bytes,
+                                struct trk_error *error)
+{
+    if (writer->blobs == NULL) {
+        writer->blobs = trk_blob_batch_create();
+    }
+    return writer->blobs != NULL ? trk_blob_batch_add(writer->blobs, writer->output, bytes, error)
+                                 : no_memory(error);
+}
+
+uint64_t trk_writer_blobs(const struct trk_writer *writer)
+{
+    return writer->blobs != NULL ? trk_blob_batch_count(writer->blobs) : 0;
+}
+
 enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error)
 {
+    if (writer->blobs != NULL) {
+        enum trk_status status = trk_blob_batch_flush(writer->blobs, writer->output, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+    }
     for (size_t i = 0; i < writer->stream_count; i++) {
         enum trk_status status = write_events(writer, &writer->streams[i], error);
         if (status != TRK_OK) {

@@ -4,83 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Drivers keep small allocations for good and are unloaded with them, so that the leak checker can
- * name no place for them. What they allocate on opening is not ours to free.
- */
-#if defined(__SANITIZE_ADDRESS__)
-#define LEAKS_CHECKED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LEAKS_CHECKED
-#endif
-#endif
+#include "vk_instance.h"
 
-#ifdef LEAKS_CHECKED
-#include <sanitizer/lsan_interface.h>
-#define DRIVER_LEAKS_IGNORE() __lsan_disable()
-#define DRIVER_LEAKS_COUNT()  __lsan_enable()
-#else
-#define DRIVER_LEAKS_IGNORE() ((void)0)
-#define DRIVER_LEAKS_COUNT()  ((void)0)
-#endif
-
-/* More physical devices than any machine has; further ones are counted, not opened. */
-#define DEVICES_MAX  64u
 #define FAMILIES_MAX 32u
-
-static enum trk_status device_instance(struct trk_vk *vk, struct trk_error *error)
-{
-    uint32_t version = VK_API_VERSION_1_0;
-    if (vk->api.EnumerateInstanceVersion != NULL &&
-        vk->api.EnumerateInstanceVersion(&version) != VK_SUCCESS) {
-        version = VK_API_VERSION_1_0;
-    }
-    if (version > VK_API_VERSION_1_2) {
-        version = VK_API_VERSION_1_2; /* driver properties; nothing here needs more */
-    }
-    VkApplicationInfo application = {
-        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-        .pApplicationName = "trk",
-        .apiVersion = version,
-    };
-    VkInstanceCreateInfo create = {
-        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-        .pApplicationInfo = &application,
-    };
-    VkResult result = vk->api.CreateInstance(&create, NULL, &vk->instance);
-    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        vk->instance = VK_NULL_HANDLE;
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "no Vulkan: there is no driver");
-    }
-    if (result != VK_SUCCESS) {
-        vk->instance = VK_NULL_HANDLE;
-        return trk_vk_result(error, "vkCreateInstance", result);
-    }
-    return trk_vk_loader_instance(&vk->api, vk->instance, error);
-}
 
 static enum trk_status device_choose(struct trk_vk *vk, uint32_t number, struct trk_error *error)
 {
-    VkPhysicalDevice devices[DEVICES_MAX];
-    uint32_t count = 0;
-    VkResult result = vk->api.EnumeratePhysicalDevices(vk->instance, &count, NULL);
-    if (result != VK_SUCCESS && result != VK_ERROR_INITIALIZATION_FAILED) {
-        return trk_vk_result(error, "vkEnumeratePhysicalDevices", result);
+    VkPhysicalDevice devices[TRK_VK_DEVICES_MAX];
+    uint32_t opened = 0;
+    enum trk_status status = trk_vk_instance_devices(&vk->api, vk->instance, devices, &opened,
+                                                     &vk->info.device_count, error);
+    if (status != TRK_OK) {
+        return status;
     }
-    vk->info.device_count = result == VK_SUCCESS ? count : 0;
-    if (number >= vk->info.device_count || number >= DEVICES_MAX) {
+    if (number >= opened) {
         return trk_error_set(error, TRK_E_UNSUPPORTED,
                              "no Vulkan device %u: this machine has %u, counted from 0", number,
                              vk->info.device_count);
-    }
-    count = DEVICES_MAX;
-    result = vk->api.EnumeratePhysicalDevices(vk->instance, &count, devices);
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
-        return trk_vk_result(error, "vkEnumeratePhysicalDevices", result);
-    }
-    if (number >= count) {
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "Vulkan device %u went away", number);
     }
     vk->physical = devices[number];
     return TRK_OK;
@@ -159,7 +99,7 @@ static enum trk_status device_open(struct trk_vk *vk, uint32_t device_number,
 {
     enum trk_status status = trk_vk_loader_open(&vk->api, error);
     if (status == TRK_OK) {
-        status = device_instance(vk, error);
+        status = trk_vk_instance_create(&vk->api, &vk->instance, error);
     }
     if (status == TRK_OK) {
         status = device_choose(vk, device_number, error);
@@ -183,9 +123,9 @@ enum trk_status trk_vk_open(struct trk_vk **out, uint32_t device_number, struct 
     if (vk == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for a Vulkan device");
     }
-    DRIVER_LEAKS_IGNORE();
+    TRK_VK_LEAKS_IGNORE();
     enum trk_status status = device_open(vk, device_number, error);
-    DRIVER_LEAKS_COUNT();
+    TRK_VK_LEAKS_COUNT();
     if (status != TRK_OK) {
         trk_vk_close(vk);
         return status;

@@ -19,6 +19,7 @@
 #define TRK_VK_INSTANCE_CALLS(X)                                                                   \
     X(DestroyInstance)                                                                             \
     X(EnumeratePhysicalDevices)                                                                    \
+    X(EnumerateDeviceExtensionProperties)                                                          \
     X(GetPhysicalDeviceProperties)                                                                 \
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceMemoryProperties)                                                           \

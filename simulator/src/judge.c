@@ -84,8 +84,10 @@ static struct access access_of(const struct trk_trace_event *event, uint64_t siz
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static void copy_begin(struct judge_stream *stream, const struct trk_trace_event *event)
+static void copy_begin(const struct judge *judge, const struct trk_trace_event *event)
 {
+    struct judge_stream *stream = &judge->streams[event->stream];
+    const struct judge_operation *operation = judge_operation_of(judge, event->stream);
     if (stream->copy_count == JUDGE_COPIES_OPEN) {
         memmove(stream->copies, stream->copies + 1,
                 (JUDGE_COPIES_OPEN - 1) * sizeof *stream->copies);
@@ -96,12 +98,13 @@ static void copy_begin(struct judge_stream *stream, const struct trk_trace_event
         .guest_addr = event->event.argument,
         .size_bytes = trk_event_size(&event->event),
         .direction = event->event.context,
+        .taken = operation != NULL && operation->op == TRK_OP_UPLOAD && operation->in_callback,
     };
 }
 
-/* The event that began the copy which ends now; that one's own number when there is none, and 0
- * when it may be missing. */
-static uint64_t copy_close(struct judge *judge, const struct trk_trace_event *event)
+/* How the copy which ends now began: by the end itself when there is no begin, and none can be
+ * missing. */
+static struct shadow_copy copy_close(struct judge *judge, const struct trk_trace_event *event)
 {
     struct judge_stream *stream = &judge->streams[event->stream];
     for (uint32_t i = stream->copy_count; i-- > 0;) {
@@ -110,13 +113,15 @@ static uint64_t copy_close(struct judge *judge, const struct trk_trace_event *ev
             open->size_bytes != trk_event_size(&event->event) ||
             open->direction != event->event.context)
             continue;
-        uint64_t begin = open->begin;
+        struct shadow_copy told = {.begin = open->begin,
+                                   .flags = open->taken ? SHADOW_COPY_TAKEN : 0};
         stream->copy_count--;
         memmove(stream->copies + i, stream->copies + i + 1,
                 (stream->copy_count - i) * sizeof *open);
-        return begin;
+        return told;
     }
-    return judge->lossy ? 0 : event->number;
+    return judge->lossy ? (struct shadow_copy){.flags = SHADOW_COPY_ENDED}
+                        : (struct shadow_copy){.begin = event->number};
 }
 
 static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
@@ -124,13 +129,13 @@ static enum trk_status copy_end(struct judge *judge, const struct trk_trace_even
 {
     struct judge_stream *stream = &judge->streams[event->stream];
     struct access access = access_of(event, trk_event_size(&event->event));
-    uint64_t begin = copy_close(judge, event);
+    struct shadow_copy told = copy_close(judge, event);
     bool down = event->event.context == TRK_COPY_DOWN;
     judge->copies++;
     enum trk_status status =
-        versions_copy(judge->versions, &access, begin, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
+        versions_copy(judge->versions, &access, &told, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
     /* Waited for somebody while it copied: what that one stored may have been copied, too. */
-    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > begin)
+    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > told.begin)
         finding->found = false;
     return status;
 }
@@ -274,7 +279,7 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
             judge->policies[event->page].page_size_bytes = TRK_HOST_PAGE_BYTES;
         return TRK_OK;
     case TRK_EVENT_COPY_BEGIN:
-        copy_begin(&judge->streams[due->stream], due);
+        copy_begin(judge, due);
         return TRK_OK;
     case TRK_EVENT_COPY_END:
         return copy_end(judge, due, finding);

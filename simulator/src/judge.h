@@ -28,6 +28,7 @@ struct judge_copy {
     uint64_t begin;
     uint64_t guest_addr, size_bytes;
     unsigned direction;
+    bool taken; /* begun in an upload's callback */
 };
 
 /* An operation that has ended inside another. */

@@ -60,6 +60,7 @@ void run_deinit(struct run *run)
     run->closing = true;
     for (uint32_t i = 0; i < run->stream_count; i++)
         coroutine_destroy(run->streams[i].coroutine);
+    coroutine_destroy(run->aside.coroutine);
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
         core_live->destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
@@ -201,16 +202,40 @@ static bool for_core(const struct trk_event *event)
     return event->type < TRK_EVENT_FIRST_ANNOTATION || event->type == TRK_EVENT_TRACKER;
 }
 
-/* Let the core do what was recorded. */
-static void run_core(struct run *run, struct stream *stream, const struct trk_trace_event *event)
+/* Give a stream its next event; false without memory for its coroutine. */
+static bool make_due(struct stream *stream, const struct trk_trace_event *event)
 {
     if (stream->coroutine == NULL &&
         coroutine_create(&stream->coroutine, interpreter_body, stream) != TRK_OK) {
-        run->failure = TRK_E_MEMORY;
-        return;
+        stream->run->failure = TRK_E_MEMORY;
+        return false;
     }
     stream->due = *event;
     stream->has_due = true;
+    return true;
+}
+
+/* A tracker may be declared by a signal handler, while its thread is inside another's operation. */
+static void run_aside(struct run *run, const struct stream *stream,
+                      const struct trk_trace_event *event)
+{
+    struct stream *aside = &run->aside;
+    aside->run = run;
+    aside->index = stream->index;
+    aside->previous = stream->previous;
+    if (make_due(aside, event))
+        resume(aside);
+}
+
+/* Let the core do what was recorded. */
+static void run_core(struct run *run, struct stream *stream, const struct trk_trace_event *event)
+{
+    if (event->event.type == TRK_EVENT_TRACKER) {
+        run_aside(run, stream, event);
+        return;
+    }
+    if (!make_due(stream, event))
+        return;
     first_touch_begin(run, stream, event);
     resume(stream);
     first_touch_end(run, stream);

@@ -120,6 +120,7 @@ struct run {
     bool closing;      /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
+    struct stream aside; /* what is no step of an operation, even if it comes in the midst of one */
     uint32_t machine_count;
     struct machine machines[RUN_TRACKERS];
     struct stream *current;

@@ -23,6 +23,8 @@ enum tape_kind {
     TAPE_GPU_WRITE, /* to the GPU's copy */
     TAPE_COPY_UP,
     TAPE_COPY_DOWN,
+    TAPE_LEFT_UP, /* a range was reported, its copy was dropped */
+    TAPE_LEFT_DOWN,
     TAPE_FAULT,
     TAPE_RIGHTS, /* of the host, by a protection call */
     TAPE_READ,   /* of the verdict */

@@ -12,13 +12,19 @@
 
 #include "versions_state.h"
 
+bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
+{
+    return versions->doubt > store->event || versions->lost > store->event;
+}
+
 /* Whether a store is ordered before what the reader does now. */
 static bool store_before(const struct versions *versions, const struct shadow_history *history,
                          const struct shadow_store *store, uint32_t reader)
 {
     if (order_before(versions->order, store->stream, store->event, reader))
         return true;
-    if (!(store->flags & SHADOW_STORE_GPU))
+    /* Where events are missing, their numbers do not say that the copy came behind the store. */
+    if (!(store->flags & SHADOW_STORE_GPU) || store_in_doubt(versions, store))
         return false;
     for (uint32_t i = 0; i < history->down_count; i++) {
         const struct shadow_copy *down = &history->down[i];
@@ -68,11 +74,6 @@ static bool stamped_stale(const struct versions *versions, const struct shadow_h
     *hold_back = finding->seen == 0;
     finding->store = *newest;
     return true;
-}
-
-bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
-{
-    return versions->doubt > store->event || versions->lost > store->event;
 }
 
 /* Whether the GPU, reading now, must have old bytes for one segment; fills store. */

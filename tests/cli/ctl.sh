@@ -53,6 +53,27 @@ run 3 dump --json c.trk
 same "the loss" "$(grep -c '"type":"drop".*"number":100.*"of":"mark"' out)" 1
 same "the recorder's mark" "$(grep '"thread":"(recorder)"' out | grep -c '"number":77')" 1
 
+# A guard that takes over while recording is disabled throws away and counts, too.
+rm -f ready ready2 go1 go2 c*.trk
+printf 'marks 1000\ntouch ready\nawait go1\nmarks 100\n' >script
+"$trk" record --guard -o c.trk -- "$tools/trace_tool" obey script 2>rec-err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+run 0 ctl mark "$recorder" 77
+run 0 ctl disable "$recorder"
+kill -KILL "$recorder"
+wait "$recorder" 2>rec-err
+: >go1
+tries=0
+while [ "$tries" -lt 200 ]; do
+    "$trk" info --json c.trk >info 2>/dev/null
+    [ "$("$tools/json_get" info ended)" = true ] && break
+    tries=$((tries + 1))
+    sleep 0.1
+done
+same "events that the guard kept" "$("$tools/json_get" info events)" 1001
+same "events that it threw away" "$("$tools/json_get" info dropped)" 100
+
 # A snapshot of a flight recording is a dump, there when the answer is.
 start --flight 1M
 run 0 ctl snapshot "$recorder"

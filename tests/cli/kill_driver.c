@@ -39,6 +39,7 @@ enum victim {
     VICTIM_PROGRAM,
     VICTIM_PARENT,
     VICTIM_BOTH,
+    VICTIM_STARTING, /* the parent, at the same time as the program starts */
 };
 
 static const char *target;
@@ -116,10 +117,11 @@ static void make_files(void)
 }
 
 /* Start a recording parent; its exit code says whether it did what it should. */
-static pid_t start_parent(void)
+static pid_t start_parent(bool over_old)
 {
     memset((void *)shared, 0, sizeof(*shared));
-    (void)unlink(trace_path);
+    if (!over_old)
+        (void)unlink(trace_path);
     pid_t parent = fork();
     if (parent != 0)
         return parent;
@@ -127,6 +129,7 @@ static pid_t start_parent(void)
     struct trk_record_options options = {
         .size = sizeof(options),
         .path = trace_path,
+        .overwrite = over_old,
         .argv = argv,
         .ring_records = RING_RECORDS,
         .guard = guarded,
@@ -243,7 +246,7 @@ static bool is_whole(const struct trk_trace_state *state)
 /* Kill the program: all that was counted must be in the file, and the file be whole. */
 static uint64_t kill_program(void)
 {
-    pid_t parent = start_parent();
+    pid_t parent = start_parent(false);
     pid_t program = await_pid();
     wait_ns(random_moment_ns());
     (void)kill(program, SIGKILL);
@@ -335,7 +338,7 @@ static uint64_t check_left(void)
 /* Kill the recording parent: the file opens, is not complete, and the program goes on. */
 static uint64_t kill_parent(void)
 {
-    pid_t parent = start_parent();
+    pid_t parent = start_parent(false);
     pid_t program = await_pid();
     await_bytes_in_trace();
     wait_ns(next_random() % 600000000); /* past one or two flushes */
@@ -349,10 +352,35 @@ static uint64_t kill_parent(void)
     return guarded ? check_guarded() : check_left();
 }
 
+/*
+ * Kill a guarded parent while it starts, with the file of the round before in its way: that is
+ * either still there, for nothing has run, or gone, and the guard has written everything.
+ */
+static uint64_t kill_starting(void)
+{
+    struct stat before = {0};
+    struct stat after = {0};
+    (void)stat(trace_path, &before);
+    pid_t parent = start_parent(true);
+    wait_ns(next_random() % 4000000);
+    (void)kill(parent, SIGKILL);
+    wait_ns(next_random() % 4000000);
+    atomic_store(&shared->stop, 1);
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    if (atomic_load(&shared->pid) != 0)
+        return check_guarded();
+    (void)stat(trace_path, &after);
+    if (before.st_size != after.st_size)
+        fail("bytes of a file that nothing was to replace", (uint64_t)after.st_size,
+             (uint64_t)before.st_size);
+    return 0;
+}
+
 /* Kill both, in either order and some microseconds apart. */
 static uint64_t kill_both(void)
 {
-    pid_t parent = start_parent();
+    pid_t parent = start_parent(false);
     pid_t program = await_pid();
     await_bytes_in_trace();
     wait_ns(next_random() % 600000000);
@@ -399,11 +427,14 @@ int main(int argc, char **argv)
     uint64_t kept = 0;
     for (round_number = 0; round_number < kills; ++round_number) {
         guarded = round_number % 2 == 0;
-        enum victim victim = round_number % 10 >= 8   ? VICTIM_PARENT
+        enum victim victim = round_number % 10 == 2   ? VICTIM_STARTING
+                             : round_number % 10 >= 8 ? VICTIM_PARENT
                              : round_number % 10 >= 6 ? VICTIM_BOTH
                                                       : VICTIM_PROGRAM;
         if (victim == VICTIM_PROGRAM)
             counted += kill_program();
+        else if (victim == VICTIM_STARTING)
+            kept += kill_starting();
         else
             kept += victim == VICTIM_PARENT ? kill_parent() : kill_both();
     }

@@ -1,6 +1,7 @@
 # Goal: behind a loss, regions that lost nothing are followed to the end, with exit code 3 and the
-# gaps named; and a trace can be followed while it is written.
-# Method: a recorded trace out of which an operation is cut in its text form, a DROP in its place.
+# gaps named; a right program is accused of nothing; and a trace can be followed while it is written.
+# Method: a recorded trace out of which an operation is cut in its text form, a DROP in its place; and what
+# is needed of a recording that once led to a false verdict, the rest of it told as lost.
 . "$(dirname "$0")/lib.sh"
 
 # Following needs no device.
@@ -26,6 +27,33 @@ tail -c +$((size / 2 + 1)) t.trk >>grows.trk
 wait "$follower"
 same "exit code of following a file that grows" $? 0
 same "events of a file that grows" "$(wc -l <out)" 40
+
+# By its time the render thread's GPU write is behind the guest's read; the hold before the guest's fault
+# is lost, so that the fault waits until nothing else can go on.
+cat >guess.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"guest 0\"}"
+events stream=0 shift=5 flags=1
+57760241977504 drop argument=0x4493
+57760700819232 op_begin flags=0x1 context=7 seq=98304 argument=0x2003f4000
+57760700855712 op_end context=7 argument=0x1
+57760708924032 gpu_write domain=0x2d01 seq=2048 page=540 argument=0x2003fa000
+events stream=1 shift=5 flags=1
+57760245331776 drop argument=0x3bed
+57760707699456 fault domain=0x30000800 seq=1165 page=1018 argument=0x2003fa400
+57760707781504 op_end context=19 argument=0x1
+57760707784096 witness_check domain=0x2c01 seq=1024 argument=0x2003fa400
+end status=0 cut=0
+END
+run 0 assemble guess.txt -o guess.trk
+run 3 sim --json guess.trk
+same "verdict where the order is a guess" "$(get verdict)" trace-incomplete
+run 3 sim --json --oracle-only guess.trk
+same "the oracle's where the order is a guess" "$(get verdict)" trace-incomplete
 
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.

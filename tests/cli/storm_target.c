@@ -25,6 +25,7 @@
 static struct storm_shared *shared;
 static struct trk_observer recorder;
 static struct trk_tracker *tracker;
+static struct trk_policy any_policy;
 static unsigned rounds;
 
 static void count(uint8_t type)
@@ -39,13 +40,73 @@ static void observe(void *context, const struct trk_event *event)
     recorder.emit(recorder.context, event);
 }
 
+/* Every annotation in turn, about memory that nobody else speaks of. */
+static void annotate(uint64_t turn)
+{
+    const uint64_t guest_addr = WINDOW_FIRST + STORM_THREADS * TRK_REGION_BYTES;
+    const uint64_t own_addr = guest_addr + 64 * (turn % 1024); /* one store each, then a check */
+    const uint32_t stamp = (uint32_t)turn + 1;
+    switch (turn % 12) {
+    case 0:
+        count(TRK_EVENT_TRACKER);
+        trk_capture_tracker(1 + (uint32_t)(turn / 12) % 15, &any_policy, TRK_BACKEND_SIMULATED);
+        return;
+    case 1:
+        count(TRK_EVENT_COPY_BEGIN);
+        trk_capture_copy_begin(TRK_COPY_UP, guest_addr, 4096, 1);
+        count(TRK_EVENT_COPY_END);
+        trk_capture_copy_end(TRK_COPY_UP, guest_addr, 4096, 1);
+        return;
+    case 2:
+        count(TRK_EVENT_GPU_READ);
+        trk_capture_gpu_read(guest_addr, 8, stamp);
+        return;
+    case 3:
+        count(TRK_EVENT_GPU_COMPLETE);
+        trk_capture_gpu_complete(turn);
+        return;
+    case 4:
+        count(TRK_EVENT_GUEST_PROTECT);
+        trk_capture_guest_protect(guest_addr, 4096, TRK_RIGHT_READ);
+        return;
+    case 5:
+        count(TRK_EVENT_MAP);
+        trk_capture_map(guest_addr + TRK_REGION_BYTES, 4096, 7, TRK_RIGHT_READ, 0);
+        count(TRK_EVENT_UNMAP);
+        trk_capture_unmap(guest_addr + TRK_REGION_BYTES, 4096);
+        return;
+    case 6:
+        count(TRK_EVENT_INVALIDATE_REQUEST);
+        trk_capture_invalidate_request(guest_addr, 4096, TRK_REQUEST_DONE);
+        return;
+    case 7:
+        count(TRK_EVENT_FRAME);
+        trk_capture_frame(turn);
+        return;
+    case 8:
+        count(TRK_EVENT_WITNESS_STORE);
+        trk_capture_witness_store(TRK_AGENT_HLE, own_addr, 8, stamp);
+        count(TRK_EVENT_WITNESS_CHECK);
+        trk_capture_witness_check(TRK_AGENT_HLE, own_addr, 8, stamp);
+        return;
+    case 9:
+        count(TRK_EVENT_SIGNAL);
+        trk_capture_signal(77, turn);
+        return;
+    case 10:
+        count(TRK_EVENT_AWAIT);
+        trk_capture_await(77, 0);
+        return;
+    default:
+        count(TRK_EVENT_MARK);
+        trk_capture_mark(turn);
+    }
+}
+
 static void on_alarm(int number)
 {
-    atomic_fetch_add_explicit(&shared->in_handlers, 1, memory_order_relaxed);
-    count(TRK_EVENT_AWAIT);
-    trk_capture_await((uint32_t)number, 0);
-    count(TRK_EVENT_MARK);
-    trk_capture_mark((uint64_t)number);
+    (void)number;
+    annotate(atomic_fetch_add_explicit(&shared->in_handlers, 1, memory_order_relaxed));
 }
 
 static uint64_t window(uintptr_t thread)
@@ -104,6 +165,7 @@ static int set_up(struct trk_backend **backend)
     if (trk_tracker_create(&tracker, &options, &error) != TRK_OK ||
         trk_fault_install(trk_fault_tracker, tracker, &error) != TRK_OK)
         return 1;
+    any_policy = options.policy;
     count(TRK_EVENT_TRACKER);
     trk_capture_tracker(options.id, &options.policy, (*backend)->kind);
     return map_windows();

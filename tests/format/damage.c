@@ -1,13 +1,15 @@
 /*
  * Goal: no damage is accepted silently. With any one bit of a small trace flipped, and with the
  * trace cut to any length, it is refused with a file offset, or read as not complete with the
- * offset and a text; and every event that is given is one of its stream's, in their order.
- * Method: all bits and all lengths, in process, one after the other; a failing one is printed.
+ * offset and a text; every event that is given is one of its stream's, in their order, and the
+ * bytes that are given for a page's hash are the page's. Method: all bits and all lengths, in
+ * process, one after the other; a failing one is printed.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/page_hash.h"
 #include "small_trace.h"
 
 /* Whether the events given of each stream are among the original's, in order. */
@@ -38,6 +40,26 @@ static bool are_real(const struct trace_events *given, const struct trace_events
     return true;
 }
 
+/* Whether no other bytes are given for the hash of a page. */
+static bool pages_are_real(const uint8_t *bytes, size_t size_bytes)
+{
+    struct trk_trace *trace;
+    bool real = true;
+    if (trk_trace_open_bytes(&trace, bytes, size_bytes, NULL) != TRK_OK) {
+        return true;
+    }
+    for (unsigned i = 0; i < SMALL_TRACE_PAGES; i++) {
+        uint8_t page[TRK_BLOB_BYTES];
+        const void *given;
+        small_trace_page(i, page);
+        enum trk_status status =
+            trk_trace_blob(trace, trk_page_hash(page, sizeof page), &given, NULL);
+        real = real && (status != TRK_OK || memcmp(given, page, sizeof page) == 0);
+    }
+    trk_trace_close(trace);
+    return real;
+}
+
 /* Gives NULL when the damage was found and nothing wrong was given, else what is wrong. */
 static const char *judge(const uint8_t *bytes, size_t size_bytes,
                          const struct trace_events *original)
@@ -59,6 +81,9 @@ static const char *judge(const uint8_t *bytes, size_t size_bytes,
     }
     if (wrong == NULL && !are_real(&given, original)) {
         wrong = "gives an event that is none of the stream's";
+    }
+    if (wrong == NULL && !pages_are_real(bytes, size_bytes)) {
+        wrong = "gives other bytes for a page's hash";
     }
     trace_events_free(&given);
     return wrong;

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "recorder/packing.h"
+#include "recorder/page_hash.h"
 #include "second_decoder.h"
+#include "second_pages.h"
 #include "small_trace.h"
 
 #define STREAMS 5
@@ -49,6 +51,13 @@ Test(second, small_trace)
     struct trace_file file;
     small_trace_make(&file);
     compare(&file, "small trace");
+    for (unsigned i = 0; i < SMALL_TRACE_PAGES; i++) {
+        uint8_t page[TRK_BLOB_BYTES];
+        small_trace_page(i, page);
+        const uint8_t *found = second_pages_find(trk_page_hash(page, sizeof page));
+        cr_assert_not_null(found, "page %u", i);
+        cr_expect_arr_eq(found, page, sizeof page);
+    }
     trace_file_free(&file);
 }
 

@@ -1,5 +1,6 @@
 #include "second_decoder.h"
 #include "second_order.h"
+#include "second_pages.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,12 +20,12 @@ void second_must(bool good, const char *rule)
 
 /* ---- F-1, F-7 -------------------------------------------------------------------------------- */
 
-static uint64_t little(const uint8_t *at, unsigned bytes)
+uint64_t second_little(const uint8_t *at, unsigned bytes)
 {
-    return bytes == 0 ? 0 : at[0] | little(at + 1, bytes - 1) << 8;
+    return bytes == 0 ? 0 : at[0] | second_little(at + 1, bytes - 1) << 8;
 }
 
-static uint32_t crc32c(const uint8_t *bytes, size_t size)
+uint32_t second_crc32c(const uint8_t *bytes, size_t size)
 {
     uint32_t crc = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {
@@ -67,14 +68,16 @@ static const struct {
     const char *words;
     int group, line;
 } types[] = {
-    {1, "fcasv", 0, 0},  {2, "h", 0, 0},      {3, "hk", 0, 0},    {4, "hr", 0, 0},
-    {5, "fnhr", 1, 0},   {6, "hk", 1, 0},     {7, "c", 0, 0},     {8, "fcn", 0, 0},
-    {9, "fcahp", 1, 1},  {10, "fcas", 0, 2},  {11, "ni", 0, 0},   {12, "n", 0, 0},
-    {13, "nh", 0, 0},    {64, "cni", 0, 0},   {65, "casi", 0, 3}, {66, "casi", 0, 3},
-    {67, "aSN", 0, 4},   {68, "aSN", 0, 4},   {69, "n", 0, 0},    {70, "cas", 0, 2},
-    {71, "fcasN", 0, 2}, {72, "fcasN", 0, 2}, {73, "cas", 0, 2},  {74, "n", 0, 0},
-    {75, "faS", 0, 5},   {76, "faS", 0, 5},   {77, "nt", 0, 0},   {78, "nt", 0, 0},
-    {79, "n", 0, 0},     {80, "n", 0, 0},     {81, "faH", 0, 6},
+    {1, "fcasv", 0, 0},  {2, "h", 0, 0},      {3, "hk", 0, 0},     {4, "hr", 0, 0},
+    {5, "fnhr", 1, 0},   {6, "hk", 1, 0},     {7, "c", 0, 0},      {8, "fcn", 0, 0},
+    {9, "fcahp", 1, 1},  {10, "fcas", 0, 2},  {11, "ni", 0, 0},    {12, "n", 0, 0},
+    {13, "nh", 0, 0},    {64, "cni", 0, 0},   {65, "casi", 0, 3},  {66, "casi", 0, 3},
+    {67, "aSN", 0, 4},   {68, "aSN", 0, 4},   {69, "n", 0, 0},     {70, "cas", 0, 2},
+    {71, "fcasN", 0, 2}, {72, "fcasN", 0, 2}, {73, "cas", 0, 2},   {74, "n", 0, 0},
+    {75, "faS", 0, 5},   {76, "faS", 0, 5},   {77, "nt", 0, 0},    {78, "nt", 0, 0},
+    {79, "n", 0, 0},     {80, "n", 0, 0},     {81, "faH", 0, 6},   {82, "fcnsi", 0, 0},
+    {83, "casi", 0, 2},  {84, "fcasi", 0, 7}, {85, "asi", 0, 3},   {86, "cai", 0, 1},
+    {87, "fcas", 0, 5},  {88, "casi", 0, 2},  {89, "fcnHN", 0, 0},
 };
 
 /* What is expected [F-22]. */
@@ -257,8 +260,10 @@ static void check_summary(const struct expected *e, const uint8_t *frame, size_t
         second_must(e->known_count == 0, "F-34: a summary is missing");
         return;
     }
-    second_must(little(frame, 4) == 0x184D2A57 && little(frame + 4, 4) == size - 8, "F-34");
-    second_must(little(frame + size - 4, 4) == crc32c(frame, size - 4), "F-34: checksum");
+    second_must(second_little(frame, 4) == 0x184D2A57 && second_little(frame + 4, 4) == size - 8,
+                "F-34");
+    second_must(second_little(frame + size - 4, 4) == second_crc32c(frame, size - 4),
+                "F-34: checksum");
     struct column list = {0, frame + 8, frame + size - 4};
     uint64_t count = leb128(&list);
     second_must(count == e->known_count, "F-34: number of domains");
@@ -280,19 +285,19 @@ static void check_summary(const struct expected *e, const uint8_t *frame, size_t
 /* F-35: the entries are the headers that stand there; all of them, in order. */
 static void check_index(struct file *file, const uint8_t *bytes, const uint8_t *raw, size_t size)
 {
-    uint64_t count = little(raw + 8, 4);
-    second_must(size == 16 + 56 * count && little(raw, 8) == file->last_index, "F-35");
+    uint64_t count = second_little(raw + 8, 4);
+    second_must(size == 16 + 56 * count && second_little(raw, 8) == file->last_index, "F-35");
     for (uint64_t i = 0; i < count; i++) {
         const uint8_t *entry = raw + 16 + 56 * i;
-        const uint8_t *header = bytes + little(entry, 8);
-        second_must(little(header, 4) == 0x184D2A55 &&
-                        little(header + 28, 4) == little(entry + 8, 4) &&
-                        little(header + 80, 4) == little(entry + 12, 4) &&
-                        little(header + 36, 4) == little(entry + 16, 4) &&
+        const uint8_t *header = bytes + second_little(entry, 8);
+        second_must(second_little(header, 4) == 0x184D2A55 &&
+                        second_little(header + 28, 4) == second_little(entry + 8, 4) &&
+                        second_little(header + 80, 4) == second_little(entry + 12, 4) &&
+                        second_little(header + 36, 4) == second_little(entry + 16, 4) &&
                         header[24] == entry[20] && memcmp(header + 40, entry + 24, 32) == 0,
                     "F-35: entry");
-        second_must(little(entry + 12, 4) >= file->indexed, "F-35: order");
-        file->indexed = little(entry + 12, 4) + 1;
+        second_must(second_little(entry + 12, 4) >= file->indexed, "F-35: order");
+        file->indexed = second_little(entry + 12, 4) + 1;
         file->indexed_count++;
     }
 }
@@ -313,9 +318,9 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
         chunk.column[id].end = all.at += length;
     }
     unsigned shift = header[27];
-    size_t count = little(header + 36, 4);
-    second_must(little(header + 40, 8) == stream->count, "F-13");
-    chunk.expected.time = little(header + 48, 8) >> shift;
+    size_t count = second_little(header + 36, 4);
+    second_must(second_little(header + 40, 8) == stream->count, "F-13");
+    chunk.expected.time = second_little(header + 48, 8) >> shift;
     stream->events = realloc(stream->events, (stream->count + count) * sizeof *stream->events);
     for (size_t i = 0; i < count; i++) {
         struct second_event event = {.stream = stream->id};
@@ -324,7 +329,7 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
         read_event(&chunk, &event);
         stream->events[stream->count++] = event;
     }
-    check_summary(&chunk.expected, header + 96, little(header + 84, 4));
+    check_summary(&chunk.expected, header + 96, second_little(header + 84, 4));
     for (size_t id = 1; id <= 15; id++) {
         second_must(chunk.column[id].at == chunk.column[id].end, "F-26");
     }
@@ -333,30 +338,30 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
 static void read_file(struct file *file, const uint8_t *bytes, size_t size)
 {
     second_must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
-    second_must(little(bytes + 60, 4) == crc32c(bytes, 60), "F-7");
+    second_must(second_little(bytes + 60, 4) == second_crc32c(bytes, 60), "F-7");
     size_t at = 64;
     uint64_t number = 0;
-    while (little(bytes + at, 4) == 0x184D2A55) {
+    while (second_little(bytes + at, 4) == 0x184D2A55) {
         const uint8_t *header = bytes + at;
-        size_t raw_size = little(header + 72, 4);
-        size_t packed_size = little(header + 76, 4);
+        size_t raw_size = second_little(header + 72, 4);
+        size_t packed_size = second_little(header + 76, 4);
         second_must(memcmp(header + 8, bytes + 40, 16) == 0, "F-6");
-        second_must(little(header + 92, 4) == crc32c(header, 92), "F-7");
-        size_t summary_size = little(header + 84, 4);
+        second_must(second_little(header + 92, 4) == second_crc32c(header, 92), "F-7");
+        size_t summary_size = second_little(header + 84, 4);
         const uint8_t *packed = header + 96 + summary_size;
-        second_must(little(header + 88, 4) == crc32c(packed, packed_size), "F-7");
-        second_must(little(header + 80, 4) == number++, "F-12");
+        second_must(second_little(header + 88, 4) == second_crc32c(packed, packed_size), "F-7");
+        second_must(second_little(header + 80, 4) == number++, "F-12");
         uint8_t *raw = malloc(raw_size + 1);
         second_must(ZSTD_decompress(raw, raw_size, packed, packed_size) == raw_size, "F-11");
         if (header[24] == 2 || header[24] == 3) {
-            struct stream *stream = stream_of(file, (uint32_t)little(header + 28, 4));
+            struct stream *stream = stream_of(file, (uint32_t)second_little(header + 28, 4));
             file->chunks++;
             if (header[24] == 2) {
                 read_payload(stream, header, raw, raw_size);
             }
         }
-        second_must(header[24] != 4 || little(raw + 4, 4) == number, "F-16");
-        second_must(header[24] != 4 || little(raw + raw_size - 8, 8) == file->last_index,
+        second_must(header[24] != 4 || second_little(raw + 4, 4) == number, "F-16");
+        second_must(header[24] != 4 || second_little(raw + raw_size - 8, 8) == file->last_index,
                     "F-16: INDEX");
         second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
         if (header[24] == 7) { /* F-37 */
@@ -370,6 +375,10 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
                 }
             }
         }
+        if (header[24] == 8) {
+            second_pages_take(header + 96, summary_size, raw, raw_size);
+            file->chunks++;
+        }
         if (header[24] == 6) {
             check_index(file, bytes, raw, raw_size);
             file->last_index = at;
@@ -378,8 +387,8 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         at += 96 + summary_size + packed_size;
     }
     second_must(file->chunks == file->indexed_count, "F-35: a chunk is in no INDEX");
-    second_must(at + 32 == size && little(bytes + at, 4) == 0x184D2A56, "F-17");
-    second_must(little(bytes + at + 28, 4) == crc32c(bytes + at, 28), "F-7");
+    second_must(at + 32 == size && second_little(bytes + at, 4) == 0x184D2A56, "F-17");
+    second_must(second_little(bytes + at + 28, 4) == second_crc32c(bytes + at, 28), "F-7");
 }
 
 static struct stream *choose(struct file *file, bool ready)
@@ -402,6 +411,7 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
     static struct file file;
     memset(&file, 0, sizeof file);
     second_order_reset();
+    second_pages_reset();
     read_file(&file, bytes, size_bytes);
     struct second_event *all = NULL;
     *count = 0;

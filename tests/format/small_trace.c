@@ -1,5 +1,10 @@
 #include "small_trace.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/blobs.h"
+
 #define REGION ((uint32_t)TRK_DOMAIN_REGION << 28 | 0x800)
 #define PAGES  ((uint32_t)TRK_DOMAIN_PAGES << 28 | 0x800)
 
@@ -44,14 +49,34 @@ static const struct trk_record render[] = {
     {2800, {.type = 0xee, .argument = UINT64_MAX, .flags = 0xff}}, /* newer than any reader */
 };
 
+void small_trace_page(unsigned number, uint8_t page[TRK_BLOB_BYTES])
+{
+    memset(page, (int)number + 1, TRK_BLOB_BYTES);
+    page[100 + number] = 0xff;
+}
+
+static void add_page(struct trace_file *file, unsigned number)
+{
+    uint8_t page[TRK_BLOB_BYTES];
+    small_trace_page(number, page);
+    if (trk_writer_blob(file->writer, page, NULL) != TRK_OK) {
+        abort();
+    }
+}
+
 void small_trace_make(struct trace_file *file)
 {
     trace_file_start(file, 5);
     trace_file_name(file, 0, "guest");
     trace_file_name(file, 1, "render");
+    add_page(file, 0);
+    add_page(file, 1);
+    add_page(file, 0);
     trace_file_add(file, 0, guest, 4, 0);
     trace_file_add(file, 1, render, 2, 0);
     trace_file_flush(file);
+    add_page(file, 1);
+    add_page(file, 2);
     trace_file_add(file, 1, render + 2, 5, 0);
     trace_file_flush(file);
     trace_file_add(file, 0, guest + 4, 3, 0);

@@ -9,7 +9,11 @@
 #include "record_guard.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +28,11 @@
 #define RING_RECORDS 128u
 #define OLD_MARKS    50u
 #define CHUNK_EVENTS 16u
+#define COMMAND_PID  4242  /* any: nobody asks after it */
+#define STEPS        10000 /* of a millisecond: something hangs */
 
 enum killed {
+    BEFORE_COMMAND,  /* nothing has run */
     BEFORE_EMPTYING, /* the command runs already, and the file holds the recording before */
     BEFORE_HEADER,
     BEFORE_NOTE,  /* the book knows of the ring's stream, and the file does not */
@@ -76,7 +83,9 @@ static void begin(void)
     recording.fd = open(path, O_WRONLY | O_CLOEXEC);
     cr_assert_geq(recording.fd, 0);
     write_old_file();
-    cr_assert_eq(trk_record_session_init(&recording.session, RING_RECORDS, &error), TRK_OK);
+    cr_assert_eq(
+        trk_record_session_init(&recording.session, RING_RECORDS, TRK_PAYLOAD_NONE, &error),
+        TRK_OK);
     struct trk_ring_place place = {&recording.session.rings[0], &recording.session.losses[0],
                                    recording.session.records, RING_RECORDS};
     trk_ring_init(&ring, &place);
@@ -104,6 +113,7 @@ static void drain_until(enum killed killed)
     cr_assert_eq(trk_record_drain_init(drain, &recording.session, recording.writer, &error),
                  TRK_OK);
     drain->book = recording.book;
+    atomic_store(&recording.book->readable, true);
     if (killed == BEFORE_NOTE) {
         drain->rings[0].in_use = true;
         drain->rings[0].stream_id = drain->streams++;
@@ -128,25 +138,58 @@ static void let_guard_take_over(void)
     cr_assert_eq(status, 0);
 }
 
-static void expect_marks(uint64_t count)
+static struct trk_trace *open_trace(const char *name)
 {
     struct trk_trace *trace = NULL;
+    cr_assert_eq(trk_trace_open(&trace, name, &error), TRK_OK, "%s", error.text);
+    return trace;
+}
+
+static void expect_event(struct trk_trace *trace, uint8_t type, uint64_t argument)
+{
     struct trk_trace_event event;
-    cr_assert_eq(trk_trace_open(&trace, path, &error), TRK_OK, "%s", error.text);
-    for (uint64_t n = 0; n < count; ++n) {
-        cr_assert_eq(trk_trace_next(trace, &event, &error), TRK_OK, "mark %d is missing", (int)n);
-        cr_assert_eq(event.event.type, TRK_EVENT_MARK);
-        cr_assert_eq(event.event.argument, n, "mark %d instead of %d", (int)event.event.argument,
-                     (int)n);
-    }
+    cr_assert_eq(trk_trace_next(trace, &event, &error), TRK_OK, "event %d is missing",
+                 (int)argument);
+    cr_assert_eq(event.event.type, type, "type %d instead of %d", event.event.type, type);
+    cr_assert_eq(event.event.argument, argument, "event %d instead of %d",
+                 (int)event.event.argument, (int)argument);
+}
+
+static void expect_marks_of(struct trk_trace *trace, uint64_t first, uint64_t count)
+{
+    for (uint64_t n = first; n < first + count; ++n)
+        expect_event(trace, TRK_EVENT_MARK, n);
+}
+
+static void expect_end(struct trk_trace *trace, uint64_t lost)
+{
+    struct trk_trace_event event;
     cr_assert_eq(trk_trace_next(trace, &event, &error), TRK_E_END, "an event too many");
-    cr_assert(trk_trace_state(trace).complete);
+    struct trk_trace_state state = trk_trace_state(trace);
+    cr_assert(state.ended);
+    cr_assert_eq(state.dropped, lost, "%d lost instead of %d", (int)state.dropped, (int)lost);
     trk_trace_close(trace);
+}
+
+static void expect_marks(uint64_t count)
+{
+    struct trk_trace *trace = open_trace(path);
+    expect_marks_of(trace, 0, count);
+    expect_end(trace, 0);
+}
+
+static uint64_t size_of(const char *name)
+{
+    struct stat file;
+    cr_assert_eq(stat(name, &file), 0);
+    return (uint64_t)file.st_size;
 }
 
 static void kill_parent(enum killed killed)
 {
     mark(0, CHUNK_EVENTS + 4);
+    if (killed >= BEFORE_EMPTYING)
+        atomic_store(&recording.book->command, COMMAND_PID);
     if (killed >= BEFORE_HEADER)
         trk_record_output_begin(&recording);
     if (killed >= BEFORE_NOTE)
@@ -159,6 +202,41 @@ static void kill_parent(enum killed killed)
 Test(capture_guard, keeps_nothing_of_the_recording_before)
 {
     kill_parent(BEFORE_EMPTYING);
+}
+
+Test(capture_guard, leaves_the_recording_before_when_the_command_never_ran)
+{
+    uint64_t size_bytes = size_of(path);
+    let_guard_take_over();
+    cr_assert_eq(size_of(path), size_bytes);
+    struct trk_trace *trace = open_trace(path);
+    expect_marks_of(trace, 1000, OLD_MARKS);
+    expect_end(trace, 0);
+}
+
+/* The guard waits for the program, and meanwhile nobody takes the old file for the new one. */
+Test(capture_guard, empties_the_file_before_it_waits)
+{
+    int shared = trk_record_session_share(&recording.session);
+    cr_assert(recording.session.watched);
+    atomic_store(&recording.book->command, COMMAND_PID);
+    close(recording.farewell_fd);
+    for (unsigned i = 0; size_of(path) > 0; ++i) {
+        cr_assert_lt(i, STEPS, "the old recording is still there");
+        (void)poll(NULL, 0, 1);
+    }
+    mark(0, 30);
+    close(shared);
+    cr_assert_eq(waitpid(recording.guard, NULL, 0), recording.guard);
+    expect_marks(30);
+}
+
+Test(capture_guard, names_the_command)
+{
+    kill_parent(BEFORE_HEADER);
+    struct trk_trace *trace = open_trace(path);
+    cr_assert(strstr(trk_trace_header_json(trace), "\"pid\":4242"));
+    trk_trace_close(trace);
 }
 
 Test(capture_guard, has_all_when_the_parent_wrote_nothing)
@@ -189,4 +267,78 @@ Test(capture_guard, has_each_event_once_when_the_tail_lags)
 Test(capture_guard, goes_on_behind_the_tail)
 {
     kill_parent(AFTER_TAIL);
+}
+
+/* Half of what is thrown away is in the book, the other half comes after the kill. */
+static void disable_and_kill(bool enable_again)
+{
+    struct trk_record_drain *drain = &recording.drain;
+    uint64_t fullest = 0;
+    mark(0, 10);
+    atomic_store(&recording.book->command, COMMAND_PID);
+    trk_record_output_begin(&recording);
+    drain_until(AFTER_TAIL);
+    drain->disabled = true;
+    atomic_store(&recording.book->disabled, true);
+    mark(10, 5);
+    cr_assert_eq(trk_record_drain_pass(drain, &fullest, &error), TRK_OK);
+    cr_assert_eq(trk_record_drain_flush(drain, &error), TRK_OK);
+    if (enable_again) {
+        drain->disabled = false;
+        atomic_store(&recording.book->disabled, false);
+        mark(15, CHUNK_EVENTS + 1); /* a chunk of them gets into the file, and not into the book */
+        cr_assert_eq(trk_record_drain_pass(drain, &fullest, &error), TRK_OK);
+    }
+    mark(enable_again ? 16 + CHUNK_EVENTS : 15, 7);
+    let_guard_take_over();
+}
+
+Test(capture_guard, throws_away_what_is_not_wanted)
+{
+    disable_and_kill(false);
+    struct trk_trace *trace = open_trace(path);
+    expect_marks_of(trace, 0, 10);
+    expect_event(trace, TRK_EVENT_DROP, 12);
+    expect_end(trace, 12);
+}
+
+Test(capture_guard, tells_once_what_was_thrown_away)
+{
+    disable_and_kill(true);
+    struct trk_trace *trace = open_trace(path);
+    expect_marks_of(trace, 0, 10);
+    expect_event(trace, TRK_EVENT_DROP, 5);
+    expect_marks_of(trace, 15, CHUNK_EVENTS + 8);
+    expect_end(trace, 5);
+}
+
+/* The file is gone from its name, or nobody can read it any more. */
+Test(capture_guard, follows_the_file_to_another_name)
+{
+    char other[sizeof path + 4];
+    snprintf(other, sizeof other, "%s.old", path);
+    cr_assert_eq(rename(path, other), 0);
+    kill_parent(BEFORE_BOOK);
+    cr_assert_eq(unlink(other), 0);
+}
+
+Test(capture_guard, writes_apart_what_it_cannot_join)
+{
+    char apart[sizeof path + 32];
+    const char spoiled[] = "no trace";
+    mark(0, CHUNK_EVENTS);
+    atomic_store(&recording.book->command, COMMAND_PID);
+    trk_record_output_begin(&recording);
+    drain_until(AFTER_TAIL);
+    mark(CHUNK_EVENTS, 9);
+    cr_assert_eq(ftruncate(recording.fd, 0), 0);
+    cr_assert_eq(pwrite(recording.fd, spoiled, sizeof spoiled, 0), sizeof spoiled);
+    let_guard_take_over();
+    cr_assert_eq(size_of(path), sizeof spoiled, "the file that it could not read is gone");
+    snprintf(apart, sizeof apart, "%s.guard-%d", path, (int)recording.guard);
+    struct trk_trace *trace = open_trace(apart);
+    expect_event(trace, TRK_EVENT_DROP, CHUNK_EVENTS);
+    expect_marks_of(trace, CHUNK_EVENTS, 9);
+    expect_end(trace, CHUNK_EVENTS);
+    cr_assert_eq(unlink(apart), 0);
 }

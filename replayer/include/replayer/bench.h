@@ -1,0 +1,95 @@
+/*
+ * Passes of several policies in rounds, so that they can be compared.
+ *
+ * A round is each policy once in an order, and then once more in the same order backwards: A B B A,
+ * or A C B B C A. What grows or shrinks steadily inside a round hits all of them alike. The order
+ * is drawn from the seed for every other round, and the round behind it has it reversed, so that
+ * each policy comes first as often as last (with an even number of rounds).
+ *
+ * What a pass is, the caller knows; here are only the order and the book of what came out.
+ */
+#ifndef REPLAYER_BENCH_H
+#define REPLAYER_BENCH_H
+
+#include <stdint.h>
+
+#include "replayer/statistics.h"
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+#define TRK_BENCH_POLICIES_MOST 64u
+
+struct trk_bench_times {
+    uint64_t host_ns;
+    uint64_t device_ns; /* TRK_NOT_KNOWN: the device has no time stamps */
+};
+
+struct trk_bench_pass {
+    uint32_t round;  /* from 0 */
+    uint32_t place;  /* in the round, from 0 */
+    uint32_t policy; /* its number */
+    struct trk_bench_times times;
+};
+
+/* Run a policy once. A status that is not TRK_OK ends the bench with it. */
+typedef enum trk_status trk_bench_pass_fn(void *context, uint32_t policy,
+                                          struct trk_bench_times *out, struct trk_error *error);
+
+struct trk_bench_options {
+    size_t size;       /* sizeof(struct trk_bench_options) */
+    uint32_t policies; /* 1 to TRK_BENCH_POLICIES_MOST */
+    uint32_t rounds;   /* 1 to TRK_STATISTICS_ROUNDS_MOST */
+    uint64_t seed;
+    trk_bench_pass_fn *pass;
+    void *context;
+};
+
+struct trk_bench {
+    uint32_t policies, rounds;
+    struct trk_bench_pass *passes; /* in the order in which they ran */
+    size_t pass_count;             /* 2 * policies * rounds */
+};
+
+/* The order of a round: `policies` numbers; the round is these, and these backwards. */
+void trk_bench_order(uint32_t *out, uint32_t policies, uint32_t round, uint64_t seed);
+
+/**
+ * Run all rounds. Before the first, each policy runs once that is not noted, so that no policy pays
+ * for what happens only once.
+ *
+ * @return TRK_OK: out is to be given to trk_bench_free; TRK_E_MEMORY; as a pass says. out holds
+ *         nothing then.
+ *
+ * Allocates: yes. Blocks: as the passes do. Signal-safe: no. Threads: one.
+ */
+TRK_MUST_USE enum trk_status trk_bench_run(struct trk_bench *out,
+                                           const struct trk_bench_options *options,
+                                           struct trk_error *error);
+void trk_bench_free(struct trk_bench *bench);
+
+enum trk_bench_clock {
+    TRK_BENCH_HOST = 0,
+    TRK_BENCH_DEVICE = 1,
+};
+
+/* Whether every pass has a time of that clock. */
+bool trk_bench_has(const struct trk_bench *bench, enum trk_bench_clock clock);
+
+/* The sorted times of a policy's passes, 2 a round, into out. */
+void trk_bench_times_of(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock,
+                        double *out);
+
+/**
+ * Compare two policies by one clock; for each round the sum of a policy's two passes is taken.
+ *
+ * @return As trk_comparison_make; TRK_E_ARGUMENT also where a pass has no time of that clock.
+ */
+TRK_MUST_USE enum trk_status trk_bench_compare(struct trk_comparison *out,
+                                               const struct trk_bench *bench,
+                                               const uint32_t pair[2], enum trk_bench_clock clock,
+                                               uint64_t seed, struct trk_error *error);
+
+TRK_EXTERN_C_END
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * What a trace moved, in the order to do it again: decoded once, before anything is measured.
+ *
+ * item     one thing done to bytes: a store to guest memory, a copy up or down, a write by the GPU,
+ *          a look at bytes (a check).
+ * group    neighbouring items of one kind that nothing between them orders: one or more submits.
+ *          Stores are no groups: they stand before the group that they must precede.
+ * frame    the groups between two FRAME events; what is before the first one belongs to frame 0.
+ * mirror   one image that holds every page that the trace touches, on the device and, as guest
+ *          memory, on the host. Neighbouring pages stay neighbours; views of one frame of memory
+ *          are one place. Holes wider than TRK_PLAN_HOLE_PAGES are cut.
+ * content  what a store or a GPU write leaves: it follows from the item's content number and the
+ *          place (replayer/content.h), or it is a page that the trace recorded.
+ *
+ * A trace without witnessed stores says only that pages were dirty: then each copy up is preceded
+ * by a store of its own, whose content follows from the recorded hash of the page where there is
+ * one.
+ *
+ * The oracle of the simulator is asked at every check of the trace; where it says that bytes are
+ * stale or lost, the check knows which store should have been seen.
+ */
+#ifndef REPLAYER_PLAN_H
+#define REPLAYER_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/trace.h"
+#include "simulator/sim.h"
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+#define TRK_PLAN_PAGE_BYTES 4096u
+#define TRK_PLAN_HOLE_PAGES 64u
+
+enum trk_plan_kind {
+    TRK_PLAN_STORE = 0,     /* to guest memory, by anyone */
+    TRK_PLAN_UPLOAD = 1,    /* guest memory to the device */
+    TRK_PLAN_DOWNLOAD = 2,  /* the device to guest memory */
+    TRK_PLAN_GPU_WRITE = 3, /* on the device */
+    TRK_PLAN_CHECK = 4,     /* somebody read, or the oracle found something */
+};
+
+enum trk_plan_side {
+    TRK_PLAN_DEVICE = 0,
+    TRK_PLAN_GUEST = 1,
+};
+
+struct trk_plan_item {
+    uint64_t event;      /* number in the trace */
+    uint64_t guest_addr; /* as the trace names it */
+    uint64_t offset;     /* in the mirror */
+    uint64_t size_bytes;
+    uint64_t content;       /* STORE, GPU_WRITE: see replayer/content.h; else 0 */
+    uint32_t resource;      /* as recorded with a copy; 0: none given */
+    uint16_t kind;          /* enum trk_plan_kind */
+    uint16_t side;          /* of a CHECK: enum trk_plan_side */
+    uint32_t finding;       /* of a CHECK: 1 + index of the oracle's finding; 0: nothing is wrong */
+    uint32_t known_content; /* 1: `content` is the hash of the page, as recorded */
+};
+
+struct trk_plan_group {
+    uint32_t kind;                   /* never TRK_PLAN_STORE */
+    uint32_t frame;                  /* index in the plan */
+    size_t first_store, store_count; /* done before, to guest memory */
+    size_t first_item, item_count;
+    uint64_t bytes; /* of the items */
+};
+
+struct trk_plan_frame {
+    uint64_t number; /* as recorded */
+    size_t first_group, group_count;
+    uint64_t upload_bytes, download_bytes, gpu_write_bytes;
+    uint64_t uploads, downloads, gpu_writes; /* items */
+};
+
+/* What the oracle said: which store should have been there. */
+struct trk_plan_finding {
+    enum trk_verdict_kind verdict;
+    uint64_t event_at;      /* that broke the rule */
+    uint64_t event_visible; /* where it showed */
+    uint64_t guest_addr, size_bytes;
+    uint64_t store_event; /* TRK_NOT_KNOWN: none is to blame */
+    uint64_t content;     /* that store's; valid where store_event is known */
+    bool by_gpu;          /* that store was the GPU's */
+};
+
+struct trk_plan {
+    const struct trk_plan_item *items;   /* groups' items */
+    const struct trk_plan_item *stores;  /* in the order of the groups that they precede */
+    const struct trk_plan_group *groups; /* in the order to run them */
+    const struct trk_plan_frame *frames;
+    const struct trk_plan_finding *findings;
+    size_t item_count, store_count, group_count, frame_count, finding_count;
+    uint64_t mirror_bytes;
+    uint64_t upload_bytes, download_bytes, gpu_write_bytes; /* of all frames */
+    uint64_t uploads, downloads, gpu_writes;
+    uint64_t events;  /* of the trace, that were read */
+    bool complete;    /* the trace was whole */
+    bool witnessed;   /* stores were witnessed; else each copy up is a new version */
+    bool from_ranges; /* no COPY events: the tracker's ranges stand for copies */
+    uint64_t hash;    /* of the plan: the same trace and frames give the same */
+    /* Guest memory and the device when the first frame starts; NULL: zeros. mirror_bytes each. */
+    const uint8_t *guest_start, *device_start;
+};
+
+struct trk_plan_options {
+    size_t size;               /* sizeof(struct trk_plan_options) */
+    uint64_t frame_first;      /* numbers as recorded */
+    uint64_t frame_last;       /* inclusive; UINT64_MAX: to the end */
+    uint64_t mirror_bytes_max; /* a mirror that is larger is refused; 0: 64 GiB */
+};
+
+struct trk_plan_options trk_plan_options_default(void);
+
+/**
+ * Read a trace from its beginning and plan its frames.
+ *
+ * @return TRK_OK; TRK_E_UNSUPPORTED: nothing in the chosen frames moves bytes, or the mirror would
+ *         be too large (error says which); what reading gives; TRK_E_MEMORY. The trace is left at
+ *         its end.
+ *
+ * Allocates: yes. Blocks: reads the trace. Signal-safe: no. Threads: one call at a time.
+ */
+TRK_MUST_USE enum trk_status trk_plan_create(struct trk_plan **out, struct trk_trace *trace,
+                                             const struct trk_plan_options *options,
+                                             struct trk_error *error);
+void trk_plan_destroy(struct trk_plan *plan);
+
+TRK_EXTERN_C_END
+
+#endif
