@@ -23,8 +23,9 @@ struct telling {
     struct tape_note end; /* the verdict's operation, if it left no note */
     const struct tape_note *notes[SCENARIO_TAPE_NOTES + 1];
     size_t step[SCENARIO_TAPE_NOTES + 1]; /* of a note in the story, from 1; 0: left out */
-    /* Indices or NONE. left: reported behind the store, and not copied. */
-    size_t store, copy_before, copy_after, closing, opened, left;
+    /* Indices or NONE. asked: where the GPU was given the work that stores later; left: reported
+     * behind the store, and not copied. */
+    size_t store, copy_before, copy_after, closing, opened, asked, left;
 };
 
 static bool is_verdict(const struct telling *telling, const char *verdict)
@@ -56,11 +57,13 @@ static void find_persons(struct telling *telling)
 {
     enum tape_kind copy = gpu_side(telling) ? TAPE_COPY_UP : TAPE_COPY_DOWN;
     telling->store = telling->copy_before = telling->copy_after = NONE;
-    telling->closing = telling->opened = telling->left = NONE;
+    telling->closing = telling->opened = telling->asked = telling->left = NONE;
     for (size_t i = 0; i < telling->count; i++) {
         const struct tape_note *note = telling->notes[i];
         if (telling->tape->newer != NULL && is_write(note) && note->op == telling->tape->newer)
             telling->store = i;
+        else if (note->kind == TAPE_GPU_LATE && note->op == telling->tape->newer)
+            telling->asked = i;
     }
     if (telling->store == NONE)
         return;
@@ -125,6 +128,13 @@ static enum cause stale_gpu_cause(const struct telling *telling)
                                                                           : CAUSE_TAKEN_NOT_COPIED;
 }
 
+/* Whether the bytes came home between the asking for the GPU's work and its end. */
+static bool came_early(const struct telling *telling)
+{
+    return telling->asked != NONE && telling->copy_before != NONE && telling->copy_after == NONE &&
+           telling->asked < telling->copy_before;
+}
+
 static enum cause cause_of(const struct telling *telling)
 {
     if (is_verdict(telling, "fatal:reentry"))
@@ -137,6 +147,8 @@ static enum cause cause_of(const struct telling *telling)
     bool copied = telling->copy_after != NONE;
     if (is_verdict(telling, "stale-gpu-read"))
         return stale_gpu_cause(telling);
+    if (is_verdict(telling, "stale-cpu-read") && by_gpu && came_early(telling))
+        return CAUSE_EARLY_READ_BACK;
     if (is_verdict(telling, "stale-cpu-read") && by_gpu)
         return copied ? CAUSE_OLDER_DOWNLOAD : first_of(left_out(telling), CAUSE_NEVER_DOWNLOADED);
     if (is_verdict(telling, "stale-cpu-read"))
@@ -177,6 +189,9 @@ static void note_text(const struct telling *telling, const struct tape_note *not
         return;
     case TAPE_GPU_WRITE:
         snprintf(text, size, "%s: the bytes change in the GPU's copy", op);
+        return;
+    case TAPE_GPU_LATE:
+        snprintf(text, size, "%s: the GPU is given this work, and has not run it yet", op);
         return;
     case TAPE_COPY_UP:
         snprintf(text, size, "%s: guest memory's bytes are copied to the GPU here", op);
@@ -236,7 +251,7 @@ static void add_steps(struct telling *telling)
     for (size_t i = 0; i < first; i++) {
         bool fault = telling->store != NONE && telling->notes[i]->kind == TAPE_FAULT &&
                      telling->notes[i]->op == telling->notes[telling->store]->op;
-        if (i == telling->copy_before || i == telling->opened || fault)
+        if (i == telling->copy_before || i == telling->opened || i == telling->asked || fault)
             add_step(telling, i);
     }
     /* The newest must not be cut off. */
@@ -288,13 +303,13 @@ static void say(struct telling *telling)
     enum cause cause = cause_of(telling);
     size_t last = telling->count > 0 ? telling->count - 1 : NONE;
     bool before = cause == CAUSE_COPIED_BEFORE_ARM || cause == CAUSE_NOT_COPIED_AGAIN ||
-                  telling->copy_after == NONE;
+                  cause == CAUSE_EARLY_READ_BACK || telling->copy_after == NONE;
     size_t copy = before ? telling->copy_before : telling->copy_after;
     size_t taken = cause == CAUSE_COPIED_BEFORE_ARM && telling->closing != NONE ? telling->closing
                    : telling->left != NONE                                      ? telling->left
                                                                                 : telling->closing;
     struct cause_steps steps = {
-        .store = step_of(telling, telling->store),
+        .store = step_of(telling, cause == CAUSE_EARLY_READ_BACK ? telling->asked : telling->store),
         .copy = step_of(telling, copy),
         .clean = step_of(telling, taken),
         .read = step_of(telling, last),
@@ -309,6 +324,7 @@ static void say(struct telling *telling)
     add_role(telling, telling->store, ROLE_LAST_WRITER);
     add_role(telling, cause == CAUSE_NONE ? last : at, ROLE_AT_FAULT);
     add_role(telling, last, ROLE_VISIBLE);
+    snprintf(story->detail, sizeof story->detail, "%s", cause_words(cause)->detail);
     cause_fill(cause_words(cause)->missing, &steps, story->missing);
     cause_fill(cause_words(cause)->passes, &steps, story->passes);
     for (size_t i = 0; cause == CAUSE_NONE && i < sizeof others / sizeof *others; i++) {
