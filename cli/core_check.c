@@ -84,9 +84,14 @@ static void count_file(struct trk_core_report *report, const struct trk_scenario
     enum trk_core_case what = trk_core_case_of(file);
     report->cases[what]++;
     for (size_t i = 0; i < TRK_CORE_PRESETS; i++) {
-        struct trk_policy preset;
-        if (trk_policy_preset(presets[i], &preset) == TRK_OK &&
-            trk_policy_pack(&preset) == trk_policy_pack(policy)) {
+        struct trk_policy preset = *policy;
+        if (trk_policy_preset(presets[i], &preset) != TRK_OK) {
+            continue;
+        }
+        /* Pages of another size, and generations beside them, are no other policy. */
+        preset.page_size_bytes = policy->page_size_bytes;
+        preset.generations = policy->generations;
+        if (trk_policy_pack(&preset) == trk_policy_pack(policy)) {
             count_in(report, "preset", presets[i], what);
         }
     }

@@ -304,7 +304,7 @@ static uint64_t core_live_watches(void *core)
     return trk_pages_live_watches(its(core));
 }
 
-static const struct trk_core_plugin plugin = {
+static const struct trk_core_table plugin = {
     .size = sizeof plugin,
     .abi = TRK_CORE_ABI,
     .features = TRK_CORE_LOCKS | TRK_CORE_EVENTS,
@@ -344,7 +344,7 @@ static const struct trk_core_plugin plugin = {
     .state = &libtrack_core_state,
 };
 
-const struct trk_core_plugin *trk_core_plugin(const struct trk_core_host *its_host)
+const struct trk_core_table *trk_core_plugin(const struct trk_core_host *its_host)
 {
     if (its_host->abi != TRK_CORE_ABI)
         return NULL;

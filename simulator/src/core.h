@@ -102,15 +102,19 @@ extern const struct core_insides *core_insides;
 /* What tells builds of the core apart, in schedules: 8 characters. */
 extern const char *core_build;
 
-/* What can be done with the core in force; all true of libtrack's own. */
+/* What can be done with the core in force; the first three are true of libtrack's own. */
 struct core_ways {
-    bool inside; /* operations are tried inside; else nobody enters while another is in one */
-    bool
-        returns; /* its state is pieces of memory; else it is made anew and everything done again */
-    bool knows;  /* a known state can be told: by pieces or by a digest */
+    bool inside;     /* operations are tried inside; else nobody enters while another is in one */
+    bool returns;    /* its state is pieces of memory; else all is done again on a new one */
+    bool knows;      /* a known state can be told: by pieces or by a digest */
+    bool open_loads; /* pages of the GPU's stay open to loads */
 };
 
 extern struct core_ways core_ways;
+
+/* Why a trace cannot be run again against the core in force, and whether it begins with a snapshot
+ * matters; NULL: it can. */
+const char *core_cannot_follow(bool snapshot);
 
 /* A new tracker in the place of one that cannot be put back; abandon: threads stand inside it. */
 enum trk_status core_renew(struct trk_tracker *tracker, bool abandon);

@@ -12,7 +12,7 @@ static const char *const space = "changes of the guest's mappings and rights";
 /* Whether the entry behind a verb is there; NULL: it is, or none is needed. */
 static const char *verb_lacks(const struct scenario_op *op)
 {
-    const struct trk_core_plugin *table = core_table;
+    const struct trk_core_table *table = core_table;
     bool there = true;
     switch (op->verb) {
     case VERB_IS_CPU:

@@ -24,10 +24,19 @@ void core_abandon(struct trk_tracker *tracker)
     core_plugin_abandon(tracker);
 }
 
+const char *core_cannot_follow(bool snapshot)
+{
+    if (core_foreign())
+        return "the plug-in tells no events: no trace is run again against it";
+    return core_table != NULL && snapshot
+               ? "the trace begins with a snapshot, which no plug-in can take"
+               : NULL;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* What must be there and is not; NULL: nothing. */
-static const char *missing(const struct trk_core_plugin *table)
+static const char *missing(const struct trk_core_table *table)
 {
     const struct {
         const char *name;
@@ -50,14 +59,14 @@ static const char *missing(const struct trk_core_plugin *table)
 }
 
 /* An older plug-in's table is shorter: what it does not have is not there. */
-static struct trk_core_plugin table_of_plugin;
+static struct trk_core_table table_of_plugin;
 
-static enum trk_status accept(const struct trk_core_plugin *table, struct trk_error *error)
+static enum trk_status accept(const struct trk_core_table *table, struct trk_error *error)
 {
     if (table == NULL)
         return trk_error_set(error, TRK_E_UNSUPPORTED,
                              "the plug-in refuses this host (plug-in interface %u)", TRK_CORE_ABI);
-    if (table->size < offsetof(struct trk_core_plugin, features))
+    if (table->size < offsetof(struct trk_core_table, features))
         return trk_error_set(error, TRK_E_UNSUPPORTED, "the plug-in's table is of %zu bytes",
                              table->size);
     if (table->abi != TRK_CORE_ABI)
@@ -93,6 +102,7 @@ static void take(void)
         .inside = table_of_plugin.features & TRK_CORE_LOCKS,
         .returns = state,
         .knows = state || table_of_plugin.digest != NULL,
+        .open_loads = table_of_plugin.features & TRK_CORE_OPEN_LOADS,
     };
 }
 

@@ -27,7 +27,7 @@ struct core_tracker {
 };
 
 /* The plug-in in force; NULL: none. */
-extern const struct trk_core_plugin *core_table;
+extern const struct trk_core_table *core_table;
 
 static inline struct core_tracker *core_tracker_of(struct trk_tracker *tracker)
 {

@@ -24,7 +24,7 @@ _Static_assert((int)TRK_CORE_UNHANDLED == TRK_FAULT_UNHANDLED &&
                    (int)TRK_CORE_RETRY == TRK_FAULT_RETRY,
                "the plug-in's outcomes of faults are ours");
 
-const struct trk_core_plugin *core_table;
+const struct trk_core_table *core_table;
 
 /* ---- what the tracker calls ------------------------------------------------------------------ */
 

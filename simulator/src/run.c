@@ -90,6 +90,10 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
         status = trk_trace_rewind(trace, error);
     if (status != TRK_OK)
         return status;
+    const uint8_t *end;
+    const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
+    if (cannot != NULL && options->mode != TRK_SIM_ORACLE_ONLY)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
     struct run *run = calloc(1, sizeof *run); /* some KiB */
     if (run == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");

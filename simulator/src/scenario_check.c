@@ -25,7 +25,7 @@ static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
 /* What a page's own watches and state leave of some rights. */
 static unsigned watches_leave(struct trk_page_view view, unsigned rights)
 {
-    if (view.read_watch || view.gpu_dirty)
+    if (view.read_watch || (view.gpu_dirty && !core_ways.open_loads))
         return TRK_RIGHTS_NONE;
     if (view.write_watches > 0 || !view.cpu_dirty)
         return rights & ~TRK_RIGHT_WRITE;

@@ -88,7 +88,7 @@ static enum trk_core_status bad_invalidate(void *tracker, uint64_t guest_addr, u
     return TRK_CORE_OK;
 }
 
-static const struct trk_core_plugin plugin = {
+static const struct trk_core_table plugin = {
     .size = BAD == BAD_TABLE ? 4 : sizeof plugin,
     .abi = BAD == BAD_ABI ? TRK_CORE_ABI + 1 : TRK_CORE_ABI,
     .name = "bad",
@@ -102,7 +102,7 @@ static const struct trk_core_plugin plugin = {
     .invalidate = bad_invalidate,
 };
 
-const struct trk_core_plugin *trk_core_plugin(const struct trk_core_host *host)
+const struct trk_core_table *trk_core_plugin(const struct trk_core_host *host)
 {
     (void)host;
     if (BAD == BAD_CRASHES_AT_ONCE)

@@ -194,10 +194,13 @@ struct trk_core_state {
     void (*set_met)(void *tracker, uint64_t guest_addr, bool met);
 };
 
-/* Bits of trk_core_plugin.features. */
+/* Bits of trk_core_table.features. */
 enum trk_core_feature {
     TRK_CORE_LOCKS = 1,  /* all locks are taken through the host, or there are none */
     TRK_CORE_EVENTS = 2, /* everything is told by owner->event as libtrack does */
+    /* Pages of the GPU's stay open to loads: its owner brings the bytes home where the guest may
+     * look at them. So an open page is no fault; a load that sees old bytes still is. */
+    TRK_CORE_OPEN_LOADS = 4,
 };
 
 /* What a tracker's memory of a simulated thread may take. */
@@ -208,7 +211,7 @@ enum trk_core_feature {
  * that the tracker has no such thing: cases that need it are left out, unless a way around is
  * given here. Operations may be called from inside callbacks, as an emulator would.
  */
-struct trk_core_plugin {
+struct trk_core_table {
     size_t size;
     uint32_t abi;      /* TRK_CORE_ABI */
     uint32_t features; /* enum trk_core_feature */
@@ -301,13 +304,13 @@ struct trk_core_plugin {
  *
  * Threads: called once, before anything else.
  */
-typedef const struct trk_core_plugin *trk_core_plugin_fn(const struct trk_core_host *host);
+typedef const struct trk_core_table *trk_core_plugin_fn(const struct trk_core_host *host);
 
 /* The function itself: what the plug-in defines, and the host never links. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-const struct trk_core_plugin *
+const struct trk_core_table *
 trk_core_plugin(const struct trk_core_host *host);
 
 TRK_EXTERN_C_END
