@@ -35,6 +35,10 @@ enum trk_demo_bug_id {
     TRK_DEMO_BUG_ALIAS_WRITE,
     TRK_DEMO_BUG_EARLY_READ_BACK,
     TRK_DEMO_BUG_KERNEL_STORE,
+    TRK_DEMO_BUG_SKIPPED_COPY,
+    TRK_DEMO_BUG_LOST_READ_BACK,
+    TRK_DEMO_BUG_LATE_INVALIDATE,
+    TRK_DEMO_BUG_LATE_TEXTURE,
     TRK_DEMO_BUG_COUNT,
 };
 
@@ -43,6 +47,7 @@ struct trk_demo_bug {
     const char *name;    /* "copy-before-arm" */
     const char *about;   /* one line for people */
     const char *verdict; /* what the simulator says of its trace: "stale-gpu-read" */
+    uint32_t frames;     /* that a run must have for it, whatever the seed */
 };
 
 /* The bugs, ended by an entry whose name is NULL. */
@@ -67,13 +72,19 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    /* So many pages besides are stored to and uploaded each frame, one by one, in a shuffled order;
+     * as many as the memory has room for, see trk_demo_pages_most. */
+    uint32_t pages;
     uint32_t
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
-    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed; needs 2 frames */
+    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 
 /* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, mprotect, no bug. */
 struct trk_demo_options trk_demo_options_default(void);
+
+/* The most that `pages` may be with so much guest memory. */
+uint32_t trk_demo_pages_most(uint32_t megabytes);
 
 struct trk_demo_result {
     uint64_t frames;        /* completed */

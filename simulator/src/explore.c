@@ -111,6 +111,8 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
         for (uint32_t i = 0; i < reading->count && status == TRK_OK && !state.ended; i++)
             status = search_projection(&state, &reading->projections[i]);
         search_end(&state);
+        report->foreign = report->recorded.foreign_trackers != 0;
+        report->complete &= !report->foreign;
         if (status != TRK_OK)
             (void)trk_error_set(error, status, "a window could not be explored: %s",
                                 trk_status_name(status));

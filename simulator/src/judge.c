@@ -195,10 +195,12 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
                              enum trk_agent agent)
 {
     struct judge_stream *stream = &judge->streams[event->stream];
-    struct access access = access_of(event, event->event.seq);
+    bool unknown = event->event.type == TRK_EVENT_ACCESS; /* which content, that is */
+    struct access access =
+        access_of(event, unknown ? trk_event_size(&event->event) : event->event.seq);
     uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
     struct shadow_store made = {
-        .stamp = event->event.domain,
+        .stamp = unknown ? 0 : event->event.domain,
         .agent = (uint8_t)agent,
         .flags = agent == TRK_AGENT_GPU ? SHADOW_STORE_GPU : 0,
     };
@@ -234,11 +236,13 @@ static void finding_complete(const struct judge *judge, struct finding *finding)
 static void check(struct judge *judge, const struct trk_trace_event *event, enum trk_agent agent,
                   struct finding *finding)
 {
+    bool access = event->event.type == TRK_EVENT_ACCESS;
+    bool stamp = event->event.type == TRK_EVENT_WITNESS_CHECK || event->event.domain != 0;
     *finding = (struct finding){
         .agent = agent == TRK_AGENT_GPU ? TRK_AGENT_GPU : TRK_AGENT_CPU,
-        .check = access_of(event, event->event.seq),
-        .stamped = event->event.type != TRK_EVENT_GPU_READ || event->event.domain != 0,
-        .seen = event->event.domain,
+        .check = access_of(event, access ? trk_event_size(&event->event) : event->event.seq),
+        .stamped = !access && stamp,
+        .seen = access ? 0 : event->event.domain,
     };
     judge->checks++;
     enum versions_word word = versions_check(judge->versions, finding);
@@ -266,6 +270,15 @@ static enum trk_agent agent_of(const struct trk_event *event)
     return event->flags <= TRK_AGENT_FOREIGN ? (enum trk_agent)event->flags : TRK_AGENT_CPU;
 }
 
+/* What a foreign tracker keeps together, where it is a size that a page can have. */
+static uint32_t foreign_page_bytes(const struct trk_event *event)
+{
+    uint64_t bytes = trk_event_size(event);
+    bool usable =
+        bytes >= TRK_HOST_PAGE_BYTES && bytes <= TRK_REGION_BYTES && (bytes & (bytes - 1)) == 0;
+    return (uint32_t)(usable ? bytes : TRK_HOST_PAGE_BYTES);
+}
+
 static enum trk_status annotation(struct judge *judge, const struct trk_trace_event *due,
                                   struct finding *finding)
 {
@@ -275,8 +288,23 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
         if (event->page >= SAID_TRACKERS)
             return TRK_OK;
         said_forget(&judge->said, event->page);
+        judge->foreign &= ~(1u << event->page);
         if (trk_policy_unpack(event->argument, &judge->policies[event->page]) != TRK_OK)
             judge->policies[event->page].page_size_bytes = TRK_HOST_PAGE_BYTES;
+        return TRK_OK;
+    case TRK_EVENT_FOREIGN:
+        if (event->page >= SAID_TRACKERS)
+            return TRK_OK;
+        said_forget(&judge->said, event->page);
+        judge->foreign |= 1u << event->page;
+        judge->policies[event->page].page_size_bytes = foreign_page_bytes(event);
+        return TRK_OK;
+    case TRK_EVENT_HANDED:
+        return judge_handed(judge, due, trk_event_size(event));
+    case TRK_EVENT_ACCESS:
+        if (event->context == TRK_ACCESS_WRITE)
+            return store(judge, due, agent_of(event));
+        check(judge, due, agent_of(event), finding);
         return TRK_OK;
     case TRK_EVENT_COPY_BEGIN:
         copy_begin(judge, due);
