@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core.h"
 #include "recorder/checkpoint.h"
 #include "simulator/rest.h"
 #include "snapshot.h"
@@ -42,6 +43,9 @@ enum trk_status trk_sim_checkpoints_create(struct trk_sim_checkpoints **out,
 {
     struct trk_sim_options options = trk_sim_options_default();
     *out = NULL;
+    const char *cannot = core_cannot_follow(true);
+    if (cannot != NULL)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
     struct trk_sim_checkpoints *checkpoints = calloc(1, sizeof *checkpoints);
     if (checkpoints == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory for checkpoints");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core.h"
 #include "recorder/checkpoint.h"
 #include "run.h"
 
@@ -74,6 +75,8 @@ enum trk_status resumed_run(struct trk_trace *trace, const struct trk_sim_option
     struct trk_sim_report second;
     struct run *run;
     bool found;
+    if (core_cannot_follow(true) != NULL)
+        return TRK_OK;
     enum trk_status status = find_place(trace, lost_at, &place, &found, error);
     if (status != TRK_OK || !found)
         return status;

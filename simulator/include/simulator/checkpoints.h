@@ -15,7 +15,8 @@ struct trk_sim_checkpoints;
 /**
  * Begin at the beginning of a trace, which is rewound and must outlive this.
  *
- * @return TRK_OK; TRK_E_MEMORY; what reading gives.
+ * @return TRK_OK; TRK_E_UNSUPPORTED: the core in force gives no states; TRK_E_MEMORY; what reading
+ *         gives.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: one simulation at a time in a process.
  */
