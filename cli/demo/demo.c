@@ -88,6 +88,10 @@ static enum trk_status demo_options_check(const struct trk_demo_options *options
         return trk_error_set(error, TRK_E_ARGUMENT, "megabytes must be even, %u to %u",
                              TRK_DEMO_MEGABYTES_MIN, TRK_DEMO_MEGABYTES_MAX);
     }
+    if (options->pages > trk_demo_pages_most(options->megabytes)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "pages must be at most %u with %u MiB",
+                             trk_demo_pages_most(options->megabytes), options->megabytes);
+    }
     for (const struct trk_demo_bug *bug = trk_demo_bugs; bug->name != NULL; bug++) {
         if (bug->id == options->bug && options->frames < bug->frames) {
             return trk_error_set(error, TRK_E_ARGUMENT, "the bug %s needs at least %u frames",
@@ -95,6 +99,11 @@ static enum trk_status demo_options_check(const struct trk_demo_options *options
         }
     }
     return TRK_OK;
+}
+
+uint32_t trk_demo_pages_most(uint32_t megabytes)
+{
+    return demo_memory_rest_of(megabytes);
 }
 
 void demo_note(struct demo *demo, enum trk_status status)
@@ -196,6 +205,9 @@ static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
             demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
     }
     if (status == TRK_OK) {
+        status = demo_scattered_open(demo, error);
+    }
+    if (status == TRK_OK) {
         status = demo_protect(demo, error);
     }
     if (status == TRK_OK) {
@@ -236,6 +248,7 @@ static void demo_close(struct demo *demo)
     demo_memory_detach(&demo->memory, demo->backend);
     trk_backend_destroy(demo->backend);
     demo_gpu_close(&demo->gpu);
+    demo_scattered_close(demo);
     demo_memory_unmap(&demo->memory);
 }
 

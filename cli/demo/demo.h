@@ -72,6 +72,9 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    /* So many pages besides are stored to and uploaded each frame, one by one, in a shuffled order;
+     * as many as the memory has room for, see trk_demo_pages_most. */
+    uint32_t pages;
     uint32_t
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
@@ -79,6 +82,9 @@ struct trk_demo_options {
 
 /* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, mprotect, no bug. */
 struct trk_demo_options trk_demo_options_default(void);
+
+/* The most that `pages` may be with so much guest memory. */
+uint32_t trk_demo_pages_most(uint32_t megabytes);
 
 struct trk_demo_result {
     uint64_t frames;        /* completed */

@@ -42,7 +42,16 @@ struct demo_memory {
     char *backing, *low, *arena, *alias;
     uint32_t *expected; /* a slot: the stamp stored last; written by the slot's owner */
     struct demo_area areas[DEMO_AREAS];
+    struct demo_area rest[2]; /* of each window: behind all areas */
 };
+
+/* Pages of both rests. */
+uint32_t demo_memory_rest(const struct demo_memory *memory);
+/* The page of that number among them. */
+uint32_t demo_memory_rest_page(const struct demo_memory *memory, uint32_t number);
+
+/* How many there would be. */
+uint32_t demo_memory_rest_of(uint32_t megabytes);
 
 /* Map everything; memory must be zero but for fd = -1. On failure all is as before. */
 enum trk_status demo_memory_map(struct demo_memory *memory, uint32_t megabytes,

@@ -81,12 +81,14 @@ void demo_render_frame(struct demo *demo, uint32_t frame)
 {
     struct demo_plan plan = demo_plan_make(&demo->options, frame);
     trk_capture_frame(frame);
+    demo_scattered_choose(demo);
     demo_line_signal(&demo->sync.start, frame + 1);
     demo_transfer_up(demo, plan.early);
     demo_sync_gather(&demo->sync, demo->options.threads, frame + 1, demo_transfer_serve, demo);
     demo->sure_count = 0;
     demo_service_write(demo, &plan);
     render_uploads(demo, &plan);
+    demo_scattered_upload(demo);
     demo_sync_receive(&demo->sync, plan.mid_guest, frame + 1, demo_transfer_serve, demo);
     demo->sure_slots[demo->sure_count++] = demo->visit_slot;
     demo_service_file_read(demo, &plan);

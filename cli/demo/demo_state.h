@@ -80,6 +80,8 @@ struct demo {
     bool texture_there;
     uint32_t visit_slot; /* of this frame; written by the guest of the visit */
     struct demo_guest guests[TRK_DEMO_THREADS_MAX];
+    struct demo_dice shuffle;
+    uint32_t *scattered; /* pages, of this frame the first options.pages; the render thread's */
     struct trk_demo_result result;
 };
 
@@ -132,6 +134,15 @@ void demo_service_result_read(struct demo *demo, const struct demo_plan *plan);
 
 /* demo_render.c */
 void demo_render_frame(struct demo *demo, uint32_t frame);
+
+/* demo_scattered.c: pages that are stored to and uploaded one by one. */
+enum trk_status demo_scattered_open(struct demo *demo, struct trk_error *error);
+void demo_scattered_close(struct demo *demo);
+/* Choose those of the next frame, before its start. */
+void demo_scattered_choose(struct demo *demo);
+/* The slot of the guest's `i`-th store to them in a frame. */
+uint32_t demo_scattered_slot(const struct demo *demo, uint32_t i, uint32_t frame);
+void demo_scattered_upload(struct demo *demo);
 
 /* demo_paranoid.c: all do nothing where it is not wanted. */
 enum trk_status demo_paranoid_open(struct demo *demo, struct trk_observer *observer,

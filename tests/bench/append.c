@@ -4,45 +4,14 @@
  * Against it stands the least that could be done: the same 32 bytes with a time stamp, written to a
  * buffer as large as a ring, index published with a release store. Batches alternate.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "bare_ring.h"
 #include "live.h"
 #include "recorder/capture.h"
-#include "recorder/trace.h"
 
-#define BATCH        4096u
-#define RING_RECORDS (128u * 1024u) /* the default ring */
-
-struct bare_ring {
-    struct trk_record *records;
-    _Atomic uint64_t head;
-};
-
-static inline uint64_t time_stamp(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-#error "no time stamp counter known for this processor"
-#endif
-}
-
-/* Not inlined: the recorder's is a call through a pointer too. */
-__attribute__((noinline)) static void bare_append(struct bare_ring *ring,
-                                                  const struct trk_event *event)
-{
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    struct trk_record *record = &ring->records[head & (RING_RECORDS - 1)];
-    record->tsc = time_stamp();
-    record->event = *event;
-    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
-}
+#define BATCH 4096u
 
 static struct trk_event event_number(unsigned number)
 {
@@ -52,12 +21,12 @@ static struct trk_event event_number(unsigned number)
     };
 }
 
-static double time_bare(struct bare_ring *ring)
+static double time_bare(struct bench_bare_ring *ring)
 {
     uint64_t start = bench_now_ns();
     for (unsigned i = 0; i < BATCH; i++) {
         struct trk_event event = event_number(i);
-        bare_append(ring, &event);
+        bench_bare_append(ring, &event);
     }
     return (double)(bench_now_ns() - start) / BATCH;
 }
@@ -75,7 +44,7 @@ static double time_recorder(const struct trk_observer *observer)
 int bench_append(unsigned rounds, struct bench_live *out)
 {
     static struct bench_samples bare, recorder;
-    struct bare_ring ring = {.records = calloc(RING_RECORDS, sizeof *ring.records)};
+    struct bench_bare_ring ring = {.records = calloc(BENCH_BARE_RECORDS, sizeof *ring.records)};
     struct trk_observer observer = trk_capture_observer();
     if (ring.records == NULL || observer.emit == NULL) {
         fputs("append: not recorded, or out of memory\n", stderr);
@@ -83,9 +52,9 @@ int bench_append(unsigned rounds, struct bench_live *out)
         return 1;
     }
     /* Once around: no first touch of a page of the buffer is timed. The rings' pages are there. */
-    for (unsigned i = 0; i < RING_RECORDS; i++) {
+    for (unsigned i = 0; i < BENCH_BARE_RECORDS; i++) {
         struct trk_event event = event_number(i);
-        bare_append(&ring, &event);
+        bench_bare_append(&ring, &event);
     }
     struct timespec pause = {.tv_nsec = 3 * 1000 * 1000};
     for (unsigned round = 0; round < rounds + 2; round++) {
