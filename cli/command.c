@@ -6,15 +6,13 @@
 #include "nearest.h"
 
 static const struct trk_command *const commands[] = {
-    &trk_cmd_record,     &trk_cmd_ctl,      &trk_cmd_stat,
-    &trk_cmd_sim,        &trk_cmd_explore,  &trk_cmd_minimise,
-    &trk_cmd_why,        &trk_cmd_fuzz,     &trk_cmd_info,
-    &trk_cmd_dump,       &trk_cmd_assemble, &trk_cmd_follow,
-    &trk_cmd_doctor,     &trk_cmd_recover,  &trk_cmd_pack,
-    &trk_cmd_unpack,     &trk_cmd_trim,     &trk_cmd_bench,
-    &trk_cmd_advise,     &trk_cmd_devices,  &trk_cmd_replay,
-    &trk_cmd_demo,       &trk_cmd_emu_test, &trk_cmd_help,
-    &trk_cmd_completion, &trk_cmd_version,  NULL,
+    &trk_cmd_record,     &trk_cmd_ctl,        &trk_cmd_stat,    &trk_cmd_sim,
+    &trk_cmd_explore,    &trk_cmd_minimise,   &trk_cmd_why,     &trk_cmd_fuzz,
+    &trk_cmd_core_check, &trk_cmd_info,       &trk_cmd_dump,    &trk_cmd_assemble,
+    &trk_cmd_follow,     &trk_cmd_doctor,     &trk_cmd_recover, &trk_cmd_pack,
+    &trk_cmd_unpack,     &trk_cmd_trim,       &trk_cmd_bench,   &trk_cmd_advise,
+    &trk_cmd_devices,    &trk_cmd_replay,     &trk_cmd_demo,    &trk_cmd_emu_test,
+    &trk_cmd_help,       &trk_cmd_completion, &trk_cmd_version, NULL,
 };
 
 const struct trk_command *const *trk_command_list(void)
