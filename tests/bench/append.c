@@ -13,6 +13,7 @@
 #include "recorder/trace.h"
 
 #define BATCH        4096u
+#define GROUP        64u
 #define RING_RECORDS (128u * 1024u) /* the default ring */
 
 struct bare_ring {
@@ -44,62 +45,102 @@ __attribute__((noinline)) static void bare_append(struct bare_ring *ring,
     atomic_store_explicit(&ring->head, head + 1, memory_order_release);
 }
 
-static struct trk_event event_number(unsigned number)
+/* Events that are appended again and again. */
+struct source {
+    const struct trk_event *events;
+    size_t count, next;
+};
+
+static const struct trk_event *next_event(struct source *source)
 {
-    return (struct trk_event){
-        .argument = number,
-        .type = TRK_EVENT_MARK,
-    };
+    const struct trk_event *event = &source->events[source->next];
+    source->next = source->next + 1 < source->count ? source->next + 1 : 0;
+    return event;
 }
 
-static double time_bare(struct bare_ring *ring)
+static double time_bare(struct bare_ring *ring, struct source *source)
 {
     uint64_t start = bench_now_ns();
     for (unsigned i = 0; i < BATCH; i++) {
-        struct trk_event event = event_number(i);
-        bare_append(ring, &event);
+        bare_append(ring, next_event(source));
     }
     return (double)(bench_now_ns() - start) / BATCH;
 }
 
-static double time_recorder(const struct trk_observer *observer)
+static double time_recorder(const struct trk_observer *observer, struct source *source)
 {
     uint64_t start = bench_now_ns();
     for (unsigned i = 0; i < BATCH; i++) {
-        struct trk_event event = event_number(i);
-        observer->emit(observer->context, &event);
+        observer->emit(observer->context, next_event(source));
     }
     return (double)(bench_now_ns() - start) / BATCH;
 }
 
-int bench_append(unsigned rounds, struct bench_live *out)
+/* A few appends at a time, for what the slow ones take. */
+static void time_groups(const struct trk_observer *observer, struct source *source,
+                        struct bench_samples *groups)
 {
-    static struct bench_samples bare, recorder;
+    for (unsigned group = 0; group < BATCH / GROUP && groups->count < BENCH_SAMPLES_MAX; group++) {
+        uint64_t start = bench_now_ns();
+        for (unsigned i = 0; i < GROUP; i++) {
+            observer->emit(observer->context, next_event(source));
+        }
+        bench_samples_add(groups, (double)(bench_now_ns() - start) / GROUP);
+    }
+}
+
+static double p99(const struct bench_samples *samples)
+{
+    static struct bench_samples sorted;
+    sorted = *samples;
+    bench_samples_sort(&sorted);
+    return sorted.count > 0 ? sorted.values[(sorted.count - 1) * 99 / 100] : 0;
+}
+
+int bench_append_events(const struct trk_event *events, size_t count, unsigned rounds,
+                        struct bench_appends *out)
+{
+    static struct bench_samples bare, recorder, groups;
     struct bare_ring ring = {.records = calloc(RING_RECORDS, sizeof *ring.records)};
+    struct source source = {events, count, 0};
     struct trk_observer observer = trk_capture_observer();
-    if (ring.records == NULL || observer.emit == NULL) {
-        fputs("append: not recorded, or out of memory\n", stderr);
+    if (ring.records == NULL || observer.emit == NULL || count == 0) {
+        fputs("append: not recorded, no events, or out of memory\n", stderr);
         free(ring.records);
         return 1;
     }
     /* Once around: no first touch of a page of the buffer is timed. The rings' pages are there. */
     for (unsigned i = 0; i < RING_RECORDS; i++) {
-        struct trk_event event = event_number(i);
-        bare_append(&ring, &event);
+        bare_append(&ring, next_event(&source));
     }
     struct timespec pause = {.tv_nsec = 3 * 1000 * 1000};
     for (unsigned round = 0; round < rounds + 2; round++) {
-        double first = round % 2 == 0 ? time_bare(&ring) : time_recorder(&observer);
-        double second = round % 2 == 0 ? time_recorder(&observer) : time_bare(&ring);
+        bool bare_first = round % 2 == 0;
+        double first = bare_first ? time_bare(&ring, &source) : time_recorder(&observer, &source);
+        double second = bare_first ? time_recorder(&observer, &source) : time_bare(&ring, &source);
         if (round >= 2) {
-            bench_samples_add(&bare, round % 2 == 0 ? first : second);
-            bench_samples_add(&recorder, round % 2 == 0 ? second : first);
+            bench_samples_add(&bare, bare_first ? first : second);
+            bench_samples_add(&recorder, bare_first ? second : first);
         }
         nanosleep(&pause, NULL); /* the parent drains; the ring never fills */
     }
+    for (unsigned i = 0; i < BENCH_SAMPLES_MAX * GROUP / BATCH; i++) {
+        time_groups(&observer, &source, &groups);
+        nanosleep(&pause, NULL);
+    }
     free(ring.records);
-    out->append_bare_ns = bench_samples_spread(&bare);
-    out->append_ns = bench_samples_spread(&recorder);
-    out->append_ratio = bench_samples_ratio(&recorder, &bare);
+    out->bare_ns = bench_samples_spread(&bare);
+    out->recorder_ns = bench_samples_spread(&recorder);
+    out->ratio = bench_samples_ratio(&recorder, &bare);
+    out->p99_ns = p99(&groups);
     return 0;
+}
+
+int bench_append(unsigned rounds, struct bench_live *out)
+{
+    static struct trk_event marks[BATCH];
+    for (unsigned i = 0; i < BATCH; i++) {
+        marks[i] = (struct trk_event){.argument = i, .type = TRK_EVENT_MARK};
+    }
+    return bench_append_events(marks, BATCH, rounds, &out->append);
 }
