@@ -45,15 +45,11 @@ struct capture_thread {
 static _Thread_local struct capture_thread this_thread __attribute__((tls_model("initial-exec")));
 
 static struct trk_capture_gate closed_gate;
-static struct trk_capture_session capture = {.gate = &closed_gate};
+struct trk_capture_gate *trk_capture_gate = &closed_gate;
+static struct trk_capture_session capture;
 static _Atomic uint32_t next_ring; /* where the next claim starts to look */
 static pthread_key_t end_key;
 static bool end_key_made;
-
-static inline bool gate_is_open(void)
-{
-    return atomic_load_explicit(&capture.gate->open, memory_order_relaxed) != 0;
-}
 
 /* Take a free ring of the pool; NULL when there is none. */
 static struct trk_session_ring *claim_ring(void)
@@ -133,13 +129,11 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
 
 bool trk_capture_wants_hashes(void)
 {
-    return gate_is_open() && capture.payload != 0;
+    return trk_capture_gate_is_open() && capture.payload != 0;
 }
 
-static inline void emit(const struct trk_event *event)
+static inline void append(const struct trk_event *event)
 {
-    if (!gate_is_open())
-        return;
     struct capture_thread *thread = &this_thread;
     if (TRK_UNLIKELY(atomic_load_explicit(&thread->state, memory_order_relaxed) != THREAD_LIVE) &&
         !place_thread(thread, event->type))
@@ -149,15 +143,16 @@ static inline void emit(const struct trk_event *event)
     trk_ring_append(&thread->ring, event);
 }
 
-void trk_capture_emit(const struct trk_event *event)
+void trk_capture_append(const struct trk_event *event)
 {
-    emit(event);
+    append(event);
 }
 
 static void observe(void *context, const struct trk_event *event)
 {
     (void)context;
-    emit(event);
+    if (trk_capture_gate_is_open()) /* not in a forked child */
+        append(event);
 }
 
 /*
@@ -174,7 +169,7 @@ static void end_at_exit(void *thread)
 
 enum trk_status trk_capture_open(struct trk_error *error)
 {
-    if (gate_is_open())
+    if (trk_capture_gate_is_open())
         return TRK_OK;
     struct trk_capture_session session;
     enum trk_status status = trk_capture_session_join(&session, error);
@@ -185,18 +180,19 @@ enum trk_status trk_capture_open(struct trk_error *error)
     (void)syscall(SYS_gettid); /* both resolved now: a lazy binding in a handler might lock */
     errno = saved;
     capture = session;
-    atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    trk_capture_gate = session.gate;
+    atomic_store_explicit(&trk_capture_gate->open, 1, memory_order_release);
     return TRK_OK;
 }
 
 bool trk_capture_active(void)
 {
-    return gate_is_open();
+    return trk_capture_gate_is_open();
 }
 
 struct trk_observer trk_capture_observer(void)
 {
-    return (struct trk_observer){.emit = gate_is_open() ? observe : NULL};
+    return (struct trk_observer){.emit = trk_capture_gate_is_open() ? observe : NULL};
 }
 
 /* Make the ring's pages present, so that no event pays for one. */
@@ -227,7 +223,7 @@ static void write_name(struct trk_session_ring *shared, const char *name, uint32
 
 void trk_capture_thread(const char *name, enum trk_thread_role role)
 {
-    if (!gate_is_open())
+    if (!trk_capture_gate_is_open())
         return;
     struct capture_thread *thread = &this_thread;
     uint32_t ended = THREAD_ENDED;
@@ -246,7 +242,8 @@ void trk_capture_thread(const char *name, enum trk_thread_role role)
 void trk_capture_thread_end(void)
 {
     uint32_t live = THREAD_LIVE;
-    if (gate_is_open() && atomic_compare_exchange_strong(&this_thread.state, &live, THREAD_ENDED))
+    if (trk_capture_gate_is_open() &&
+        atomic_compare_exchange_strong(&this_thread.state, &live, THREAD_ENDED))
         atomic_store_explicit(&this_thread.ring.shared->state, TRK_RING_ENDED,
                               memory_order_release);
 }
@@ -254,7 +251,7 @@ void trk_capture_thread_end(void)
 void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
                          enum trk_backend_kind backend)
 {
-    if (!gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
+    if (!trk_capture_gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
         return;
     uint64_t word = trk_policy_pack(policy);
     struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
@@ -265,18 +262,18 @@ void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
                               .page = (uint16_t)tracker_id,
                               .type = TRK_EVENT_TRACKER,
                               .context = (uint16_t)backend};
-    emit(&event);
+    append(&event);
 }
 
 void trk_capture_trigger(void)
 {
-    if (gate_is_open())
+    if (trk_capture_gate_is_open())
         atomic_fetch_add_explicit(&capture.control->triggers, 1, memory_order_release);
 }
 
 uint64_t trk_capture_dropped(void)
 {
-    if (!gate_is_open())
+    if (!trk_capture_gate_is_open())
         return 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= capture.ring_count; ++i) {

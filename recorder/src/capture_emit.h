@@ -4,10 +4,19 @@
 
 #include <stdbool.h>
 
+#include "capture_session.h"
 #include "track/event.h"
 
-/* Append an event to the calling thread's ring, if this process records. */
-void trk_capture_emit(const struct trk_event *event);
+/* One that is never open as long as no session is joined. */
+extern struct trk_capture_gate *trk_capture_gate __attribute__((visibility("hidden")));
+
+static inline bool trk_capture_gate_is_open(void)
+{
+    return atomic_load_explicit(&trk_capture_gate->open, memory_order_relaxed) != 0;
+}
+
+/* Append an event to the calling thread's ring, in a process that records: the gate is open. */
+void trk_capture_append(const struct trk_event *event);
 
 /* Whether the session wants hashes of uploaded pages. */
 bool trk_capture_wants_hashes(void);
