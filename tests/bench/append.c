@@ -4,6 +4,8 @@
  * Against it stands the least that could be done: the same 32 bytes with a time stamp, written to a
  * buffer as large as a ring, index published with a release store. Batches alternate.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,6 +16,7 @@
 
 #define BATCH        4096u
 #define GROUP        64u
+#define LONG_BATCHES 8u /* where two threads meet: long enough for one to notice the other */
 #define RING_RECORDS (128u * 1024u) /* the default ring */
 
 struct bare_ring {
@@ -136,11 +139,103 @@ int bench_append_events(const struct trk_event *events, size_t count, unsigned r
     return 0;
 }
 
+static struct trk_event marks[BATCH];
+
+static double time_long(const struct trk_observer *observer, struct source *source)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < LONG_BATCHES; i++) {
+        sum += time_recorder(observer, source);
+    }
+    return sum / LONG_BATCHES;
+}
+
+/* A second recording thread, which appends a batch for each that is wanted. */
+struct second {
+    const struct trk_observer *observer;
+    _Atomic int wanted; /* batches so far; -1: it ends */
+    _Atomic int done;
+};
+
+static void *append_beside(void *context)
+{
+    struct second *second = context;
+    struct source source = {marks, BATCH, 0};
+    int begun = 0;
+    int wanted;
+    trk_capture_thread("bench beside", TRK_ROLE_GUEST);
+    while ((wanted = atomic_load_explicit(&second->wanted, memory_order_acquire)) >= 0) {
+        if (begun < wanted) {
+            (void)time_long(second->observer, &source);
+            atomic_store_explicit(&second->done, ++begun, memory_order_release);
+        } else {
+            sched_yield();
+        }
+    }
+    trk_capture_thread_end();
+    return NULL;
+}
+
+/* A batch of this thread while the other one appends a batch, too: ns an append of both together.
+ */
+static double time_both(struct second *second, struct source *source)
+{
+    int batch = atomic_load(&second->wanted) + 1;
+    uint64_t start = bench_now_ns();
+    atomic_store_explicit(&second->wanted, batch, memory_order_release);
+    (void)time_long(second->observer, source);
+    while (atomic_load_explicit(&second->done, memory_order_acquire) < batch) {
+        sched_yield();
+    }
+    return (double)(bench_now_ns() - start) / (2.0 * BATCH * LONG_BATCHES);
+}
+
+static int append_on_two(unsigned rounds, struct bench_spread *out)
+{
+    static struct bench_samples one, both;
+    struct trk_observer observer = trk_capture_observer();
+    struct second second = {.observer = &observer};
+    struct source source = {marks, BATCH, 0};
+    struct timespec pause = {.tv_nsec = 3 * 1000 * 1000};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, append_beside, &second) != 0) {
+        fputs("append: no second thread\n", stderr);
+        return 1;
+    }
+    for (unsigned round = 0; round < rounds + 2; round++) {
+        double alone = time_long(&observer, &source);
+        nanosleep(&pause, NULL);
+        double together = time_both(&second, &source);
+        if (round >= 2) {
+            bench_samples_add(&one, alone);
+            bench_samples_add(&both, together);
+        }
+        nanosleep(&pause, NULL);
+    }
+    atomic_store_explicit(&second.wanted, -1, memory_order_release);
+    pthread_join(thread, NULL);
+    *out = bench_samples_ratio(&one, &both);
+    return 0;
+}
+
 int bench_append(unsigned rounds, struct bench_live *out)
 {
-    static struct trk_event marks[BATCH];
     for (unsigned i = 0; i < BATCH; i++) {
         marks[i] = (struct trk_event){.argument = i, .type = TRK_EVENT_MARK};
     }
-    return bench_append_events(marks, BATCH, rounds, &out->append);
+    return bench_append_events(marks, BATCH, rounds, &out->append) ||
+           append_on_two(rounds, &out->two_threads);
+}
+
+void bench_hook(unsigned rounds, struct bench_spread *out)
+{
+    static struct bench_samples samples;
+    for (unsigned round = 0; round < rounds; round++) {
+        uint64_t start = bench_now_ns();
+        for (unsigned i = 0; i < BATCH; i++) {
+            trk_capture_mark(i);
+        }
+        bench_samples_add(&samples, (double)(bench_now_ns() - start) / BATCH);
+    }
+    *out = bench_samples_spread(&samples);
 }

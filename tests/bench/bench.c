@@ -85,6 +85,7 @@ static void print_live(const struct bench_live *live)
         {"append_bare_ns", &live->append.bare_ns},
         {"append_ns", &live->append.recorder_ns},
         {"append_to_bare", &live->append.ratio},
+        {"append_two_threads_to_one", &live->two_threads},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         printf(",\n ");
@@ -137,6 +138,11 @@ static int run(const struct options *options)
     if (!failed) {
         printf("{\"schema\": \"trk-bench/1\",\n \"rounds\": %u", options->rounds);
         print_live(&live);
+        struct bench_spread hook;
+        bench_hook(options->rounds, &hook);
+        printf(",\n ");
+        bench_spread_print(stdout, "hook_off_ns", &hook);
+        printf(",\n \"append_group_p99_ns\": %.2f", live.append.p99_ns);
         if (options->trk != NULL && stored(options, scratch, &demo) == 0) {
             print_stored(&demo);
         } else if (options->trk != NULL) {
