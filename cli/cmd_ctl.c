@@ -19,7 +19,7 @@ static const struct trk_option ctl_options[] = {
      .fallback = "10000",
      .least = 1,
      .most = 3600000,
-     .about = "Wait up to MS milliseconds for the answer. Default 10000."},
+     .about = "Wait up to MS milliseconds for the answer."},
     {.name = "json", .about = "Print the answer as a JSON object, schema " SCHEMA "."},
     {.name = NULL},
 };

@@ -20,40 +20,40 @@ static const struct trk_option demo_options[] = {
      .fallback = "60",
      .least = 1,
      .most = TRK_DEMO_FRAMES_MAX,
-     .about = "Frames to run. Default 60."},
+     .about = "Frames to run."},
     {.name = "threads",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "4",
      .least = 1,
      .most = TRK_DEMO_THREADS_MAX,
-     .about = "Guest threads. Default 4."},
+     .about = "Guest threads."},
     {.name = "megabytes",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "16",
      .least = TRK_DEMO_MEGABYTES_MIN,
      .most = TRK_DEMO_MEGABYTES_MAX,
-     .about = "Guest memory in MiB, an even number. Default 16."},
+     .about = "Guest memory in MiB, an even number."},
     {.name = "seed",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "1",
      .most = UINT64_MAX,
-     .about = "The same seed gives the same stores. Default 1."},
+     .about = "The same seed gives the same stores."},
     {.name = "device",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "0",
      .most = UINT32_MAX,
-     .about = "Number of the Vulkan device. Default 0; exit code 4 if there is none."},
+     .about = "Number of the Vulkan device; exit code 4 if there is none."},
     {.name = "work",
      .kind = TRK_OPTION_NUMBER,
      .value = "KIB",
      .fallback = "0",
      .most = TRK_DEMO_WORK_MAX,
      .about = "Let each guest read KIB KiB of memory that is its own in every frame, as a game "
-              "computes beside its stores. Default 0."},
+              "computes beside its stores."},
     {.name = "check",
      .about = "Check every byte of the GPU's copy in each frame, not a sample, and "
               "end with 1 if one was wrong or an operation was refused."},
@@ -69,7 +69,7 @@ static const struct trk_option demo_options[] = {
      .most = UINT32_MAX,
      .about = "Hold one in N clean pages against the hash of its bytes at uploads, draws and the "
               "ends of frames, another one each time, and tell of stores that nobody saw, with "
-              "what the looking costs. 1: all pages. Default 0: none."},
+              "what the looking costs. 1: all pages; 0: none."},
     {.name = "bug",
      .kind = TRK_OPTION_TEXT,
      .value = "NAME",
@@ -219,7 +219,13 @@ static int run_demo(const struct trk_options *options)
     struct trk_demo_result result = {0};
     struct trk_demo_options demo;
     bool json = trk_options_flag(options, "json");
+    static const char *const of_runs[] = {"frames", "threads", "megabytes", "seed", "device",
+                                          "check",  "backend", "paranoid",  "bug",  NULL};
     if (trk_options_flag(options, "list-bugs")) {
+        if (trk_terminal_refuse(options, of_runs,
+                                "does not go with --list-bugs, which runs nothing")) {
+            return TRK_EXIT_USAGE;
+        }
         list_bugs(json);
         return TRK_EXIT_OK;
     }

@@ -156,6 +156,10 @@ static int dump_text(const struct trk_options *options)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_text_result result;
     struct trk_input input;
+    static const char *const of_events[] = {"json", "raw", NULL};
+    if (trk_terminal_refuse(options, of_events, "does not go with --text")) {
+        return TRK_EXIT_USAGE;
+    }
     if (options->operand_count > 1) {
         (void)trk_error_set(&error, TRK_E_ARGUMENT, "--text prints the whole file: no RANGE");
         return trk_terminal_error("dump", NULL, &error);

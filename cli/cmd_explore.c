@@ -48,7 +48,7 @@ static const struct trk_option explore_options[] = {
      .fallback = "12",
      .least = 1,
      .most = TRK_EXPLORE_STEPS_MOST,
-     .about = "Operations in a window, more where one is under way. Default 12."},
+     .about = "Operations in a window, more where one is under way."},
     {.name = "engine",
      .kind = TRK_OPTION_CHOICE,
      .value = "HOW",
@@ -60,20 +60,20 @@ static const struct trk_option explore_options[] = {
      .value = "N",
      .fallback = "1",
      .most = UINT32_MAX,
-     .about = "The same seed gives the same orders. Default 1."},
+     .about = "The same seed gives the same orders."},
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "100000",
      .least = 1,
      .most = 1000000,
-     .about = "Orders tried in a window, at most. Default 100000."},
+     .about = "Orders tried in a window, at most."},
     {.name = "preemptions",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "2",
      .most = 62,
-     .about = "With pct: preemptions in an order. Default 2."},
+     .about = "With pct: preemptions in an order."},
     {.name = "budget",
      .kind = TRK_OPTION_NUMBER,
      .value = "SECONDS",
@@ -122,16 +122,6 @@ static bool go_on(void *context, const struct trk_explore_report *so_far)
 /* ---- options that would do nothing ------------------------------------------------------------
  */
 
-/* Whether one of these options, which have no use with `with`, is asked for; said. */
-static bool useless(const struct trk_options *options, const char *const *names, const char *with)
-{
-    const char *name = trk_options_asked(options, names);
-    if (name != NULL) {
-        trk_terminal_say("explore", "--%s does not go with %s", name, with);
-    }
-    return name != NULL;
-}
-
 static bool refused(const struct trk_options *options)
 {
     static const char *const of_search[] = {"page",        "pages",  "from", "to",
@@ -140,19 +130,27 @@ static bool refused(const struct trk_options *options)
     static const char *const bounds[] = {"from", "to", NULL};
     static const char *const seed[] = {"seed", NULL};
     static const char *const preemptions[] = {"preemptions", NULL};
+    static const char *const of_export[] = {"force", NULL};
     const char *engine = trk_options_text(options, "engine");
+    if (!trk_options_given(options, "export") &&
+        trk_terminal_refuse(options, of_export, "goes with --export")) {
+        return true;
+    }
     if (trk_options_text(options, "schedule") != NULL) {
         if (options->operand_count > 1) {
             trk_terminal_say("explore", "a range does not go with --schedule");
             return true;
         }
-        return useless(options, of_search, "--schedule");
+        return trk_terminal_refuse(options, of_search, "does not go with --schedule");
     }
-    return (options->operand_count > 1 && useless(options, bounds, "a range")) ||
+    return (options->operand_count > 1 &&
+            trk_terminal_refuse(options, bounds, "does not go with a range")) ||
            (strcmp(engine, "exhaustive") == 0 &&
-            useless(options, seed, "--engine exhaustive, which tries all orders")) ||
+            trk_terminal_refuse(options, seed,
+                                "does not go with --engine exhaustive, which tries all orders")) ||
            (strcmp(engine, "pct") != 0 &&
-            useless(options, preemptions, "another --engine than pct"));
+            trk_terminal_refuse(options, preemptions,
+                                "does not go with another --engine than pct"));
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

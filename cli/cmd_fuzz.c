@@ -143,6 +143,12 @@ static enum trk_scenario_engine engine_named(const char *word)
                                        : TRK_SCENARIO_HASHED;
 }
 
+/* --schedule in-order: there is one, and nothing to count. */
+static bool one_order(const struct trk_options *options)
+{
+    return strcmp(trk_options_text(options, "schedule"), "in-order") == 0;
+}
+
 static bool ask(const struct trk_options *options, struct trk_fuzz *fuzz)
 {
     static const struct {
@@ -208,6 +214,9 @@ static void again(const struct trk_options *options, uint64_t seed, char *out, s
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = trk_options_text(options, names[i]);
         size_t used = strlen(out);
+        if (strcmp(names[i], "schedules") == 0 && one_order(options)) {
+            continue;
+        }
         if (trk_options_given(options, names[i]) && text != NULL && used < size) {
             snprintf(out + used, size - used, " --%s %s", names[i], text);
         } else if (trk_options_given(options, names[i]) && used < size) {
@@ -298,15 +307,20 @@ static void print_json(const struct trk_options *options, const struct trk_fuzz 
     trk_json_out_print(object);
 }
 
-/* What is asked for of runs, where nothing runs; said. */
-static bool print_refused(const struct trk_options *options)
+/* What is asked for and would do nothing; said. */
+static bool refused(const struct trk_options *options)
 {
     static const char *const of_runs[] = {"runs", "steps", "output", "force", "json", NULL};
-    const char *name = trk_options_asked(options, of_runs);
-    if (name != NULL) {
-        trk_terminal_say("fuzz", "--%s does not go with --print, which runs nothing", name);
-    }
-    return name != NULL;
+    static const char *const of_orders[] = {"schedules", NULL};
+    static const char *const of_files[] = {"force", NULL};
+    return (trk_options_flag(options, "print") &&
+            trk_terminal_refuse(options, of_runs,
+                                "does not go with --print, which runs nothing")) ||
+           (one_order(options) &&
+            trk_terminal_refuse(options, of_orders,
+                                "does not go with --schedule in-order, which is one")) ||
+           (trk_options_text(options, "output") == NULL &&
+            trk_terminal_refuse(options, of_files, "goes with --output"));
 }
 
 static int print_program(const struct trk_fuzz *fuzz)
@@ -327,11 +341,11 @@ static int run_fuzz(const struct trk_options *options)
     static struct trk_fuzz_failure failures[SHOWN_MOST];
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_fuzz fuzz;
-    if (!ask(options, &fuzz)) {
+    if (refused(options) || !ask(options, &fuzz)) {
         return TRK_EXIT_USAGE;
     }
     if (trk_options_flag(options, "print")) {
-        return print_refused(options) ? TRK_EXIT_USAGE : print_program(&fuzz);
+        return print_program(&fuzz);
     }
     int refused = trk_fuzz_folder_check(&fuzz, &error) == TRK_OK
                       ? TRK_EXIT_OK

@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "recorder/blobs.h"
 #include "regions.h"
 #include "terminal.h"
 
@@ -33,7 +34,21 @@ struct info {
     uint64_t faults;  /* TRK_NOT_KNOWN with --quick */
     uint64_t regions; /* likewise */
     struct trk_page_hashes pages;
+    uint64_t pages_stored;  /* contents; TRK_NOT_KNOWN with --quick */
+    uint64_t pages_missing; /* PAGE events that name another content, where there are any */
 };
+
+/* Whether the content that a PAGE event names is there. */
+static enum trk_status look_for_content(struct info *info, const struct trk_event *event,
+                                        struct trk_error *error)
+{
+    if (event->type != TRK_EVENT_PAGE || info->pages_stored == 0) {
+        return TRK_OK;
+    }
+    enum trk_status status = trk_trace_blob_known(info->input.trace, trk_event_size(event), error);
+    info->pages_missing += status == TRK_E_END;
+    return status == TRK_E_END ? TRK_OK : status;
+}
 
 static enum trk_status count_events(struct info *info, struct trk_error *error)
 {
@@ -42,12 +57,16 @@ static enum trk_status count_events(struct info *info, struct trk_error *error)
     enum trk_status status = regions ? TRK_OK : trk_error_set(error, TRK_E_MEMORY, "out of memory");
     info->events = 0;
     info->faults = 0;
+    if (status == TRK_OK) {
+        status = trk_trace_blob_count(info->input.trace, &info->pages_stored, error);
+    }
     while (status == TRK_OK) {
         status = trk_trace_next(info->input.trace, &event, error);
         if (status == TRK_OK) {
             info->events += event.event.type != TRK_EVENT_DROP;
             info->faults += event.event.type == TRK_EVENT_FAULT;
             trk_regions_note(regions, &event.event);
+            status = look_for_content(info, &event.event, error);
             if (!trk_page_hashes_note(&info->pages, &event.event)) {
                 status = trk_error_set(error, TRK_E_MEMORY, "out of memory");
             }
@@ -127,6 +146,10 @@ static void print_text(const struct info *info)
                " stored to during the copy\n",
                "pages", info->pages.hashed, info->pages.redundant, info->pages.moved);
     }
+    if (info->pages_stored > 0 && info->pages_stored != TRK_NOT_KNOWN) {
+        printf("%-10s %" PRIu64 " of pages, %" PRIu64 " missing\n", "contents", info->pages_stored,
+               info->pages_missing);
+    }
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");
@@ -163,6 +186,9 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "pages_hashed", hashes ? info->pages.hashed : TRK_NOT_KNOWN);
     trk_json_out_number(object, "pages_redundant", hashes ? info->pages.redundant : TRK_NOT_KNOWN);
     trk_json_out_number(object, "pages_moved", hashes ? info->pages.moved : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "pages_stored", info->pages_stored);
+    trk_json_out_number(object, "pages_missing",
+                        info->pages_stored != TRK_NOT_KNOWN ? info->pages_missing : TRK_NOT_KNOWN);
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
@@ -189,7 +215,8 @@ static void print_json(const struct info *info)
 
 static int run_info(const struct trk_options *options)
 {
-    struct info info = {.faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN};
+    struct info info = {
+        .faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN, .pages_stored = TRK_NOT_KNOWN};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     int code = (trk_options_flag(options, "quick") ? trk_input_open_quick
                                                    : trk_input_open)(&info.input, options, SCHEMA);

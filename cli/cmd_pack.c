@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "recorder/blobs.h"
 #include "redact.h"
 #include "rewrite.h"
 #include "terminal.h"
@@ -17,7 +18,8 @@
 #define PACK_EVENTS_MANY 16384u
 
 #define ABOUT_REDACT                                                                               \
-    "Leave out command line, environment, host and paths, and move guest addresses down."
+    "Leave out command line, environment, host, paths and contents of pages, and move guest "      \
+    "addresses down."
 
 static const struct trk_option pack_options[] = {
     TRK_OUT_FILE_OPTIONS,
@@ -27,7 +29,7 @@ static const struct trk_option pack_options[] = {
      .fallback = "19",
      .least = 1,
      .most = 22,
-     .about = "zstd's level. Default 19."},
+     .about = "zstd's level."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
     {.name = NULL},
@@ -106,6 +108,9 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
         return trk_error_set(error, TRK_E_MEMORY, "out of memory");
     }
     enum trk_status status = TRK_OK;
+    if (!pack->redacted) {
+        status = trk_writer_copy_blobs(pack->rewrite.writer, trace, NULL, NULL, error);
+    }
     for (size_t i = 0; i < streams && status == TRK_OK; i++) {
         struct trk_trace_stream stream = *trk_trace_stream(trace, i);
         if (pack->redacted) {

@@ -33,22 +33,23 @@ static const struct trk_option record_options[] = {
      .least = (uint64_t)TRK_RECORD_RING_LEAST * TRK_RECORD_BYTES,
      .most = (uint64_t)TRK_RECORD_RING_MOST * TRK_RECORD_BYTES,
      .about = "Room for events that a thread has before they are drained: a power of two from 4K "
-              "to 128M. Default 4M."},
+              "to 128M."},
     {.name = "payload",
      .kind = TRK_OPTION_CHOICE,
      .value = "WHAT",
-     .choices = "none|hash",
+     .choices = "none|hash|pages",
      .fallback = "none",
-     .about = "What to keep of uploaded bytes: none, or a hash of each page (trk info then counts "
-              "uploads that carried nothing new)."},
+     .about = "What to keep of uploaded bytes: hash, of each page (trk info then counts "
+              "uploads that carried nothing new); or pages, which also keeps each content once: "
+              "such a trace holds the program's data."},
     {.name = "block",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
      .fallback = "0",
      .most = TRK_RECORD_BLOCK_MOST,
      .about = "Let an event wait up to MS milliseconds for room in its ring. It may hold locks "
-              "meanwhile. Events of signal handlers never wait. Default 0: what finds no room is "
-              "dropped and counted."},
+              "meanwhile. Events of signal handlers never wait. 0: what finds no room is dropped "
+              "and counted."},
     {.name = "fsync",
      .about = "Let each write reach the disk before the next: what is written four times a second "
               "then outlives the machine, too."},
@@ -61,22 +62,20 @@ static const struct trk_option record_options[] = {
      .fallback = "0",
      .most = FLIGHT_MOST,
      .about = "Write nothing as it comes: keep the newest events in BYTES of memory, compressed, "
-              "and write them when a trigger fires. From 64K."},
+              "and write them when a trigger fires. From 64K; 0: write all as it comes."},
     {.name = "trigger",
      .kind = TRK_OPTION_TEXT,
      .value = "LIST",
      .fallback = "signal,api,control,fail,fatal",
      .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
               "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N. Default: the first "
-              "five."},
+              "fatal (a signal ended the command), exit, frame:A-B, mark:N."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
      .fallback = "0",
      .most = UINT32_MAX,
-     .about =
-         "A dump goes back MS milliseconds before its trigger. Default 0: as far as there is."},
+     .about = "A dump goes back MS milliseconds before its trigger; 0: as far as there is."},
     {.name = "after",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -88,13 +87,13 @@ static const struct trk_option record_options[] = {
      .value = "MS",
      .fallback = "1000",
      .most = UINT32_MAX,
-     .about = "Triggers do nothing for MS milliseconds after a dump. Default 1000."},
+     .about = "Triggers do nothing for MS milliseconds after a dump."},
     {.name = "dumps",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
      .fallback = "8",
      .most = UINT32_MAX,
-     .about = "Make at most N dumps; 0: as many as are asked for. Default 8."},
+     .about = "Make at most N dumps; 0: as many as are asked for."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -125,6 +124,10 @@ static void say_result(const struct trk_record_result *result, const char *path)
         snprintf(flight, sizeof flight, "%" PRIu32 " dump%s, ", result->dumps,
                  result->dumps == 1 ? "" : "s");
     }
+    if (result->pages > 0 || result->pages_missed > 0) {
+        trk_terminal_say("record", "%" PRIu64 " contents of pages; %" PRIu64 " found no room",
+                         result->pages, result->pages_missed);
+    }
     if (result->events > 0) {
         snprintf(each, sizeof each, " (%.2f bytes/event)",
                  (double)result->bytes / (double)result->events);
@@ -154,6 +157,8 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "waits", result->waits);
     trk_json_out_number(object, "discarded", result->discarded);
     trk_json_out_number(object, "dumps", result->dumps);
+    trk_json_out_number(object, "pages", result->pages);
+    trk_json_out_number(object, "pages_missed", result->pages_missed);
     trk_json_out_number(object, "refused_joins", result->refused_joins);
     trk_json_out_number(object, "bytes", result->bytes);
     trk_json_out_number(object, "threads", result->threads);
@@ -172,6 +177,15 @@ static void say_line(const char *text)
     trk_terminal_say("record", "%s", text);
 }
 
+static enum trk_record_payload payload_of(const struct trk_options *options)
+{
+    const char *what = trk_options_text(options, "payload");
+    if (strcmp(what, "pages") == 0) {
+        return TRK_PAYLOAD_PAGES;
+    }
+    return strcmp(what, "hash") == 0 ? TRK_PAYLOAD_HASH : TRK_PAYLOAD_NONE;
+}
+
 /* Record under the given name, or under the next free one. path is where it went. */
 static enum trk_status record(const struct trk_options *options, char path[PATH_MAX],
                               struct trk_record_result *result, struct trk_error *error)
@@ -185,8 +199,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .overwrite = trk_options_flag(options, "force"),
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
-        .payload = strcmp(trk_options_text(options, "payload"), "hash") == 0 ? TRK_PAYLOAD_HASH
-                                                                             : TRK_PAYLOAD_NONE,
+        .payload = payload_of(options),
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
         .flight_bytes = trk_options_number(options, "flight"),
@@ -234,8 +247,13 @@ static int fail_before_start(const struct trk_error *error)
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
     static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
+    static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");
+    if (trk_options_text(options, "output") == NULL &&
+        trk_terminal_refuse(options, of_output, "goes with --output")) {
+        return TRK_EXIT_USAGE;
+    }
     if ((ring & (ring - 1)) != 0) {
         trk_terminal_say("record", "--ring: %" PRIu64 " is not a power of two", ring);
         return TRK_EXIT_USAGE;
@@ -250,6 +268,10 @@ static int check_options(const struct trk_options *options, bool to_stdout)
             trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
             return TRK_EXIT_USAGE;
         }
+    }
+    if (flight > 0 && payload_of(options) == TRK_PAYLOAD_PAGES) {
+        trk_terminal_say("record", "--payload pages needs a file that is written as events come");
+        return TRK_EXIT_USAGE;
     }
     if (trk_options_flag(options, "guard") && (flight > 0 || to_stdout)) {
         trk_terminal_say("record", "--guard needs a file that is written as events come");

@@ -29,8 +29,8 @@ static const struct trk_option sim_options[] = {
      .value = "N",
      .fallback = "0",
      .most = UINT64_MAX, /* what is no power of two is told as such, however large */
-     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact. "
-              "Default 1, and 64 for traces of more than 16 million events."},
+     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact; "
+              "0: 1, and 64 for traces of more than 16 million events."},
     {.name = "junit",
      .kind = TRK_OPTION_TEXT,
      .value = "F",
@@ -46,7 +46,7 @@ static const struct trk_option sim_options[] = {
      .fallback = "1",
      .least = 1,
      .most = TRK_SCENARIO_JOBS_MOST,
-     .about = "Run scenario files in N processes at once; the report is the same. Default 1."},
+     .about = "Run scenario files in N processes at once; the report is the same."},
     {.name = "engine",
      .kind = TRK_OPTION_TEXT,
      .value = "E",
@@ -64,7 +64,7 @@ static const struct trk_option sim_options[] = {
      .value = "S",
      .fallback = "0",
      .most = UINT64_MAX,
-     .about = "Of --walk. Default 0."},
+     .about = "Of --walk."},
     {.name = NULL},
 };
 
@@ -81,16 +81,6 @@ static int write_junit(const struct trk_options *options, const struct trk_scena
     return kept != TRK_EXIT_OK ? kept : code;
 }
 
-/* Whether one of these options, which go with something else, is asked for; said. */
-static bool misplaced(const struct trk_options *options, const char *const *names, const char *with)
-{
-    const char *name = trk_options_asked(options, names);
-    if (name != NULL) {
-        trk_terminal_say("sim", "--%s goes with %s", name, with);
-    }
-    return name != NULL;
-}
-
 /* Options of which the one leaves nothing to the other; said. */
 static bool at_odds(const struct trk_options *options)
 {
@@ -103,7 +93,8 @@ static bool at_odds(const struct trk_options *options)
         }
     }
     static const char *const of_walk[] = {"seed", NULL};
-    return !trk_options_given(options, "walk") && misplaced(options, of_walk, "--walk");
+    return !trk_options_given(options, "walk") &&
+           trk_terminal_refuse(options, of_walk, "goes with --walk");
 }
 
 /* What is asked for of scenario files; false: it makes no sense, and that has been said. */
@@ -186,12 +177,12 @@ static int run_sim(const struct trk_options *options)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
-        if (misplaced(options, of_traces, "traces")) {
+        if (trk_terminal_refuse(options, of_traces, "goes with traces")) {
             return TRK_EXIT_USAGE;
         }
         return run_scenarios(options);
     }
-    if (misplaced(options, of_scenarios, "scenario files")) {
+    if (trk_terminal_refuse(options, of_scenarios, "goes with scenario files")) {
         return TRK_EXIT_USAGE;
     }
     struct trk_sim_options sim = trk_sim_options_default();

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "command.h"
+#include "kept_pages.h"
 #include "range.h"
 #include "rewrite.h"
 #include "simulator/selection.h"
@@ -30,6 +31,7 @@ struct trim {
     struct trk_range range;
     struct trk_rewrite rewrite;
     struct trk_packing snapshot;
+    struct trk_kept_pages pages;    /* that the kept events name */
     struct trk_selection selection; /* of a region; no bits: all of the window */
     uint64_t first, end;            /* the window in event numbers, end excluded */
     uint64_t events;                /* of the source */
@@ -131,6 +133,7 @@ static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
 static bool is_prologue(const struct trim *trim, const struct trk_trace_event *event)
 {
     return event->number == trim->frame || event->event.type == TRK_EVENT_TRACKER ||
+           event->event.type == TRK_EVENT_FOREIGN || event->event.type == TRK_EVENT_LOCKS ||
            event->event.type == TRK_EVENT_MAP || event->event.type == TRK_EVENT_UNMAP;
 }
 
@@ -155,13 +158,19 @@ static enum trk_status write_window(struct trim *trim, struct trk_error *error)
     }
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        if (is_kept(trim, &event)) {
-            struct trk_record record = {event.tsc, event.event};
-            status = trk_rewrite_event(
-                &trim->rewrite, trk_trace_stream(trace, event.stream)->stream_id, &record, error);
+        if (!is_kept(trim, &event)) {
+            continue;
+        }
+        struct trk_record record = {event.tsc, event.event};
+        status = trk_rewrite_event(&trim->rewrite, trk_trace_stream(trace, event.stream)->stream_id,
+                                   &record, error);
+        if (status == TRK_OK && !trk_kept_pages_note(&trim->pages, &event.event)) {
+            status = trk_error_set(error, TRK_E_MEMORY, "out of memory");
         }
     }
-    return status == TRK_E_END ? TRK_OK : status;
+    return status == TRK_E_END
+               ? trk_kept_pages_copy(&trim->pages, trim->rewrite.writer, trace, error)
+               : status;
 }
 
 /* A small trace has no room for a snapshot: the whole is then the smaller part. */
@@ -249,6 +258,7 @@ static int run_trim(const struct trk_options *options)
     }
     trk_selection_deinit(&trim.selection);
     trk_range_free(&trim.range);
+    trk_kept_pages_deinit(&trim.pages);
     free(trim.snapshot.bytes);
     return code;
 }

@@ -1,11 +1,7 @@
 #include "event_text.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <string.h>
 
-#include "json_out.h"
-#include "terminal.h"
 #include "track/address.h"
 #include "track/policy.h"
 #include "track/status.h"
@@ -39,6 +35,18 @@ static void add_word(struct fields *fields, const char *key, const char *word)
     add(fields, TRK_FIELD_WORD, key, 0, word);
 }
 
+/* The text in a LABEL's fields. */
+static void add_label(struct fields *fields, const char *key, const struct trk_event *event)
+{
+    assert(fields->count < TRK_EVENT_FIELDS_MOST);
+    struct trk_event_field *field = &fields->at[fields->count++];
+    *field = (struct trk_event_field){.key = key, .kind = TRK_FIELD_TEXT};
+    const uint64_t words[] = {event->argument, trk_event_size(event), trk_event_number32(event)};
+    for (size_t i = 0; i < TRK_LABEL_PIECE_BYTES; i++) {
+        field->text[i] = (char)(unsigned char)(words[i / 8] >> i % 8 * 8);
+    }
+}
+
 static void add_flag(struct fields *fields, const char *key, bool set)
 {
     if (set) {
@@ -62,7 +70,13 @@ static const char *const agent_words[] = {"cpu", "gpu", "hle", "kernel", "foreig
 static const char *const moment_words[] = {"armed", "copied"};
 static const char *const request_words[] = {"done", "ignored", "failed"};
 static const char *const rights_words[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
-static const char *const class_words[] = {NULL, "region", "generations", "pages", "address-space"};
+static const char *const class_words[] = {NULL,    "region",        "generations",
+                                          "pages", "address-space", "owner"};
+static const char *const origin_words[] = {NULL,  "fault",   "hle",    "kernel",
+                                           "gpu", "mapping", "foreign"};
+static const char *const lock_words[] = {"tracker", "region", "word", "page"};
+static const char *const decision_words[] = {"not-ours", "retry", "open", "flush", "read-back"};
+static const char *const change_words[] = {"created", "changed", "destroyed"};
 static const char *const backend_words[] = {"simulated", "mprotect", "userfaultfd"};
 
 static void add_rights(struct fields *fields, uint64_t rights)
@@ -80,7 +94,9 @@ static void add_domain(struct fields *fields, const struct trk_event *event)
 {
     add_word(fields, "domain", WORD_OF(class_words, trk_domain_class(event->domain)));
     add_number(fields, "tracker", trk_domain_tracker(event->domain));
-    if (trk_domain_region(event->domain) == TRK_DOMAIN_SHARED) {
+    if (trk_domain_class(event->domain) == TRK_DOMAIN_OWNER) {
+        add_number(fields, "lock", trk_domain_region(event->domain));
+    } else if (trk_domain_region(event->domain) == TRK_DOMAIN_SHARED) {
         add_word(fields, "region", "shared");
     } else {
         add_address(fields, "region", trk_region_address(trk_domain_region(event->domain)));
@@ -109,6 +125,8 @@ static void op_begin_fields(struct fields *fields, const struct trk_event *event
     add_number(fields, "tracker", event->page);
     if (event->context == TRK_OP_GUEST_PROTECT || event->context == TRK_OP_GEN_MAP) {
         add_rights(fields, event->pages);
+    } else if (event->pages != TRK_ORIGIN_NOT_SAID) {
+        add_word(fields, "origin", WORD_OF(origin_words, event->pages));
     }
     add_flag(fields, "written", event->flags & TRK_OP_FLAG_WRITTEN);
     add_flag(fields, "clear", event->flags & TRK_OP_FLAG_CLEAR);
@@ -140,13 +158,11 @@ static void fault_fields(struct fields *fields, const struct trk_event *event)
     }
 }
 
-static void tracker_fields(struct fields *fields, const struct trk_event *event)
+static void policy_fields(struct fields *fields, uint64_t word)
 {
     struct trk_policy policy;
-    add_number(fields, "tracker", event->page);
-    add_word(fields, "backend", WORD_OF(backend_words, event->context));
-    if (trk_policy_unpack(event->argument, &policy) != TRK_OK) {
-        add_address(fields, "policy", event->argument);
+    if (trk_policy_unpack(word, &policy) != TRK_OK) {
+        add_address(fields, "policy", word);
         return;
     }
     add_word(fields, "invalidate", trk_invalidate_policy_name(policy.invalidate));
@@ -155,6 +171,29 @@ static void tracker_fields(struct fields *fields, const struct trk_event *event)
     add_number(fields, "fault_width", policy.fault_width_bytes);
     add_number(fields, "page_size", policy.page_size_bytes);
     add_flag(fields, "generations", policy.generations);
+}
+
+static void tracker_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_number(fields, "tracker", event->page);
+    add_word(fields, "backend", WORD_OF(backend_words, event->context));
+    policy_fields(fields, event->argument);
+}
+
+static void foreign_fields(struct fields *fields, const struct trk_event *event)
+{
+    add_number(fields, "tracker", event->page);
+    add_word(fields, "backend", WORD_OF(backend_words, event->context));
+    add_flag(fields, "notes_locks", event->flags & TRK_NOTES_LOCKS);
+    add_flag(fields, "notes_protection", event->flags & TRK_NOTES_PROTECTION);
+    add_flag(fields, "notes_handed", event->flags & TRK_NOTES_HANDED);
+    add_flag(fields, "closes_loads", event->flags & TRK_NOTES_LOADS);
+    if (event->argument != 0) {
+        policy_fields(fields, event->argument);
+    } else {
+        add_word(fields, "policy", "none");
+        add_number(fields, "page_size", trk_event_size(event));
+    }
 }
 
 static void protect_fields(struct fields *fields, const struct trk_event *event)
@@ -238,6 +277,55 @@ static void map_fields(struct fields *fields, const struct trk_event *event)
     add_flag(fields, "untracked", event->flags & TRK_MAP_UNTRACKED);
 }
 
+/* What only a foreign tracker and its owner say. */
+static void owner_fields(struct fields *fields, const struct trk_event *event)
+{
+    switch (event->type) {
+    case TRK_EVENT_FOREIGN:
+        foreign_fields(fields, event);
+        break;
+    case TRK_EVENT_LOCKS:
+        add_number(fields, "tracker", event->page);
+        add_word(fields, "each", WORD_OF(lock_words, event->context));
+        add_range(fields, event->argument, trk_event_size(event));
+        break;
+    case TRK_EVENT_HOST_PROTECT:
+        add_number(fields, "tracker", event->page);
+        add_range(fields, event->argument, trk_event_size(event));
+        add_rights(fields, event->flags & 7u);
+        add_flag(fields, "failed", event->flags & TRK_EVENT_FAILED);
+        add_number(fields, "errno", event->context);
+        break;
+    case TRK_EVENT_HANDED:
+        add_number(fields, "tracker", event->page);
+        add_range(fields, event->argument, trk_event_size(event));
+        break;
+    case TRK_EVENT_DECISION:
+        add_number(fields, "tracker", event->page);
+        add_address(fields, "guest_addr", event->argument);
+        add_word(fields, "decision", WORD_OF(decision_words, event->context));
+        break;
+    case TRK_EVENT_ACCESS:
+        add_word(fields, "agent", WORD_OF(agent_words, event->flags));
+        add_word(fields, "access", WORD_OF(access_words, event->context));
+        add_range(fields, event->argument, trk_event_size(event));
+        break;
+    case TRK_EVENT_OBJECT:
+        add_number(fields, "object", event->page);
+        add_word(fields, "change", WORD_OF(change_words, event->context));
+        add_range(fields, event->argument, trk_event_size(event));
+        break;
+    case TRK_EVENT_LABEL:
+        add_number(fields, "object", event->context);
+        add_number(fields, "piece", event->flags & ~TRK_LABEL_LAST);
+        add_flag(fields, "last", event->flags & TRK_LABEL_LAST);
+        add_label(fields, "text", event);
+        break;
+    default:
+        raw_fields(fields, event);
+    }
+}
+
 static void annotation_fields(struct fields *fields, const struct trk_event *event)
 {
     switch (event->type) {
@@ -298,7 +386,7 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
         add_number(fields, "number", event->argument);
         break;
     default:
-        raw_fields(fields, event);
+        owner_fields(fields, event);
     }
 }
 
@@ -327,86 +415,4 @@ size_t trk_event_text_raw(const struct trk_event *event,
         }
     }
     return count;
-}
-
-void trk_event_text_thread(const char *name, uint32_t stream, char *out, size_t size)
-{
-    if (name && name[0]) {
-        trk_json_out_utf8(name, out, size);
-    } else {
-        snprintf(out, size, "stream-%" PRIu32, stream);
-    }
-}
-
-void trk_event_text_line(FILE *out, const char *thread, const char *type,
-                         const struct trk_event_field *fields, size_t count)
-{
-    size_t length = strlen(thread);
-    trk_terminal_text(out, thread);
-    fprintf(out, "%*s %-18s", length < 12 ? (int)(12 - length) : 0, "", type);
-    trk_event_text_print(out, fields, count);
-    fputc('\n', out);
-}
-
-void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count)
-{
-    for (const struct trk_event_field *at = fields; at < fields + count; at++) {
-        switch (at->kind) {
-        case TRK_FIELD_NUMBER:
-            fprintf(out, " %s=%" PRIu64, at->key, at->number);
-            break;
-        case TRK_FIELD_ADDRESS:
-            fprintf(out, " %s=0x%" PRIx64, at->key, at->number);
-            break;
-        case TRK_FIELD_WORD:
-            fprintf(out, " %s=%s", at->key, at->word);
-            break;
-        case TRK_FIELD_FLAG:
-            fprintf(out, " %s", at->key);
-            break;
-        }
-    }
-}
-
-void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count)
-{
-    for (const struct trk_event_field *at = fields; at < fields + count; at++) {
-        switch (at->kind) {
-        case TRK_FIELD_NUMBER: /* above 2^53 a string, as everywhere in our JSON */
-            fprintf(out,
-                    at->number > UINT64_C(1) << 53 ? ",\"%s\":\"%" PRIu64 "\"" : ",\"%s\":%" PRIu64,
-                    at->key, at->number);
-            break;
-        case TRK_FIELD_ADDRESS:
-            fprintf(out, ",\"%s\":\"0x%" PRIx64 "\"", at->key, at->number);
-            break;
-        case TRK_FIELD_WORD:
-            fprintf(out, ",\"%s\":\"%s\"", at->key, at->word);
-            break;
-        case TRK_FIELD_FLAG:
-            fprintf(out, ",\"%s\":true", at->key);
-            break;
-        }
-    }
-}
-
-bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes)
-{
-    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
-    uint64_t begin = TRK_NOT_KNOWN;
-    uint64_t size = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].kind == TRK_FIELD_ADDRESS && strcmp(fields[i].key, "guest_addr") == 0) {
-            begin = fields[i].number;
-        } else if (strcmp(fields[i].key, "region") == 0 && begin == TRK_NOT_KNOWN) {
-            begin = fields[i].number;
-            size = TRK_REGION_BYTES;
-        } else if (strcmp(fields[i].key, "size") == 0) {
-            size = fields[i].number;
-        } else if (strcmp(fields[i].key, "pages") == 0) {
-            size = fields[i].number * TRK_HOST_PAGE_BYTES;
-        }
-    }
-    return begin != TRK_NOT_KNOWN && (begin - first < size_bytes || first - begin < size);
 }

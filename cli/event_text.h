@@ -19,6 +19,7 @@ enum trk_event_field_kind {
     TRK_FIELD_ADDRESS, /* a guest address or a bit mask: hexadecimal */
     TRK_FIELD_WORD,    /* a constant word of lower-case letters, digits and dashes */
     TRK_FIELD_FLAG,    /* true; absent otherwise */
+    TRK_FIELD_TEXT,    /* any bytes, from the recorded program */
 };
 
 struct trk_event_field {
@@ -26,6 +27,7 @@ struct trk_event_field {
     enum trk_event_field_kind kind;
     uint64_t number;
     const char *word;
+    char text[TRK_LABEL_PIECE_BYTES + 1];
 };
 
 /* No event has more fields. */

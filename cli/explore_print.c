@@ -95,6 +95,9 @@ static void print_counts(const struct trk_explore_report *report)
     if (report->left_out > 0) {
         printf("%" PRIu64 " windows cannot be said as a scenario: not judged\n", report->left_out);
     }
+    if (report->foreign) {
+        puts("operations of trackers that are not the core's were tried in no other order");
+    }
     if (report->not_shown) {
         puts("what broke in the recording needs more than windows keep: see trk sim");
     }
@@ -157,6 +160,7 @@ void trk_explore_print_json(const struct trk_explore_report *report, const char 
     trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
     cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "foreign", report->foreign);
     cJSON_AddBoolToObject(object, "nothing", report->nothing);
     cJSON_AddBoolToObject(object, "not_shown", report->not_shown);
     const struct {

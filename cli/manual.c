@@ -65,6 +65,34 @@ static void print_entry(FILE *out, const char *term, const char *about)
     print_wrapped(out, about, ABOUT_COLUMN, ABOUT_COLUMN);
 }
 
+#define SENTENCES_BYTES 640
+
+/* What an option is for, which words it takes, and what stands for one that is not given. */
+struct sentences {
+    char text[SENTENCES_BYTES];
+};
+
+static struct sentences sentences_of(const struct trk_option *option)
+{
+    struct sentences all;
+    size_t room = sizeof all.text;
+    size_t used = (size_t)snprintf(all.text, room, "%s", option->about);
+    const char *word = option->choices != NULL ? option->choices : "";
+    const char *before = " One of ";
+    while (*word != '\0') {
+        size_t length = strcspn(word, "|");
+        bool last = word[length] == '\0';
+        used += (size_t)snprintf(all.text + used, room - used, "%s%.*s%s", before, (int)length,
+                                 word, last ? "." : "");
+        word += length + !last;
+        before = strchr(word, '|') != NULL ? ", " : " or ";
+    }
+    if (option->fallback != NULL) {
+        snprintf(all.text + used, room - used, " Default %s.", option->fallback);
+    }
+    return all;
+}
+
 static void print_option(FILE *out, const struct trk_option *option)
 {
     char letter[8] = "    ";
@@ -74,7 +102,7 @@ static void print_option(FILE *out, const struct trk_option *option)
     }
     snprintf(term, sizeof term, "%s--%s%s%s", letter, option->name, option->value ? " " : "",
              option->value ? option->value : "");
-    print_entry(out, term, option->about);
+    print_entry(out, term, sentences_of(option).text);
 }
 
 static void print_lines(FILE *out, const char *lines, const char *prefix)
@@ -170,7 +198,7 @@ static void roff_options(FILE *out, const struct trk_option *at)
         }
         snprintf(term, sizeof term, "%s--%s%s%s", letter, at->name, at->value ? " " : "",
                  at->value ? at->value : "");
-        roff_entry(out, term, at->about);
+        roff_entry(out, term, sentences_of(at).text);
         if (strcmp(at->name, "help") != 0) {
             trk_options_twin(NULL, at->name, twin, sizeof twin);
             fprintf(out, "In the environment: %s.\n", twin);

@@ -18,7 +18,7 @@ static const struct trk_option common[] = {
      .value = "WHEN",
      .choices = "auto|always|never",
      .fallback = "auto",
-     .about = "Colour the text on standard output: auto, always or never."},
+     .about = "When to colour the text on standard output."},
     {.name = "help", .letter = 'h', .about = "Show this text and end."},
     {.name = NULL},
 };

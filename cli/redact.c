@@ -88,6 +88,11 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, 
     if (has_address(event) || (event->type == TRK_EVENT_OPERAND && op == TRK_OP_JOIN_VIEWS)) {
         event->argument = moved(redact, event->argument);
     }
+    if (event->type == TRK_EVENT_LABEL) { /* what it says is the program's own */
+        trk_event_set_size(event, 0);
+        trk_event_set_number32(event, 0);
+        event->argument = 0;
+    }
     if (has_region(event)) {
         uint64_t guest_addr = moved(redact, trk_region_address(trk_domain_region(event->domain)));
         event->domain = (event->domain & ~UINT32_C(0xffffff)) | trk_region_index(guest_addr);

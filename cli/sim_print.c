@@ -94,6 +94,37 @@ static const char *thread_name(const struct trk_trace *trace, const struct trk_s
     return trk_trace_stream(trace, report->stream_at)->name;
 }
 
+static const char *judged_word(const struct trk_sim_judged *judged)
+{
+    return judged->broken ? "broken" : judged->judged > 0 ? "ok" : "unknown";
+}
+
+/* What could be judged of trackers that are not the core's. */
+static void add_judged(cJSON *object, const struct trk_sim_report *report)
+{
+    if (report->foreign_trackers == 0) {
+        cJSON_AddNullToObject(object, "foreign");
+        return;
+    }
+    cJSON *foreign = cJSON_AddObjectToObject(object, "foreign");
+    cJSON *trackers = cJSON_AddArrayToObject(foreign, "trackers");
+    for (uint32_t id = 0; report->foreign_trackers >> id != 0; id++) {
+        if (report->foreign_trackers >> id & 1u) {
+            cJSON_AddItemToArray(trackers, cJSON_CreateNumber(id));
+        }
+    }
+    cJSON *list = cJSON_AddObjectToObject(foreign, "judged");
+    for (int i = 0; i < TRK_SIM_JUDGEMENTS; i++) {
+        const struct trk_sim_judged *judged = &report->judged[i];
+        cJSON *one =
+            cJSON_AddObjectToObject(list, trk_sim_judgement_name((enum trk_sim_judgement)i));
+        trk_json_out_text(one, "word", judged_word(judged));
+        trk_json_out_number(one, "judged", judged->judged);
+        trk_json_out_number(one, "unknown", judged->unknown);
+        trk_json_out_text(one, "why", or_null(judged->why));
+    }
+}
+
 void trk_sim_print_json(const struct trk_input *input, const struct trk_sim_options *sim,
                         const struct trk_sim_report *report)
 {
@@ -139,7 +170,18 @@ void trk_sim_print_json(const struct trk_input *input, const struct trk_sim_opti
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, counts[i].number);
     }
+    add_judged(object, report);
     trk_json_out_print(object);
+}
+
+static void print_judged(const struct trk_sim_report *report)
+{
+    for (int i = 0; report->foreign_trackers != 0 && i < TRK_SIM_JUDGEMENTS; i++) {
+        const struct trk_sim_judged *judged = &report->judged[i];
+        printf("%-12s %-8s %" PRIu64 " judged, %" PRIu64 " unknown%s%s\n",
+               trk_sim_judgement_name((enum trk_sim_judgement)i), judged_word(judged),
+               judged->judged, judged->unknown, judged->why[0] ? ": " : "", judged->why);
+    }
 }
 
 static void print_event(const char *label, uint64_t number, const char *thread)
@@ -181,6 +223,7 @@ void trk_sim_print(const struct trk_input *input, const struct trk_sim_options *
                report->size_bytes);
     }
     print_story(report);
+    print_judged(report);
     if (sim->mode == TRK_SIM_ORACLE_ONLY) {
         printf("%" PRIu64 " events, nothing run again\n", report->events);
     } else {

@@ -79,6 +79,16 @@ void trk_terminal_say(const char *command, const char *format, ...)
     funlockfile(stderr);
 }
 
+bool trk_terminal_refuse(const struct trk_options *options, const char *const *names,
+                         const char *why)
+{
+    const char *name = trk_options_asked(options, names);
+    if (name != NULL) {
+        trk_terminal_say(options->command->name, "--%s %s", name, why);
+    }
+    return name != NULL;
+}
+
 int trk_terminal_exit_code(const struct trk_error *error)
 {
     switch (error->status) {

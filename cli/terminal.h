@@ -34,6 +34,11 @@ void trk_terminal_text(FILE *out, const char *text);
 /* "trk sim: message" on standard error. command NULL: "trk: message". */
 void trk_terminal_say(const char *command, const char *format, ...) TRK_PRINTF(2, 3);
 
+/* Whether one of some options (as in trk_options_asked) stands on the command line; said, with why
+ * it must not: "does not go with --print". */
+bool trk_terminal_refuse(const struct trk_options *options, const char *const *names,
+                         const char *why);
+
 /* Say an error with the place it names (file offset, event), and give its exit code. subject, for
  * instance a path, may be NULL. */
 int trk_terminal_error(const char *command, const char *subject, const struct trk_error *error);

@@ -19,7 +19,9 @@ add_library(trk::capture ALIAS trk_capture)
 install(TARGETS track trk_capture EXPORT trk-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY libtrack/include/track DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES recorder/include/recorder/capture.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/recorder)
+install(FILES recorder/include/recorder/annotate.h recorder/include/recorder/capture.h
+              recorder/include/recorder/capture.hpp recorder/include/recorder/foreign.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/recorder)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trk)
 install(EXPORT trk-targets NAMESPACE trk:: DESTINATION ${package_dir})

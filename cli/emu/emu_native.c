@@ -130,16 +130,26 @@ static unsigned char *code_of(enum emu_way way)
     return native.page + (way == EMU_BY_HANDLER ? UD2_BYTES : 0);
 }
 
-/* Whoever else gets a signal while nothing runs has a fault of its own: it happens again. */
+/* What the code that runs did not raise is none of its ends: the process ends by it. */
+static void end_by(int signal_number, const siginfo_t *info)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(signal_number, &action, NULL);
+    /* A fault happens again. What was sent does not: blocked for now, it arrives with the return.
+     */
+    if (info->si_code <= 0)
+        (void)raise(signal_number);
+}
+
 static void note_end(int signal_number, siginfo_t *info, void *opaque)
 {
     ucontext_t *context = opaque;
-    if (!native.running) {
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        (void)sigaction(signal_number, &action, NULL);
+    uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    bool in_page = pc - (uint64_t)(uintptr_t)native.page < TRK_HOST_PAGE_BYTES;
+    if (!native.running || !in_page || info->si_code <= 0) {
+        end_by(signal_number, info);
         return;
     }
-    uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     native.end = (struct emu_end){
         .signal_number = signal_number,
         .code = info->si_code,

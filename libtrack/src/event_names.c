@@ -38,6 +38,14 @@ static const char *const type_names[] = {
     [TRK_EVENT_DROP] = "drop",
     [TRK_EVENT_MARK] = "mark",
     [TRK_EVENT_PAGE] = "page",
+    [TRK_EVENT_FOREIGN] = "foreign",
+    [TRK_EVENT_LOCKS] = "locks",
+    [TRK_EVENT_HOST_PROTECT] = "host_protect",
+    [TRK_EVENT_HANDED] = "handed",
+    [TRK_EVENT_DECISION] = "decision",
+    [TRK_EVENT_ACCESS] = "access",
+    [TRK_EVENT_OBJECT] = "object",
+    [TRK_EVENT_LABEL] = "label",
 };
 
 static const char *const op_names[TRK_OP_COUNT] = {

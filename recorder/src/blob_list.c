@@ -243,3 +243,30 @@ enum trk_status trk_trace_blob_count(struct trk_trace *trace, uint64_t *count,
     *count = status == TRK_OK ? trace->index.blobs.entry_count : 0;
     return status;
 }
+
+enum trk_status trk_writer_copy_blobs(struct trk_writer *writer, struct trk_trace *trace,
+                                      trk_blob_wanted_fn *wanted, void *context,
+                                      struct trk_error *error)
+{
+    struct trk_blob_list *list = &trace->index.blobs;
+    enum trk_status status = trk_trace_scan(trace, error);
+    for (size_t i = 0; i < list->chunk_count && status == TRK_OK; i++) {
+        struct trk_format_chunk chunk;
+        status = trk_unpack_header(&trace->unpack, list->offsets[i], &chunk, error);
+        if (status == TRK_OK) {
+            status = trk_unpack_payload(&trace->unpack, list->offsets[i], &chunk, error);
+        }
+        if (trk_unpack_is_damage(status)) {
+            status = TRK_OK;
+            continue;
+        }
+        uint32_t pages = status == TRK_OK ? trk_blob_chunk_pages(&chunk) : 0;
+        for (uint32_t page = 0; page < pages && status == TRK_OK; page++) {
+            const uint8_t *bytes = trace->unpack.raw + (size_t)page * TRK_BLOB_BYTES;
+            if (wanted == NULL || wanted(context, trk_page_hash(bytes, TRK_BLOB_BYTES))) {
+                status = trk_writer_blob(writer, bytes, error);
+            }
+        }
+    }
+    return status;
+}

@@ -18,6 +18,8 @@
 #include "capture_emit.h"
 #include "capture_session.h"
 #include "capture_wait.h"
+#include "recorder/page_hash.h"
+#include "recorder/payload.h"
 #include "ring.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -44,12 +46,18 @@ struct capture_thread {
 
 static _Thread_local struct capture_thread this_thread __attribute__((tls_model("initial-exec")));
 
+uint32_t trk_capture_joined;
+
 static struct trk_capture_gate closed_gate;
-struct trk_capture_gate *trk_capture_gate = &closed_gate;
-static struct trk_capture_session capture;
+static struct trk_capture_session capture = {.gate = &closed_gate};
 static _Atomic uint32_t next_ring; /* where the next claim starts to look */
 static pthread_key_t end_key;
 static bool end_key_made;
+
+static inline bool gate_is_open(void)
+{
+    return atomic_load_explicit(&capture.gate->open, memory_order_relaxed) != 0;
+}
 
 /* Take a free ring of the pool; NULL when there is none. */
 static struct trk_session_ring *claim_ring(void)
@@ -129,11 +137,20 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
 
 bool trk_capture_wants_hashes(void)
 {
-    return trk_capture_gate_is_open() && capture.payload != 0;
+    return gate_is_open() && capture.payload != 0;
 }
 
-static inline void append(const struct trk_event *event)
+uint64_t trk_capture_page(const void *bytes)
 {
+    return capture.payload == TRK_PAYLOAD_PAGES
+               ? trk_capture_keep_page(capture.control, capture.pages, bytes)
+               : trk_page_hash(bytes, TRK_SESSION_PAGE_BYTES);
+}
+
+static inline void emit(const struct trk_event *event)
+{
+    if (!gate_is_open())
+        return;
     struct capture_thread *thread = &this_thread;
     if (TRK_UNLIKELY(atomic_load_explicit(&thread->state, memory_order_relaxed) != THREAD_LIVE) &&
         !place_thread(thread, event->type))
@@ -143,16 +160,15 @@ static inline void append(const struct trk_event *event)
     trk_ring_append(&thread->ring, event);
 }
 
-void trk_capture_append(const struct trk_event *event)
+void trk_capture_event(const struct trk_event *event)
 {
-    append(event);
+    emit(event);
 }
 
 static void observe(void *context, const struct trk_event *event)
 {
     (void)context;
-    if (trk_capture_gate_is_open()) /* not in a forked child */
-        append(event);
+    emit(event);
 }
 
 /*
@@ -169,7 +185,7 @@ static void end_at_exit(void *thread)
 
 enum trk_status trk_capture_open(struct trk_error *error)
 {
-    if (trk_capture_gate_is_open())
+    if (gate_is_open())
         return TRK_OK;
     struct trk_capture_session session;
     enum trk_status status = trk_capture_session_join(&session, error);
@@ -180,19 +196,19 @@ enum trk_status trk_capture_open(struct trk_error *error)
     (void)syscall(SYS_gettid); /* both resolved now: a lazy binding in a handler might lock */
     errno = saved;
     capture = session;
-    trk_capture_gate = session.gate;
-    atomic_store_explicit(&trk_capture_gate->open, 1, memory_order_release);
+    atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    TRK_STORE_RELAXED(&trk_capture_joined, 1);
     return TRK_OK;
 }
 
 bool trk_capture_active(void)
 {
-    return trk_capture_gate_is_open();
+    return gate_is_open();
 }
 
 struct trk_observer trk_capture_observer(void)
 {
-    return (struct trk_observer){.emit = trk_capture_gate_is_open() ? observe : NULL};
+    return (struct trk_observer){.emit = gate_is_open() ? observe : NULL};
 }
 
 /* Make the ring's pages present, so that no event pays for one. */
@@ -223,7 +239,7 @@ static void write_name(struct trk_session_ring *shared, const char *name, uint32
 
 void trk_capture_thread(const char *name, enum trk_thread_role role)
 {
-    if (!trk_capture_gate_is_open())
+    if (!gate_is_open())
         return;
     struct capture_thread *thread = &this_thread;
     uint32_t ended = THREAD_ENDED;
@@ -242,38 +258,50 @@ void trk_capture_thread(const char *name, enum trk_thread_role role)
 void trk_capture_thread_end(void)
 {
     uint32_t live = THREAD_LIVE;
-    if (trk_capture_gate_is_open() &&
-        atomic_compare_exchange_strong(&this_thread.state, &live, THREAD_ENDED))
+    if (gate_is_open() && atomic_compare_exchange_strong(&this_thread.state, &live, THREAD_ENDED))
         atomic_store_explicit(&this_thread.ring.shared->state, TRK_RING_ENDED,
                               memory_order_release);
+}
+
+/* Put a tracker where the recording parent looks for it. */
+static void know_tracker(uint32_t tracker_id, uint64_t policy, enum trk_backend_kind backend,
+                         enum trk_session_known known)
+{
+    struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
+    atomic_store_explicit(&slot->policy, policy, memory_order_relaxed);
+    atomic_store_explicit(&slot->backend, (uint32_t)backend, memory_order_relaxed);
+    atomic_store_explicit(&slot->known, (uint32_t)known, memory_order_release);
+}
+
+void trk_capture_know_foreign(uint32_t tracker_id, uint64_t policy, enum trk_backend_kind backend)
+{
+    if (gate_is_open())
+        know_tracker(tracker_id, policy, backend, TRK_SESSION_KNOWN_FOREIGN);
 }
 
 void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
                          enum trk_backend_kind backend)
 {
-    if (!trk_capture_gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
+    if (!gate_is_open() || tracker_id >= TRK_SESSION_TRACKERS)
         return;
     uint64_t word = trk_policy_pack(policy);
-    struct trk_session_tracker *slot = &capture.control->trackers[tracker_id];
-    atomic_store_explicit(&slot->policy, word, memory_order_relaxed);
-    atomic_store_explicit(&slot->backend, (uint32_t)backend, memory_order_relaxed);
-    atomic_store_explicit(&slot->known, 1, memory_order_release);
+    know_tracker(tracker_id, word, backend, TRK_SESSION_KNOWN_CORE);
     struct trk_event event = {.argument = word,
                               .page = (uint16_t)tracker_id,
                               .type = TRK_EVENT_TRACKER,
                               .context = (uint16_t)backend};
-    append(&event);
+    emit(&event);
 }
 
 void trk_capture_trigger(void)
 {
-    if (trk_capture_gate_is_open())
+    if (gate_is_open())
         atomic_fetch_add_explicit(&capture.control->triggers, 1, memory_order_release);
 }
 
 uint64_t trk_capture_dropped(void)
 {
-    if (!trk_capture_gate_is_open())
+    if (!gate_is_open())
         return 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= capture.ring_count; ++i) {

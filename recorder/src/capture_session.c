@@ -80,8 +80,8 @@ static enum trk_status session_check(const struct trk_session_control *control, 
                 control->ring_count <= TRK_SESSION_RINGS &&
                 records >= TRK_SESSION_RING_RECORDS_MIN &&
                 records <= TRK_SESSION_RING_RECORDS_MAX && (records & (records - 1)) == 0 &&
-                control->size_bytes == size_bytes &&
-                trk_session_bytes(control->ring_count, records) == size_bytes;
+                control->size_bytes == size_bytes && control->payload <= TRK_PAYLOAD_PAGES &&
+                trk_session_bytes(control->ring_count, records, control->payload) == size_bytes;
     if (!good)
         return trk_error_set(error, TRK_E_ARGUMENT, "session: sizes do not fit together");
     return TRK_OK;
@@ -175,7 +175,8 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
     session->block_ms = control->block_ms;
     session->payload = control->payload;
     /* A second look at what was copied: the checked values are the used ones. */
-    if (trk_session_bytes(session->ring_count, session->ring_records) != size_bytes) {
+    if (trk_session_bytes(session->ring_count, session->ring_records, session->payload) !=
+        size_bytes) {
         status = trk_error_set(error, TRK_E_ARGUMENT, "session: sizes change while being read");
         goto refused;
     }
@@ -196,6 +197,9 @@ static enum trk_status session_map(struct trk_capture_session *session, int fd, 
         (struct trk_session_losses *)(void *)(map + trk_session_losses_offset(session->ring_count));
     session->records =
         (struct trk_record *)(void *)(map + trk_session_records_offset(session->ring_count));
+    session->pages =
+        (struct trk_session_pages *)(void *)(map + trk_session_pages_offset(session->ring_count,
+                                                                            session->ring_records));
     return TRK_OK;
 refused:
     munmap(map, size_bytes);

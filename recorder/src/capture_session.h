@@ -18,6 +18,7 @@ struct trk_capture_session {
     struct trk_session_ring *rings;
     struct trk_session_losses *losses; /* one a ring, and one for threads without */
     struct trk_record *records;
+    struct trk_session_pages *pages;
     struct trk_capture_gate *gate;
     uint32_t ring_count;
     uint32_t ring_records;

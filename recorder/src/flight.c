@@ -199,7 +199,10 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
 
 static void pin(struct trk_flight *flight, size_t stream, const struct trk_record *record)
 {
-    if (record->event.type != TRK_EVENT_TRACKER || flight->pinned_count == TRK_FLIGHT_PINNED)
+    uint8_t type = record->event.type;
+    bool declares =
+        type == TRK_EVENT_TRACKER || type == TRK_EVENT_FOREIGN || type == TRK_EVENT_LOCKS;
+    if (!declares || flight->pinned_count == TRK_FLIGHT_PINNED)
         return;
     flight->pinned[flight->pinned_count++] =
         (struct pinned){(uint32_t)stream, flight->next_number, *record};

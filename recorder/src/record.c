@@ -230,6 +230,7 @@ static enum trk_status record_child(struct recording *recording)
                               status == TRK_OK ? recording->error : NULL) == TRK_OK) {
         recording->drain.status = status;
         recording->drain.book = recording->book;
+        recording->drain.keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
         if (recording->flight)
             trk_record_flight_turn(recording);
         status = drain_until_end(recording);
@@ -313,6 +314,8 @@ static enum trk_status check_options(const struct trk_record_options *options,
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a path and a command are needed");
     if (options->guard && (options->flight_bytes > 0 || options->count_only))
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a guard guards a file");
+    if (options->payload == TRK_PAYLOAD_PAGES && (options->flight_bytes > 0 || options->count_only))
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: pages are kept in a file only");
     if (options->block_ms > TRK_RECORD_BLOCK_MOST)
         return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
                              TRK_RECORD_BLOCK_MOST);
@@ -334,10 +337,10 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     if (status != TRK_OK)
         return status;
     trk_record_signals_init(&recording.signals);
-    status = trk_record_session_init(&recording.session, options->ring_records, error);
+    status =
+        trk_record_session_init(&recording.session, options->ring_records, options->payload, error);
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
-        recording.session.control->payload = options->payload;
         status = record_with_session(&recording);
         trk_record_session_deinit(&recording.session);
     }

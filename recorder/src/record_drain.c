@@ -17,6 +17,7 @@
 
 #include "clock_ticks.h"
 #include "record_book.h"
+#include "record_pages.h"
 #include "record_text.h"
 
 #define BATCH_RECORDS 4096u
@@ -98,6 +99,7 @@ enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct tr
         drain->status = trk_writer_flush(drain->writer, error);
     else if (writes(drain) && drain->flight)
         drain->status = trk_flight_flush(drain->flight, error);
+    trk_record_pages_settle(drain);
     trk_record_book_settle(drain); /* after a refusal, too: threads keep their room */
     return drain->status;
 }
@@ -414,6 +416,8 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
     drain->scarce = in_use >= SCARCE_RINGS;
     if (drain->scarce)
         end_dead_threads(drain);
+    if (trk_record_pages_take(drain, error))
+        drain->scarce = true;
     return drain->status;
 }
 

@@ -66,11 +66,13 @@ struct trk_record_drain {
     bool disabled;                      /* what comes is thrown away, and counted */
     struct trk_record *batch;
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
-    pid_t program;          /* whose dead threads' rings may be taken back; 0: none's */
-    int program_fd;         /* a pidfd that tells whether the id is still its own; -1: it is */
-    bool scarce;            /* rings are: the next pass should come soon */
-    uint32_t streams;       /* used so far: the next stream's id */
-    uint32_t own_stream;    /* + 1; 0: there is none yet */
+    pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
+    int program_fd;   /* a pidfd that tells whether the id is still its own; -1: it is */
+    bool keeps_pages; /* the contents of pages go into the file */
+    bool page_taken[TRK_SESSION_PAGE_SLOTS]; /* with a book: given to the writer, not safe yet */
+    bool scarce;                             /* rings are: the next pass should come soon */
+    uint32_t streams;                        /* used so far: the next stream's id */
+    uint32_t own_stream;                     /* + 1; 0: there is none yet */
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */
     uint64_t dropped;       /* lost before they were taken, or thrown away while disabled */

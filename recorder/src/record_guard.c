@@ -16,6 +16,7 @@
 
 #include "format.h"
 #include "record_book.h"
+#include "recorder/blobs.h"
 #include "recorder/place.h"
 #include "recorder/trace.h"
 
@@ -28,6 +29,8 @@ static enum trk_status copy_events(struct trk_trace *trace, struct trk_writer *w
 {
     struct trk_trace_event event;
     enum trk_status status = trk_trace_scan(trace, NULL);
+    if (status == TRK_OK)
+        status = trk_writer_copy_blobs(writer, trace, NULL, NULL, NULL);
     for (size_t i = 0; i < trk_trace_stream_count(trace) && status == TRK_OK; ++i) {
         const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
         if (stream->stream_id < TRK_FORMAT_STREAMS_MAX)
@@ -104,6 +107,7 @@ static enum trk_status go_on(struct recording *recording, struct trk_writer *wri
     if (status != TRK_OK)
         return status;
     status = trk_record_book_continue(drain, recording->book, has, TRK_FORMAT_STREAMS_MAX);
+    drain->keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
     trk_record_program_init(&recording->program, &recording->session);
     while (status == TRK_OK && !trk_record_program_ended(&recording->program)) {
         follow_program(recording);

@@ -109,9 +109,9 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
     uint32_t block_ms = header->session->control->block_ms;
     cJSON_AddStringToObject(capture, "when_full", block_ms ? "block" : "drop-newest");
     cJSON_AddNumberToObject(capture, "block_ms", block_ms);
-    cJSON_AddStringToObject(capture, "payload",
-                            header->session->control->payload == TRK_PAYLOAD_HASH ? "hash"
-                                                                                  : "none");
+    static const char *const payloads[] = {"none", "hash", "pages"};
+    uint32_t payload = header->options->payload;
+    cJSON_AddStringToObject(capture, "payload", payload < 3 ? payloads[payload] : "?");
     cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
     static const char *const what[] = {
         "stores to pages that are open",
@@ -158,14 +158,19 @@ static void add_trackers(cJSON *root, const struct trk_session_control *control)
     cJSON *trackers = cJSON_AddArrayToObject(root, "trackers");
     for (unsigned id = 0; id < TRK_SESSION_TRACKERS; ++id) {
         const struct trk_session_tracker *slot = &control->trackers[id];
-        if (!atomic_load_explicit(&slot->known, memory_order_acquire))
+        uint32_t known = atomic_load_explicit(&slot->known, memory_order_acquire);
+        if (known == TRK_SESSION_KNOWN_NOT)
             continue;
         cJSON *tracker = cJSON_CreateObject();
         cJSON_AddNumberToObject(tracker, "id", id);
         uint32_t backend = atomic_load_explicit(&slot->backend, memory_order_relaxed);
         cJSON_AddStringToObject(tracker, "backend",
                                 trk_backend_kind_name((enum trk_backend_kind)backend));
-        add_policy(tracker, atomic_load_explicit(&slot->policy, memory_order_relaxed));
+        uint64_t policy = atomic_load_explicit(&slot->policy, memory_order_relaxed);
+        if (known == TRK_SESSION_KNOWN_FOREIGN)
+            cJSON_AddTrueToObject(tracker, "foreign");
+        if (known != TRK_SESSION_KNOWN_FOREIGN || policy != 0)
+            add_policy(tracker, policy);
         cJSON_AddItemToArray(trackers, tracker);
     }
 }
@@ -192,10 +197,9 @@ static void add_model(cJSON *root)
         enum trk_domain_class number;
         const char *name;
     } classes[] = {
-        {TRK_DOMAIN_REGION, "region"},
-        {TRK_DOMAIN_GENERATIONS, "generations"},
-        {TRK_DOMAIN_PAGES, "pages"},
-        {TRK_DOMAIN_ADDRESS_SPACE, "address-space"},
+        {TRK_DOMAIN_REGION, "region"}, {TRK_DOMAIN_GENERATIONS, "generations"},
+        {TRK_DOMAIN_PAGES, "pages"},   {TRK_DOMAIN_ADDRESS_SPACE, "address-space"},
+        {TRK_DOMAIN_OWNER, "owner"},
     };
     cJSON *domains = cJSON_AddArrayToObject(model, "lock_domains");
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); ++i) {

@@ -99,6 +99,7 @@ static enum trk_status prepare(struct trk_record_here *here, struct trk_error *e
     if (status == TRK_OK)
         status =
             trk_record_drain_init(&recording->drain, &recording->session, recording->writer, error);
+    recording->drain.keeps_pages = recording->options->payload == TRK_PAYLOAD_PAGES;
     return status;
 }
 
@@ -126,8 +127,8 @@ enum trk_status trk_record_here_start(struct trk_record_here **out,
                                     .fd = -1,
                                     .farewell_fd = -1,
                                     .control = {.commands = -1, .answers = -1}};
-    enum trk_status status =
-        trk_record_session_init(&recording->session, options->ring_records, error);
+    enum trk_status status = trk_record_session_init(&recording->session, options->ring_records,
+                                                     options->payload, error);
     if (status != TRK_OK) {
         free(here);
         return status;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "record_internal.h"
+#include "recorder/blobs.h"
 #include "recorder/writer.h"
 
 #define ANCHORS_APART_NS UINT64_C(5000000)
@@ -122,6 +123,7 @@ void trk_record_count(struct recording *recording)
     struct trk_record_result *result = recording->result;
     result->attached = trk_record_has_joined(recording);
     result->waits = atomic_load_explicit(&control->waits, memory_order_relaxed);
+    result->pages_missed = atomic_load_explicit(&control->pages_missed, memory_order_relaxed);
     result->refused_joins = atomic_load_explicit(&control->refused_joins, memory_order_relaxed);
     for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
         uint32_t type = trk_session_loss_type(kind);
@@ -203,6 +205,7 @@ static void end_file(struct recording *recording, enum trk_status *status)
         *status = trk_writer_flush(recording->writer, recording->error);
     recording->result->bytes = trk_writer_bytes(recording->writer);
     recording->result->events = trk_writer_events(recording->writer);
+    recording->result->pages = trk_writer_blobs(recording->writer);
     if (*status == TRK_OK && recording->interrupted)
         *status = trk_error_set(recording->error, TRK_E_INCOMPLETE,
                                 "a process that outlived the command could still record: the "

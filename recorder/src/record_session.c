@@ -50,7 +50,7 @@ _Static_assert(TRK_RECORD_BLOCK_MOST == TRK_SESSION_BLOCK_MS_MAX, "one bound");
 _Static_assert(TRK_RECORD_BYTES == sizeof(struct trk_record), "one size");
 
 enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t ring_records,
-                                        struct trk_error *error)
+                                        enum trk_record_payload payload, struct trk_error *error)
 {
     uint32_t records = ring_records ? ring_records : TRK_SESSION_RING_RECORDS;
     if (records < TRK_SESSION_RING_RECORDS_MIN || records > TRK_SESSION_RING_RECORDS_MAX ||
@@ -58,7 +58,7 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "ring of %u records: a power of two from %u to %u is needed", records,
                              TRK_SESSION_RING_RECORDS_MIN, TRK_SESSION_RING_RECORDS_MAX);
-    uint64_t size_bytes = trk_session_bytes(TRK_SESSION_RINGS, records);
+    uint64_t size_bytes = trk_session_bytes(TRK_SESSION_RINGS, records, payload);
     int fd = memfd_create("trk-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return system_error(error, "memfd_create");
@@ -88,7 +88,11 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
         .ring_count = TRK_SESSION_RINGS,
         .ring_records = records,
     };
+    if (payload == TRK_PAYLOAD_PAGES)
+        out->pages = (struct trk_session_pages *)(void *)(map + trk_session_pages_offset(
+                                                                    TRK_SESSION_RINGS, records));
     fill_control(out);
+    out->control->payload = payload;
     return TRK_OK;
 }
 

@@ -15,6 +15,7 @@ struct trk_record_session {
     struct trk_session_ring *rings;
     struct trk_session_losses *losses; /* one a ring, and one for threads without */
     struct trk_record *records;
+    struct trk_session_pages *pages; /* NULL: contents of pages are not kept */
     /* Own copies: the program may write over the control page. */
     uint32_t ring_count;
     uint32_t ring_records;
@@ -22,11 +23,12 @@ struct trk_record_session {
 };
 
 /*
- * Make the object; pages come with their first use. ring_records 0: the default. TRK_E_ARGUMENT for
+ * Make the object; memory comes with its first use. ring_records 0: the default. TRK_E_ARGUMENT for
  * a count that is no power of two or out of bounds, TRK_E_SYSTEM. On failure *out needs no deinit.
  */
 TRK_MUST_USE enum trk_status trk_record_session_init(struct trk_record_session *out,
                                                      uint32_t ring_records,
+                                                     enum trk_record_payload payload,
                                                      struct trk_error *error);
 void trk_record_session_deinit(struct trk_record_session *session);
 

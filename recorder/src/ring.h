@@ -53,6 +53,10 @@ static inline bool trk_ring_is_observation(uint8_t type)
     case TRK_EVENT_WITNESS_STORE:
     case TRK_EVENT_WITNESS_CHECK:
     case TRK_EVENT_MARK:
+    case TRK_EVENT_ACCESS:
+    case TRK_EVENT_DECISION:
+    case TRK_EVENT_OBJECT:
+    case TRK_EVENT_LABEL:
         return true;
     default:
         return false;

@@ -2,9 +2,9 @@
  * The session object: what the recording parent and the recorded program share.
  *
  * One memfd holds a control page, a pool of ring headers, the counts of losses (one a ring, and one
- * for threads without a ring) and the rings' records, in this order. The parent makes it, the
- * program maps it. Both sides run the same build or refuse each other by the
- * version word; nothing of it ever reaches a file.
+ * for threads without a ring), the rings' records, and contents of pages, in this order. The parent
+ * makes it, the program maps it. Both sides run the same build or refuse each other by the version
+ * word; nothing of it ever reaches a file.
  *
  * Glossary. *Position*: number of a record in its ring, counted from 0 and never wrapped; position
  * & (ring_records - 1) is its slot. *Use*: the time from a ring's claim by a thread until the
@@ -21,11 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/payload.h"
 #include "recorder/record_entry.h"
+#include "session_pages.h"
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
-#define TRK_SESSION_VERSION  3u
+#define TRK_SESSION_VERSION  4u
 
 /* Its inode tells whether a process id means the same to two processes. */
 #define TRK_SESSION_PID_NAMESPACE "/proc/self/ns/pid"
@@ -95,10 +97,16 @@ static inline uint32_t trk_session_loss_type(uint32_t kind)
                : kind - TRK_SESSION_LOSS_KINDS / 2 + TRK_EVENT_FIRST_ANNOTATION;
 }
 
+enum trk_session_known {
+    TRK_SESSION_KNOWN_NOT = 0,
+    TRK_SESSION_KNOWN_CORE = 1,
+    TRK_SESSION_KNOWN_FOREIGN = 2, /* recorder/foreign.h */
+};
+
 struct trk_session_tracker {
-    _Atomic uint64_t policy; /* trk_policy_pack() */
+    _Atomic uint64_t policy; /* trk_policy_pack(); 0 of a foreign one: none of the core's */
     _Atomic uint32_t backend;
-    _Atomic uint32_t known; /* 1 once the two above are set */
+    _Atomic uint32_t known; /* not 0 once the two above are set */
 };
 
 struct trk_session_control {
@@ -115,6 +123,7 @@ struct trk_session_control {
     _Atomic uint32_t refused_joins; /* programs that came after the first */
     _Atomic uint32_t triggers;      /* calls of trk_capture_trigger */
     uint32_t payload;               /* enum trk_record_payload */
+    _Atomic uint64_t pages_missed;  /* contents that found no room */
     struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
 };
 
@@ -143,10 +152,18 @@ static inline uint64_t trk_session_records_offset(uint32_t ring_count)
     return (end + TRK_SESSION_CONTROL_BYTES - 1) & ~(uint64_t)(TRK_SESSION_CONTROL_BYTES - 1);
 }
 
-static inline uint64_t trk_session_bytes(uint32_t ring_count, uint32_t ring_records)
+static inline uint64_t trk_session_pages_offset(uint32_t ring_count, uint32_t ring_records)
 {
     return trk_session_records_offset(ring_count) +
            (uint64_t)ring_count * ring_records * sizeof(struct trk_record);
+}
+
+/* Contents of pages take room only where they are kept. */
+static inline uint64_t trk_session_bytes(uint32_t ring_count, uint32_t ring_records,
+                                         uint32_t payload)
+{
+    return trk_session_pages_offset(ring_count, ring_records) +
+           (payload == TRK_PAYLOAD_PAGES ? sizeof(struct trk_session_pages) : 0);
 }
 
 #endif

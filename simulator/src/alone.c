@@ -14,19 +14,22 @@
 static void broken(struct run *run, const struct trk_trace_event *event, const char *detail)
 {
     const struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
-    uint64_t region_addr = trk_region_address(trk_domain_region(event->event.domain));
+    bool owner = trk_domain_class(event->event.domain) == TRK_DOMAIN_OWNER;
+    uint32_t number = trk_domain_region(event->event.domain);
+    const char *lock = owner ? "lock" : "the lock of region";
     story_set(run, TRK_VERDICT_ILLEGAL_STATE, operation != NULL ? operation->event : event->number,
               event->stream, event->number);
-    story_range(run, region_addr, TRK_REGION_BYTES);
+    if (!owner)
+        story_range(run, trk_region_address(number), TRK_REGION_BYTES);
     story_detail(run, detail);
-    story_text(run, "by %s, region %u: %s", story_stream(run, event->stream).text,
-               trk_domain_region(event->event.domain), detail);
+    story_text(run, "by %s, %s %u: %s", story_stream(run, event->stream).text,
+               owner ? "lock" : "region", number, detail);
     if (operation != NULL)
         story_add(run, operation->event, event->stream, "%s " STORY_SPAN,
                   trk_op_name(operation->op), operation->guest_addr, operation->size_bytes);
-    story_add(run, event->number, event->stream, "the lock of region %u is %s",
-              trk_domain_region(event->event.domain),
+    story_add(run, event->number, event->stream, "%s %u is %s", lock, number,
               event->event.type == TRK_EVENT_LOCK ? "taken" : "given back");
+    run->foreign.broken_locks |= owner;
     run->stopped = true;
 }
 
@@ -36,7 +39,8 @@ static void take_hold(struct run *run, const struct trk_trace_event *event)
     uint32_t number = event->event.domain;
     struct domain *domain = domains_find(&run->domains, number);
     struct judge_operation *operation = judge_operation_of(&run->judge, event->stream);
-    if (domain == NULL || trk_domain_class(number) != TRK_DOMAIN_REGION)
+    bool owner = trk_domain_class(number) == TRK_DOMAIN_OWNER;
+    if (domain == NULL || (!owner && trk_domain_class(number) != TRK_DOMAIN_REGION))
         return;
     bool taken = event->event.type == TRK_EVENT_LOCK, sure = !run_doubtful(run) && !run->windowed;
     uint32_t holder = domain->holder;
@@ -48,6 +52,8 @@ static void take_hold(struct run *run, const struct trk_trace_event *event)
         broken(run, event, "lock taken while held");
     } else if (sure && !taken && holder != event->stream + 1) {
         broken(run, event, "lock released by another thread");
+    } else if (owner) {
+        return; /* in which order its locks are taken is its own affair */
     } else if (sure && taken && operation != NULL && operation->holds > 0 &&
                number <= operation->last_domain) {
         broken(run, event, "locks not ascending");

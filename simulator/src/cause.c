@@ -57,6 +57,11 @@ static const struct cause_words words[CAUSE_COUNT] = {
         {"downloaded older bytes",
          "the copy {copy} begins after the GPU's write {store} and must bring its bytes",
          "the GPU's work of {store} done before the bytes of {copy} are taken"},
+    [CAUSE_HOME_NOT_COPIED] =
+        {"given back, never copied home",
+         "the bytes that {clean} gives back to the CPU must be copied home before anybody reads "
+         "or overwrites them",
+         "a copy home of these bytes between {clean} and {read}"},
     [CAUSE_NEVER_DOWNLOADED] = {"never downloaded",
                                 "a download between the GPU's write {store} and the read {read}",
                                 "a download after {store}"},

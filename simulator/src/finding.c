@@ -33,6 +33,12 @@ enum cause finding_untold(const struct shadow_store *store)
     return CAUSE_NONE;
 }
 
+/* Whether the copy may have been meant for the upload that took the page, behind it. */
+static bool before_arm(const struct finding *finding)
+{
+    return finding->has_copy && !(finding->copy.flags & SHADOW_COPY_TAKEN);
+}
+
 /* Say which step of a stale read by the GPU broke the rule. */
 static void blame_gpu(struct finding *finding, const struct shadow_page *page,
                       const struct shadow_history *history)
@@ -52,7 +58,7 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
                    by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN);
     else if (finding->has_clean)
         finding_at(finding, finding->clean.event, finding->clean.stream,
-                   finding->has_copy ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);
+                   before_arm(finding) ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);
     else if (untold != CAUSE_NONE)
         finding_at(finding, store->event, store->stream, untold);
     else if (finding->has_copy && !by_gpu)
@@ -61,6 +67,23 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
                                                          : CAUSE_NOT_COPIED_AGAIN);
     else
         finding_at(finding, finding->check.event, finding->check.stream, CAUSE_NEVER_COPIED);
+}
+
+/* The page was given back to the CPU behind the GPU's write, and no copy is noted. */
+static void blame_giving_back(struct finding *finding, const struct shadow_history *history)
+{
+    for (uint32_t i = 0; i < history->down_count; i++) {
+        const struct shadow_copy *fetch = &history->down[i];
+        if (!(fetch->flags & SHADOW_COPY_FETCHED) || fetch->begin < finding->store.event)
+            continue;
+        finding->has_clean = true;
+        finding->clean = (struct shadow_clean){.event = fetch->end,
+                                               .guest_addr = fetch->guest_addr,
+                                               .size_bytes = fetch->size_bytes,
+                                               .stream = fetch->stream};
+        finding_at(finding, fetch->end, fetch->stream, CAUSE_HOME_NOT_COPIED);
+        return;
+    }
 }
 
 static void blame_cpu(struct finding *finding, const struct shadow_history *history)
@@ -81,6 +104,8 @@ static void blame_cpu(struct finding *finding, const struct shadow_history *hist
     else
         finding_at(finding, finding->check.event, finding->check.stream,
                    by_gpu ? CAUSE_NEVER_DOWNLOADED : CAUSE_OVERWRITTEN_BY_NOBODY);
+    if (finding->cause == CAUSE_NEVER_DOWNLOADED)
+        blame_giving_back(finding, history);
 }
 
 void finding_blame(struct finding *finding, const struct shadow_page *page,

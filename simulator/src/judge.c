@@ -84,8 +84,10 @@ static struct access access_of(const struct trk_trace_event *event, uint64_t siz
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static void copy_begin(struct judge_stream *stream, const struct trk_trace_event *event)
+static void copy_begin(const struct judge *judge, const struct trk_trace_event *event)
 {
+    struct judge_stream *stream = &judge->streams[event->stream];
+    const struct judge_operation *operation = judge_operation_of(judge, event->stream);
     if (stream->copy_count == JUDGE_COPIES_OPEN) {
         memmove(stream->copies, stream->copies + 1,
                 (JUDGE_COPIES_OPEN - 1) * sizeof *stream->copies);
@@ -96,12 +98,13 @@ static void copy_begin(struct judge_stream *stream, const struct trk_trace_event
         .guest_addr = event->event.argument,
         .size_bytes = trk_event_size(&event->event),
         .direction = event->event.context,
+        .taken = operation != NULL && operation->op == TRK_OP_UPLOAD && operation->in_callback,
     };
 }
 
-/* The event that began the copy which ends now; that one's own number when there is none, and 0
- * when it may be missing. */
-static uint64_t copy_close(struct judge *judge, const struct trk_trace_event *event)
+/* How the copy which ends now began: by the end itself when there is no begin, and none can be
+ * missing. */
+static struct shadow_copy copy_close(struct judge *judge, const struct trk_trace_event *event)
 {
     struct judge_stream *stream = &judge->streams[event->stream];
     for (uint32_t i = stream->copy_count; i-- > 0;) {
@@ -110,13 +113,15 @@ static uint64_t copy_close(struct judge *judge, const struct trk_trace_event *ev
             open->size_bytes != trk_event_size(&event->event) ||
             open->direction != event->event.context)
             continue;
-        uint64_t begin = open->begin;
+        struct shadow_copy told = {.begin = open->begin,
+                                   .flags = open->taken ? SHADOW_COPY_TAKEN : 0};
         stream->copy_count--;
         memmove(stream->copies + i, stream->copies + i + 1,
                 (stream->copy_count - i) * sizeof *open);
-        return begin;
+        return told;
     }
-    return judge->lossy ? 0 : event->number;
+    return judge->lossy ? (struct shadow_copy){.flags = SHADOW_COPY_ENDED}
+                        : (struct shadow_copy){.begin = event->number};
 }
 
 static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
@@ -124,13 +129,13 @@ static enum trk_status copy_end(struct judge *judge, const struct trk_trace_even
 {
     struct judge_stream *stream = &judge->streams[event->stream];
     struct access access = access_of(event, trk_event_size(&event->event));
-    uint64_t begin = copy_close(judge, event);
+    struct shadow_copy told = copy_close(judge, event);
     bool down = event->event.context == TRK_COPY_DOWN;
     judge->copies++;
     enum trk_status status =
-        versions_copy(judge->versions, &access, begin, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
+        versions_copy(judge->versions, &access, &told, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
     /* Waited for somebody while it copied: what that one stored may have been copied, too. */
-    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > begin)
+    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > told.begin)
         finding->found = false;
     return status;
 }
@@ -190,10 +195,12 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
                              enum trk_agent agent)
 {
     struct judge_stream *stream = &judge->streams[event->stream];
-    struct access access = access_of(event, event->event.seq);
+    bool unknown = event->event.type == TRK_EVENT_ACCESS; /* which content, that is */
+    struct access access =
+        access_of(event, unknown ? trk_event_size(&event->event) : event->event.seq);
     uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
     struct shadow_store made = {
-        .stamp = event->event.domain,
+        .stamp = unknown ? 0 : event->event.domain,
         .agent = (uint8_t)agent,
         .flags = agent == TRK_AGENT_GPU ? SHADOW_STORE_GPU : 0,
     };
@@ -229,11 +236,13 @@ static void finding_complete(const struct judge *judge, struct finding *finding)
 static void check(struct judge *judge, const struct trk_trace_event *event, enum trk_agent agent,
                   struct finding *finding)
 {
+    bool access = event->event.type == TRK_EVENT_ACCESS;
+    bool stamp = event->event.type == TRK_EVENT_WITNESS_CHECK || event->event.domain != 0;
     *finding = (struct finding){
         .agent = agent == TRK_AGENT_GPU ? TRK_AGENT_GPU : TRK_AGENT_CPU,
-        .check = access_of(event, event->event.seq),
-        .stamped = event->event.type != TRK_EVENT_GPU_READ || event->event.domain != 0,
-        .seen = event->event.domain,
+        .check = access_of(event, access ? trk_event_size(&event->event) : event->event.seq),
+        .stamped = !access && stamp,
+        .seen = access ? 0 : event->event.domain,
     };
     judge->checks++;
     enum versions_word word = versions_check(judge->versions, finding);
@@ -261,6 +270,15 @@ static enum trk_agent agent_of(const struct trk_event *event)
     return event->flags <= TRK_AGENT_FOREIGN ? (enum trk_agent)event->flags : TRK_AGENT_CPU;
 }
 
+/* What a foreign tracker keeps together, where it is a size that a page can have. */
+static uint32_t foreign_page_bytes(const struct trk_event *event)
+{
+    uint64_t bytes = trk_event_size(event);
+    bool usable =
+        bytes >= TRK_HOST_PAGE_BYTES && bytes <= TRK_REGION_BYTES && (bytes & (bytes - 1)) == 0;
+    return (uint32_t)(usable ? bytes : TRK_HOST_PAGE_BYTES);
+}
+
 static enum trk_status annotation(struct judge *judge, const struct trk_trace_event *due,
                                   struct finding *finding)
 {
@@ -270,11 +288,26 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
         if (event->page >= SAID_TRACKERS)
             return TRK_OK;
         said_forget(&judge->said, event->page);
+        judge->foreign &= ~(1u << event->page);
         if (trk_policy_unpack(event->argument, &judge->policies[event->page]) != TRK_OK)
             judge->policies[event->page].page_size_bytes = TRK_HOST_PAGE_BYTES;
         return TRK_OK;
+    case TRK_EVENT_FOREIGN:
+        if (event->page >= SAID_TRACKERS)
+            return TRK_OK;
+        said_forget(&judge->said, event->page);
+        judge->foreign |= 1u << event->page;
+        judge->policies[event->page].page_size_bytes = foreign_page_bytes(event);
+        return TRK_OK;
+    case TRK_EVENT_HANDED:
+        return judge_handed(judge, due, trk_event_size(event));
+    case TRK_EVENT_ACCESS:
+        if (event->context == TRK_ACCESS_WRITE)
+            return store(judge, due, agent_of(event));
+        check(judge, due, agent_of(event), finding);
+        return TRK_OK;
     case TRK_EVENT_COPY_BEGIN:
-        copy_begin(&judge->streams[due->stream], due);
+        copy_begin(judge, due);
         return TRK_OK;
     case TRK_EVENT_COPY_END:
         return copy_end(judge, due, finding);

@@ -28,6 +28,7 @@ struct judge_copy {
     uint64_t begin;
     uint64_t guest_addr, size_bytes;
     unsigned direction;
+    bool taken; /* begun in an upload's callback */
 };
 
 /* An operation that has ended inside another. */
@@ -76,6 +77,7 @@ struct judge {
     uint32_t stream_count;
     struct judge_stream *streams;
     struct trk_policy policies[SAID_TRACKERS];
+    uint32_t foreign;    /* a bit a tracker that is not the core's: it may be asked in callbacks */
     uint64_t last_watch; /* 1 + the newest watch that was taken directly */
     uint32_t last_watch_stream;
     bool watch_masks;  /* watches were taken or given back by masks, which are not followed */
@@ -130,5 +132,8 @@ struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t s
 TRK_MUST_USE enum trk_status judge_operation_event(struct judge *judge,
                                                    const struct trk_trace_event *event,
                                                    struct finding *finding);
+/* A run of whole pages is handed over by the operation under way; its first byte is the event's. */
+TRK_MUST_USE enum trk_status judge_handed(struct judge *judge, const struct trk_trace_event *event,
+                                          uint64_t size_bytes);
 
 #endif

@@ -40,7 +40,9 @@ static void begin(const struct judge *judge, const struct trk_trace_event *event
         .tracker = (uint8_t)((fault ? trk_domain_tracker(event->event.domain) : event->event.page) &
                              (SAID_TRACKERS - 1)),
     };
-    operation.reentered = !fault && judge_sure(judge) && in_upload(stream, operation.tracker);
+    bool own = judge->foreign >> operation.tracker & 1u;
+    operation.reentered =
+        !fault && !own && judge_sure(judge) && in_upload(stream, operation.tracker);
     if (fault) {
         const struct said_page *page = said_find(&judge->said, operation.guest_addr);
         operation.was_gpu = page != NULL && page->state == SAID_GPU;
@@ -185,36 +187,49 @@ static enum trk_status end(struct judge *judge, const struct trk_trace_event *ev
 }
 
 /* A range callback: an upload has taken these pages, or a download brings them home. */
-static enum trk_status range(struct judge *judge, const struct trk_trace_event *event)
+static enum trk_status hand_over(struct judge *judge, const struct access *given)
 {
-    struct judge_operation *operation = judge_operation_of(judge, event->stream);
+    struct judge_operation *operation = judge_operation_of(judge, given->stream);
     if (operation == NULL)
         return TRK_OK;
+    operation->callback_event = given->event;
+    operation->callback = 0;
+    operation->in_callback = true;
+    if (!trk_range_valid(TRK_ARENA_LOW_EXTENDED, given->guest_addr, given->size_bytes))
+        return TRK_OK;
+    if (operation->op == TRK_OP_DOWNLOAD || operation->op == TRK_OP_DRAIN)
+        return versions_fetch(judge->versions, given); /* copied, or not noted as copied */
+    if (operation->op != TRK_OP_UPLOAD)
+        return TRK_OK;
+    struct said_change change = {
+        .event = given->event,
+        .first_addr = given->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1),
+        .end_addr = (given->guest_addr + given->size_bytes + TRK_HOST_PAGE_BYTES - 1) &
+                    ~(TRK_HOST_PAGE_BYTES - 1),
+        .stream = given->stream,
+        .op = operation->op,
+        .tracker = operation->tracker,
+    };
+    enum trk_status status = versions_clean(judge->versions, given);
+    if (status != TRK_OK)
+        return status;
+    return said_set(&judge->said, &change, SAID_FROM(SAID_CPU), SAID_CLEAN);
+}
+
+static enum trk_status range(struct judge *judge, const struct trk_trace_event *event)
+{
     struct access given = {event->number, event->stream,
                            trk_region_address(trk_domain_region(event->event.domain)) +
                                event->event.page * TRK_HOST_PAGE_BYTES,
                            event->event.pages * TRK_HOST_PAGE_BYTES};
-    operation->callback_event = event->number;
-    operation->callback = 0;
-    operation->in_callback = true;
-    if (!trk_range_valid(TRK_ARENA_LOW_EXTENDED, given.guest_addr, given.size_bytes))
-        return TRK_OK;
-    if (operation->op == TRK_OP_DOWNLOAD || operation->op == TRK_OP_DRAIN)
-        return versions_fetch(judge->versions, &given); /* copied, or not noted as copied */
-    if (operation->op != TRK_OP_UPLOAD)
-        return TRK_OK;
-    struct said_change change = {
-        .event = event->number,
-        .first_addr = given.guest_addr,
-        .end_addr = given.guest_addr + given.size_bytes,
-        .stream = event->stream,
-        .op = operation->op,
-        .tracker = operation->tracker,
-    };
-    enum trk_status status = versions_clean(judge->versions, &given);
-    if (status != TRK_OK)
-        return status;
-    return said_set(&judge->said, &change, SAID_FROM(SAID_CPU), SAID_CLEAN);
+    return hand_over(judge, &given);
+}
+
+enum trk_status judge_handed(struct judge *judge, const struct trk_trace_event *event,
+                             uint64_t size_bytes)
+{
+    struct access given = {event->number, event->stream, event->event.argument, size_bytes};
+    return hand_over(judge, &given);
 }
 
 /* An operation that was begun inside an upload's callback, and is not refused. */

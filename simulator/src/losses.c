@@ -11,14 +11,15 @@
 static bool harmless(unsigned type)
 {
     return type == TRK_EVENT_WITNESS_CHECK || type == TRK_EVENT_GPU_READ ||
-           type == TRK_EVENT_FRAME || type == TRK_EVENT_MARK;
+           type == TRK_EVENT_FRAME || type == TRK_EVENT_MARK || type == TRK_EVENT_DECISION ||
+           type == TRK_EVENT_OBJECT || type == TRK_EVENT_LABEL;
 }
 
 /* Whether everything behind a lost event of this type, or of one that nobody knows, is in doubt. */
 static bool lasting(unsigned type)
 {
     return type == TRK_EVENT_NONE || type == TRK_EVENT_TRACKER || type == TRK_EVENT_MAP ||
-           type == TRK_EVENT_UNMAP;
+           type == TRK_EVENT_UNMAP || type == TRK_EVENT_FOREIGN || type == TRK_EVENT_LOCKS;
 }
 
 /* before: time of the event before it in its stream. */

@@ -66,6 +66,7 @@ void run_deinit(struct run *run)
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     first_touch_deinit(run);
+    foreign_deinit(&run->foreign);
     free(run->streams);
 }
 
@@ -292,15 +293,22 @@ static bool hold_missing_alone(struct run *run, const struct trk_event *event)
     return missing;
 }
 
+/* A hold of a foreign tracker's lock. */
+static bool of_owner(const struct trk_event *event)
+{
+    return trk_event_in_hold(event) && trk_domain_class(event->domain) == TRK_DOMAIN_OWNER;
+}
+
 /* Books of what is missing. */
 static void note_losses(struct run *run, const struct trk_trace_event *event)
 {
     bool lost = false;
     run->lossy |= event->event.type == TRK_EVENT_DROP;
     note_lost_span(run, event);
-    if ((run->oracle_only || run->core_lost) && hold_missing_alone(run, &event->event))
+    bool alone = run->oracle_only || run->core_lost || of_owner(&event->event);
+    if (alone && hold_missing_alone(run, &event->event))
         run->lossy = lost = true;
-    if (!run->oracle_only && !run->core_lost && hold_missing(run, &event->event)) {
+    if (!alone && hold_missing(run, &event->event)) {
         find_missing(run, &event->event);
         lost = run->lossy;
     }
@@ -317,9 +325,14 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
 static void take_event(struct run *run, struct stream *stream, const struct trk_trace_event *event)
 {
     note_losses(run, event);
+    bool foreign = foreign_owns(&run->foreign, event);
     if (!run_judge(run, event))
         return;
-    if (run->oracle_only || run->core_lost) {
+    if (foreign)
+        foreign_take(run, event);
+    if (run->stopped || run->failure != TRK_OK)
+        return;
+    if (foreign || run->oracle_only || run->core_lost) {
         alone_take(run, event);
         return;
     }

@@ -18,6 +18,7 @@
 
 #include "coroutine.h"
 #include "domains.h"
+#include "foreign.h"
 #include "judge.h"
 #include "losses.h"
 #include "recorder/trace.h"
@@ -128,8 +129,9 @@ struct run {
     struct domains domains;
     struct first_touches touches;
     struct judge judge; /* the oracle; it needs nothing of the above */
-    bool oracle_only;   /* no core was asked for */
-    bool core_lost;     /* events are missing: the core cannot be followed any more */
+    struct foreign foreign;
+    bool oracle_only; /* no core was asked for */
+    bool core_lost;   /* events are missing: the core cannot be followed any more */
     uint32_t core_lost_stream;
     uint64_t core_lost_at; /* the first event that it was not followed to */
 };

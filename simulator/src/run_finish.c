@@ -91,7 +91,8 @@ enum trk_status run_finish(struct run *run)
         verdict_finding(run, &finding);
         return TRK_OK;
     }
-    if (run->oracle_only && !run_doubtful(run) && !run->windowed)
+    bool alone = run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0);
+    if (alone && !run_doubtful(run) && !run->windowed)
         alone_end(run, complete && !ended_by_signal(&state));
     if (run->stopped)
         return TRK_OK;

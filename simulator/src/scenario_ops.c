@@ -104,6 +104,12 @@ const char *scenario_verb_word(enum scenario_verb verb)
     return verbs[verb].word;
 }
 
+bool scenario_verb_ranged(enum scenario_verb verb)
+{
+    const char *arguments = verbs[verb].arguments;
+    return arguments[0] == 'a' && (arguments[1] == 's' || arguments[1] == 'z');
+}
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool mask_page(struct scenario_text *text, uint64_t *out)

@@ -232,5 +232,7 @@ bool scenario_reach(const struct trk_scenario *scenario, uint32_t *regions, size
 const char *scenario_rights_word(unsigned rights);
 /* The verb's word. */
 const char *scenario_verb_word(enum scenario_verb verb);
+/* Whether its first arguments are an address and a size. */
+bool scenario_verb_ranged(enum scenario_verb verb);
 
 #endif

@@ -23,7 +23,9 @@ struct telling {
     struct tape_note end; /* the verdict's operation, if it left no note */
     const struct tape_note *notes[SCENARIO_TAPE_NOTES + 1];
     size_t step[SCENARIO_TAPE_NOTES + 1]; /* of a note in the story, from 1; 0: left out */
-    size_t store, copy_before, copy_after, closing, opened; /* indices or NONE */
+    /* Indices or NONE. asked: where the GPU was given the work that stores later; left: reported
+     * behind the store, and not copied. */
+    size_t store, copy_before, copy_after, closing, opened, asked, left;
 };
 
 static bool is_verdict(const struct telling *telling, const char *verdict)
@@ -44,26 +46,38 @@ static bool gpu_side(const struct telling *telling)
 
 /* ---- who is who ------------------------------------------------------------------------------ */
 
+/* An upload has taken the page: closed it to stores. */
+static bool is_closing(const struct tape_note *note)
+{
+    return note->kind == TAPE_RIGHTS && !(note->rights & TRK_RIGHT_WRITE) && note->op != NULL &&
+           (note->op->verb == VERB_UPLOAD || note->op->verb == VERB_UPLOAD_AT_END);
+}
+
 static void find_persons(struct telling *telling)
 {
     enum tape_kind copy = gpu_side(telling) ? TAPE_COPY_UP : TAPE_COPY_DOWN;
     telling->store = telling->copy_before = telling->copy_after = NONE;
-    telling->closing = telling->opened = NONE;
+    telling->closing = telling->opened = telling->asked = telling->left = NONE;
     for (size_t i = 0; i < telling->count; i++) {
         const struct tape_note *note = telling->notes[i];
         if (telling->tape->newer != NULL && is_write(note) && note->op == telling->tape->newer)
             telling->store = i;
+        else if (note->kind == TAPE_GPU_LATE && note->op == telling->tape->newer)
+            telling->asked = i;
     }
     if (telling->store == NONE)
         return;
+    enum tape_kind left =
+        telling->notes[telling->store]->kind == TAPE_GPU_WRITE ? TAPE_LEFT_DOWN : TAPE_LEFT_UP;
     for (size_t i = 0; i < telling->count; i++) {
         const struct tape_note *note = telling->notes[i];
         bool after = i > telling->store;
         if (note->kind == copy)
             *(after ? &telling->copy_after : &telling->copy_before) = i;
-        else if (note->kind == TAPE_RIGHTS && !(note->rights & TRK_RIGHT_WRITE) && after &&
-                 telling->closing == NONE)
+        else if (is_closing(note) && after && telling->closing == NONE)
             telling->closing = i;
+        else if (note->kind == left && after && telling->left == NONE)
+            telling->left = i;
         else if (note->kind == TAPE_RIGHTS && !after)
             telling->opened = i;
     }
@@ -83,16 +97,42 @@ static enum cause untold(const struct telling *telling)
     return other_view ? CAUSE_VIEW_NOT_TOLD : CAUSE_NOT_ARMED;
 }
 
+/* Of a store that no thread missed to tell of: what was left out on the way to who needed it. */
+static enum cause left_out(const struct telling *telling)
+{
+    if (telling->left == NONE)
+        return CAUSE_NONE;
+    return telling->notes[telling->store]->kind == TAPE_GPU_WRITE ? CAUSE_HOME_NOT_COPIED
+                                                                  : CAUSE_TAKEN_NOT_COPIED;
+}
+
+static enum cause first_of(enum cause one, enum cause other)
+{
+    return one != CAUSE_NONE ? one : other;
+}
+
 static enum cause stale_gpu_cause(const struct telling *telling)
 {
     bool by_gpu = telling->notes[telling->store]->kind == TAPE_GPU_WRITE;
     if (telling->copy_after != NONE)
-        return by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN;
+        return by_gpu ? first_of(left_out(telling), CAUSE_GPU_OVERWRITTEN) : CAUSE_COPIED_NOT_SEEN;
     if (untold(telling) != CAUSE_NONE)
         return untold(telling);
+    bool taken = telling->closing != NONE || telling->left != NONE;
     if (telling->copy_before == NONE)
-        return CAUSE_NEVER_COPIED;
-    return telling->closing != NONE ? CAUSE_COPIED_BEFORE_ARM : CAUSE_NOT_COPIED_AGAIN;
+        return taken ? CAUSE_TAKEN_NOT_COPIED : CAUSE_NEVER_COPIED;
+    if (!taken)
+        return CAUSE_NOT_COPIED_AGAIN;
+    /* An upload's own copy is behind its taking: it is no part of this one. */
+    return telling->notes[telling->copy_before]->op->verb == VERB_COPY_UP ? CAUSE_COPIED_BEFORE_ARM
+                                                                          : CAUSE_TAKEN_NOT_COPIED;
+}
+
+/* Whether the bytes came home between the asking for the GPU's work and its end. */
+static bool came_early(const struct telling *telling)
+{
+    return telling->asked != NONE && telling->copy_before != NONE && telling->copy_after == NONE &&
+           telling->asked < telling->copy_before;
 }
 
 static enum cause cause_of(const struct telling *telling)
@@ -107,14 +147,17 @@ static enum cause cause_of(const struct telling *telling)
     bool copied = telling->copy_after != NONE;
     if (is_verdict(telling, "stale-gpu-read"))
         return stale_gpu_cause(telling);
+    if (is_verdict(telling, "stale-cpu-read") && by_gpu && came_early(telling))
+        return CAUSE_EARLY_READ_BACK;
     if (is_verdict(telling, "stale-cpu-read") && by_gpu)
-        return copied ? CAUSE_OLDER_DOWNLOAD : CAUSE_NEVER_DOWNLOADED;
+        return copied ? CAUSE_OLDER_DOWNLOAD : first_of(left_out(telling), CAUSE_NEVER_DOWNLOADED);
     if (is_verdict(telling, "stale-cpu-read"))
-        return copied ? CAUSE_DOWNLOAD_OVER_NEWER : CAUSE_OVERWRITTEN_BY_NOBODY;
+        return !copied ? CAUSE_OVERWRITTEN_BY_NOBODY
+                       : first_of(left_out(telling), CAUSE_DOWNLOAD_OVER_NEWER);
     if (is_verdict(telling, "lost-gpu-write"))
-        return copied ? CAUSE_UPLOAD_OVER_NEWER : CAUSE_DROPPED;
+        return first_of(left_out(telling), copied ? CAUSE_UPLOAD_OVER_NEWER : CAUSE_DROPPED);
     if (is_verdict(telling, "lost-cpu-write"))
-        return untold(telling) != CAUSE_NONE ? untold(telling) : CAUSE_DOWNLOAD_OVER_NEWER;
+        return first_of(untold(telling), first_of(left_out(telling), CAUSE_DOWNLOAD_OVER_NEWER));
     return CAUSE_NONE;
 }
 
@@ -147,11 +190,20 @@ static void note_text(const struct telling *telling, const struct tape_note *not
     case TAPE_GPU_WRITE:
         snprintf(text, size, "%s: the bytes change in the GPU's copy", op);
         return;
+    case TAPE_GPU_LATE:
+        snprintf(text, size, "%s: the GPU is given this work, and has not run it yet", op);
+        return;
     case TAPE_COPY_UP:
         snprintf(text, size, "%s: guest memory's bytes are copied to the GPU here", op);
         return;
     case TAPE_COPY_DOWN:
         snprintf(text, size, "%s: the GPU's bytes are copied home here", op);
+        return;
+    case TAPE_LEFT_UP:
+        snprintf(text, size, "%s: the page is reported, and nothing is copied to the GPU", op);
+        return;
+    case TAPE_LEFT_DOWN:
+        snprintf(text, size, "%s: the page is reported, and nothing is copied home", op);
         return;
     case TAPE_FAULT:
         snprintf(text, size, "%s: faults; the page is %s", op, state_word(note->state));
@@ -199,13 +251,14 @@ static void add_steps(struct telling *telling)
     for (size_t i = 0; i < first; i++) {
         bool fault = telling->store != NONE && telling->notes[i]->kind == TAPE_FAULT &&
                      telling->notes[i]->op == telling->notes[telling->store]->op;
-        if (i == telling->copy_before || i == telling->opened || fault)
+        if (i == telling->copy_before || i == telling->opened || i == telling->asked || fault)
             add_step(telling, i);
     }
     /* The newest must not be cut off. */
     size_t room = most - telling->story->count, rest = telling->count - first;
     for (size_t i = first; i < telling->count; i++) {
-        bool person = i == telling->store || i == telling->copy_after || i == telling->closing;
+        bool person = i == telling->store || i == telling->copy_after || i == telling->closing ||
+                      i == telling->left;
         if (person || rest <= room || i + (room - 3) > telling->count)
             add_step(telling, i);
     }
@@ -250,22 +303,28 @@ static void say(struct telling *telling)
     enum cause cause = cause_of(telling);
     size_t last = telling->count > 0 ? telling->count - 1 : NONE;
     bool before = cause == CAUSE_COPIED_BEFORE_ARM || cause == CAUSE_NOT_COPIED_AGAIN ||
-                  telling->copy_after == NONE;
+                  cause == CAUSE_EARLY_READ_BACK || telling->copy_after == NONE;
     size_t copy = before ? telling->copy_before : telling->copy_after;
+    size_t taken = cause == CAUSE_COPIED_BEFORE_ARM && telling->closing != NONE ? telling->closing
+                   : telling->left != NONE                                      ? telling->left
+                                                                                : telling->closing;
     struct cause_steps steps = {
-        .store = step_of(telling, telling->store),
+        .store = step_of(telling, cause == CAUSE_EARLY_READ_BACK ? telling->asked : telling->store),
         .copy = step_of(telling, copy),
-        .clean = step_of(telling, telling->closing),
+        .clean = step_of(telling, taken),
         .read = step_of(telling, last),
         .at = step_of(telling, last),
     };
-    size_t at = cause == CAUSE_COPIED_BEFORE_ARM                                 ? telling->closing
+    bool by_taking = cause == CAUSE_COPIED_BEFORE_ARM || cause == CAUSE_TAKEN_NOT_COPIED ||
+                     cause == CAUSE_HOME_NOT_COPIED;
+    size_t at = by_taking                                                        ? taken
                 : cause >= CAUSE_VIEW_NOT_TOLD && cause <= CAUSE_NOT_ARMED       ? telling->store
                 : cause == CAUSE_NEVER_COPIED || cause == CAUSE_NEVER_DOWNLOADED ? last
                                                                                  : copy;
     add_role(telling, telling->store, ROLE_LAST_WRITER);
     add_role(telling, cause == CAUSE_NONE ? last : at, ROLE_AT_FAULT);
     add_role(telling, last, ROLE_VISIBLE);
+    snprintf(story->detail, sizeof story->detail, "%s", cause_words(cause)->detail);
     cause_fill(cause_words(cause)->missing, &steps, story->missing);
     cause_fill(cause_words(cause)->passes, &steps, story->passes);
     for (size_t i = 0; cause == CAUSE_NONE && i < sizeof others / sizeof *others; i++) {

@@ -6,6 +6,7 @@
  */
 #include "footprint.h"
 #include "scenario_run.h"
+#include "scenario_tape.h"
 
 static void publish(struct doing *doing, uint32_t *clock)
 {
@@ -126,6 +127,8 @@ void verb_gpu(struct doing *doing)
     thread->late = late;
     late[thread->late_count++] = doing->op;
     doing->late = true;
+    if (doing->op->verb == VERB_GPU_WRITE)
+        tape_note(thread->run, thread, TAPE_GPU_LATE, doing->op->guest_addr, doing->op->size_bytes);
 }
 
 void gpu_settle(struct run_thread *thread)

@@ -35,7 +35,9 @@ static void copy_down(struct doing *doing, uint64_t guest_addr, uint64_t size_by
     struct world_walk walk = world_walk(&run->world, guest_addr, size_bytes);
     while (world_next_mapped(&walk))
         oracle_order_gpu(&run->oracle, walk.part, oracle_clock(&run->oracle, doing->thread->index));
-    if (!run_inject(doing->thread, INJECT_DROP_COPY))
+    if (run_inject(doing->thread, INJECT_DROP_COPY))
+        tape_note(run, doing->thread, TAPE_LEFT_DOWN, guest_addr, size_bytes);
+    else
         copy_range(doing, guest_addr, size_bytes, SIDE_GUEST);
 }
 
@@ -60,7 +62,9 @@ static void upload_range(void *context, uint64_t guest_addr, uint64_t size_bytes
     unsigned flags = dropped ? SPAN_DROPPED : 0;
     run_span_scratch(doing->thread, &doing->found.spans,
                      (struct scenario_span){guest_addr, size_bytes, flags});
-    if (doing->op->verb == VERB_UPLOAD && !dropped)
+    if (dropped)
+        tape_note(doing_run(doing), doing->thread, TAPE_LEFT_UP, guest_addr, size_bytes);
+    else if (doing->op->verb == VERB_UPLOAD)
         copy_range(doing, guest_addr, size_bytes, SIDE_GPU);
     if (first)
         run_nested(doing, true);

@@ -186,9 +186,14 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
     case TRK_EVENT_INVALIDATE_REQUEST:
+    case TRK_EVENT_HOST_PROTECT:
+    case TRK_EVENT_HANDED:
+    case TRK_EVENT_ACCESS:
+    case TRK_EVENT_OBJECT:
         size_bytes = trk_event_size(event);
         break;
     case TRK_EVENT_PAGE:
+    case TRK_EVENT_DECISION:
         size_bytes = 1;
         break;
     case TRK_EVENT_GPU_WRITE:

@@ -47,6 +47,8 @@ struct shadow_store {
 
 #define SHADOW_COPY_FETCHED 1u /* no copy, but the GPU's bytes may have come by a way not noted */
 #define SHADOW_COPY_EARLY   2u /* down, and the newest GPU write to the bytes was not complete */
+#define SHADOW_COPY_TAKEN   4u /* up, in the callback of the upload that took the bytes */
+#define SHADOW_COPY_ENDED   8u /* what began it is lost: begin is 0 for what may be any event */
 
 struct shadow_copy {
     uint64_t begin, end; /* events */

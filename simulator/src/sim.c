@@ -42,6 +42,18 @@ const char *trk_verdict_name(const struct trk_sim_report *report)
     return verdict_names[kind];
 }
 
+const char *trk_sim_judgement_name(enum trk_sim_judgement judgement)
+{
+    static const char *const names[TRK_SIM_JUDGEMENTS] = {
+        [TRK_SIM_JUDGED_BYTES] = "bytes",
+        [TRK_SIM_JUDGED_STATES] = "states",
+        [TRK_SIM_JUDGED_PROTECTION] = "protection",
+        [TRK_SIM_JUDGED_LOCKS] = "locks",
+        [TRK_SIM_JUDGED_CORE] = "core",
+    };
+    return judgement < TRK_SIM_JUDGEMENTS ? names[judgement] : "?";
+}
+
 static enum trk_status run_all(struct run *run, struct trk_error *error)
 {
     for (;;) {
@@ -76,6 +88,8 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
         return status;
     status = run_all(run, error);
     run_take_counts(run);
+    if (run->foreign.declared != 0)
+        foreign_report(run);
     bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
     run_destroy(run);
     return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;

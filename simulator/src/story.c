@@ -239,11 +239,17 @@ void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64
     story_add(run, event, stream, "the newest watch that was taken directly");
 }
 
+/* Whether anything of foreign trackers was judged beside bytes and locks. */
+static bool judged_foreign(const struct run *run)
+{
+    return run->foreign.states.judged > 0 || run->foreign.rights.judged > 0;
+}
+
 /* How far the checks went, for the last words of a report. */
 static void end_oracle(struct run *run, bool complete)
 {
     struct trk_sim_report *report = run->report;
-    if (report->checks == report->unknown) {
+    if (report->checks == report->unknown && !judged_foreign(run)) {
         report->verdict = complete ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run, "the oracle could judge nothing: %s",
                    report->checks > 0 ? "no store to the bytes that were checked is known"
@@ -275,7 +281,7 @@ void verdict_end(struct run *run, bool complete)
                    "nothing broke, but there is no room to remember all bytes: %" PRIu64
                    " of %" PRIu64 " checks could not be judged",
                    report->unknown, report->checks);
-    } else if (run->oracle_only) {
+    } else if (run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0)) {
         end_oracle(run, complete);
     } else if (run->machine_count == 0) {
         report->verdict = TRK_VERDICT_UNKNOWN;

@@ -83,6 +83,12 @@ static void add_closing(struct run *run, const struct finding *finding)
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
+/* The event by which a copy is named. */
+static uint64_t copy_event(const struct shadow_copy *copy)
+{
+    return copy->flags & SHADOW_COPY_ENDED ? copy->end : copy->begin;
+}
+
 static void add_copy(struct run *run, const struct finding *finding)
 {
     const struct shadow_copy *copy = &finding->copy;
@@ -90,7 +96,14 @@ static void add_copy(struct run *run, const struct finding *finding)
         return;
     bool up = finding->kind == TRK_VERDICT_LOST_GPU_WRITE ||
               (finding->agent == TRK_AGENT_GPU && finding->kind == TRK_VERDICT_STALE_GPU_READ);
-    story_add(run, copy->begin, copy->stream,
+    if (copy->flags & SHADOW_COPY_ENDED) {
+        story_add(run, copy_event(copy), copy->stream,
+                  up ? "ends a copy of " STORY_SPAN " to the GPU; where it began is lost"
+                     : "ends a copy of " STORY_SPAN " home from the GPU's; where it began is lost",
+                  copy->guest_addr, copy->size_bytes);
+        return;
+    }
+    story_add(run, copy_event(copy), copy->stream,
               up ? "copies " STORY_SPAN " to the GPU: guest memory's bytes are taken here%s"
                  : "copies " STORY_SPAN " home from the GPU's copy%s",
               copy->guest_addr, copy->size_bytes,
@@ -119,7 +132,11 @@ static void add_steps(struct run *run, const struct finding *finding)
     add_closing(run, finding);
     add_copy(run, finding);
     add_store(run, finding);
-    if (finding->has_clean)
+    if (finding->cause == CAUSE_HOME_NOT_COPIED)
+        story_add(run, finding->clean.event, finding->clean.stream,
+                  STORY_SPAN " is given back to the CPU, and no copy home is noted",
+                  finding->clean.guest_addr, finding->clean.size_bytes);
+    else if (finding->has_clean)
         story_add(run, finding->clean.event, finding->clean.stream,
                   "an upload takes " STORY_SPAN
                   ": CLEAN and armed from here on, its dirty bits cleared",
@@ -199,18 +216,18 @@ static void say_all(struct run *run, const struct finding *finding)
     const struct cause_words *words = cause_words(finding->cause);
     story_role(run, finding->event_at, ROLE_AT_FAULT);
     if (finding->has_copy && finding->event_at == finding->copy.end)
-        story_role(run, finding->copy.begin, ROLE_AT_FAULT);
+        story_role(run, copy_event(&finding->copy), ROLE_AT_FAULT);
     if (finding->has_clean || finding->cause == CAUSE_DROPPED)
         story_role(run, finding->event_at, "point of no return");
     if (finding->has_copy && (finding->kind == TRK_VERDICT_LOST_CPU_WRITE ||
                               finding->kind == TRK_VERDICT_LOST_GPU_WRITE))
-        story_role(run, finding->copy.begin, "lost here");
+        story_role(run, copy_event(&finding->copy), "lost here");
     say_writer(run, finding);
     say_holder(run, finding);
     say_teller(run, finding);
     const struct cause_steps steps = {
         .store = story_step(run, finding->store.event),
-        .copy = finding->has_copy ? story_step(run, finding->copy.begin) : 0,
+        .copy = finding->has_copy ? story_step(run, copy_event(&finding->copy)) : 0,
         .clean = finding->has_clean ? story_step(run, finding->clean.event) : 0,
         .read = story_step(run, finding->check.event),
         .at = story_step(run, finding->event_at),

@@ -225,14 +225,16 @@ enum trk_status versions_store(struct versions *versions, const struct access *a
 }
 
 enum trk_status versions_copy(struct versions *versions, const struct access *access,
-                              uint64_t begin, enum trk_copy direction, struct finding *lost)
+                              const struct shadow_copy *told, enum trk_copy direction,
+                              struct finding *lost)
 {
     struct shadow_copy copy = {
-        .begin = begin,
+        .begin = told->begin,
         .end = access->event,
         .guest_addr = access->guest_addr,
         .size_bytes = access->size_bytes,
         .stream = access->stream,
+        .flags = told->flags,
     };
     struct change change = {.lost = lost};
     *lost = (struct finding){.check = *access};

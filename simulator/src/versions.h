@@ -41,11 +41,11 @@ void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 TRK_MUST_USE enum trk_status versions_store(struct versions *versions, const struct access *access,
                                             const struct shadow_store *store);
 /*
- * Bytes were copied between event begin and the access's own event. A copy over newer bytes that
- * are nowhere else fills lost.
+ * Bytes were copied between event told->begin and the access's own event; of told, begin and the
+ * flags count. A copy over newer bytes that are nowhere else fills lost.
  */
 TRK_MUST_USE enum trk_status versions_copy(struct versions *versions, const struct access *access,
-                                           uint64_t begin, enum trk_copy direction,
+                                           const struct shadow_copy *told, enum trk_copy direction,
                                            struct finding *lost);
 /* The GPU's bytes of these pages may have come home, or were given up. */
 TRK_MUST_USE enum trk_status versions_fetch(struct versions *versions, const struct access *access);

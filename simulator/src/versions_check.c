@@ -96,6 +96,22 @@ static bool unstamped_stale(const struct versions *versions, const struct shadow
     return true;
 }
 
+/* Likewise the CPU, of what the GPU wrote last. */
+static bool unfetched_stale(const struct versions *versions, const struct shadow_history *history,
+                            struct finding *finding)
+{
+    if (history->store_count == 0)
+        return false;
+    const struct shadow_store *newest = &history->stores[0];
+    if (!(newest->flags & SHADOW_STORE_GPU) ||
+        !order_before(versions->order, newest->stream, newest->event, finding->check.stream) ||
+        (history->down_count > 0 && history->down[0].end > newest->event) ||
+        store_in_doubt(versions, newest) || (newest->flags & SHADOW_STORE_PART))
+        return false;
+    finding->store = *newest;
+    return true;
+}
+
 /* What one page's piece says; findings to be held back are kept here. */
 static enum versions_word piece_check(struct versions *versions, const struct shadow_page *page,
                                       const struct piece *piece, struct finding *out)
@@ -111,7 +127,9 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
         bool hold_back = false;
         bool found = finding.stamped
                          ? stamped_stale(versions, &segment->history, &finding, &hold_back)
-                         : unstamped_stale(versions, &segment->history, &finding);
+                     : finding.agent == TRK_AGENT_GPU
+                         ? unstamped_stale(versions, &segment->history, &finding)
+                         : unfetched_stale(versions, &segment->history, &finding);
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;

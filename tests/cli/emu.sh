@@ -1,7 +1,7 @@
 # Goal: trk emu-test compares every instruction of the list in all ways, says what the machine has,
 # and repeats itself by its seed.
 # Method: 10,000 operand sets an instruction, the machine-readable result counted; the options that
-# must be refused.
+# must be refused; and signals sent while it runs.
 . "$(dirname "$0")/lib.sh"
 
 run 0 emu-test --cases 10000 --json
@@ -33,6 +33,17 @@ run 0 emu-test --cases 50 --seed 7
 cp out first
 run 0 emu-test --cases 50 --seed 7
 cmp -s first out || fail 'the same seed gave another text'
+
+# A signal that somebody sends is no end of an instruction: it ends the program.
+ulimit -c 0
+for code in 139 135 132 139 135 132; do
+    "$trk" emu-test --cases 100000000 >out 2>err &
+    program=$!
+    sleep 0.2
+    kill "-$((code - 128))" "$program"
+    wait "$program" 2>/dev/null
+    same "exit code of one that is sent signal $((code - 128))" $? "$code"
+done
 
 run 2 emu-test --cases 0
 said 'not within'

@@ -170,6 +170,9 @@ if [ $? -ne 4 ]; then
         run 1 explore --json bug.trk
         same "$bug: verdict" "$(get findings.0.verdict)" "$(get recorded)"
         same "$bug: in the recorded order" "$(get findings.0.recorded)" true
+        # The upload is there: what it lacks is its copy.
+        [ "$bug" != copy-before-arm ] || get findings.0.missing | grep -q 'took must be copied' ||
+            fail "$bug: missing: $(get findings.0.missing)"
     done
 fi
 finish

@@ -1,6 +1,6 @@
 # Goal: reports of scenarios say the same words as ever: the steps, who is to blame, the missing edge,
 # what would pass; and the JSON form says the same.
-# Method: handed scenarios against stored texts, without the lines of schedules, which name the
+# Method: scenarios against stored texts, without the lines of schedules, which name the
 # core they were made with. A text that differs is printed; where it is meant, it is the new one.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -24,7 +24,8 @@ report() {
 
 for file in faults/lost-fault-on-a-gpu-page faults/draw-that-runs-late field/particles-restart \
     field/rights-restored-over-two-pages field/unmap-waits-for-a-label \
-    core/store-in-a-completion-is-reentry litmus/download-orders-gpu-work; do
+    core/store-in-a-completion-is-reentry litmus/download-orders-gpu-work \
+    ../own/finished-upload-is-no-part-of-the-next; do
     report "$file.json"
 done
 

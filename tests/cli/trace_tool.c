@@ -8,6 +8,7 @@
  *     trace_tool marks N         joins the session it is recorded in and makes N marks
  *     trace_tool fork N          likewise, but a forked child makes N more in the middle, which
  *                                must not count; and threads that end without a word make N each
+ *     trace_tool pages N        joins, and uploads N pages of different contents, each twice
  *     trace_tool obey FILE       joins, and does what the lines of FILE say (obey_line)
  *     trace_tool same A B        compares the events of two traces, and their streams' names
  */
@@ -26,6 +27,7 @@
 
 #include "recorder/capture.h"
 #include "recorder/writer.h"
+#include "track/address.h"
 #include "track/crash.h"
 #include "track/fault.h"
 
@@ -280,6 +282,23 @@ static void obey_line(const char *word, const char *rest)
     }
 }
 
+/* Pages of one tracked place, as an owner that copies them would say it. */
+static void upload_pages(unsigned long count)
+{
+    static uint64_t page[TRK_HOST_PAGE_BYTES / sizeof(uint64_t)];
+    for (unsigned long n = 0; n < 2 * count; n++) {
+        for (size_t i = 0; i < sizeof page / sizeof page[0]; i++) {
+            page[i] = (n % count + 1) << 16 | i % 16;
+        }
+        uint64_t guest_addr = TRK_ARENA_FIRST + n * TRK_HOST_PAGE_BYTES;
+        trk_capture_pages(TRK_PAGE_ARMED, guest_addr, page, sizeof page);
+        trk_capture_pages(TRK_PAGE_COPIED, guest_addr, page, sizeof page);
+        if (n % 100 == 0) {
+            wait_ms(2);
+        }
+    }
+}
+
 static int obey(const char *path)
 {
     char line[256];
@@ -312,6 +331,9 @@ int main(int argc, char **argv)
     } else if (argc == 3 && strcmp(verb, "marks") == 0) {
         join_session();
         make_marks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
+    } else if (argc == 3 && strcmp(verb, "pages") == 0) {
+        join_session();
+        upload_pages(strtoul(argv[2], NULL, 10));
     } else if (argc == 3 && strcmp(verb, "obey") == 0) {
         return obey(argv[2]);
     } else if (argc == 3 && strcmp(verb, "fork") == 0) {
@@ -321,7 +343,7 @@ int main(int argc, char **argv)
     } else if (argc == 4 && strcmp(verb, "same") == 0) {
         return compare(argv[2], argv[3]);
     } else {
-        fprintf(stderr, "usage: trace_tool make|unended|odd OUT, marks|fork N, obey FILE, "
+        fprintf(stderr, "usage: trace_tool make|unended|odd OUT, marks|fork|pages N, obey FILE, "
                         "blank IN OUT, same A B\n");
         return 2;
     }

@@ -32,6 +32,14 @@ done <<'CASES'
 2|not a number|demo --device none
 2|copy-before-arm|demo --bug no-such-bug
 2|takes no value|demo --check=yes
+2|--schedules does not go with --schedule in-order|fuzz --schedules 5 --schedule in-order
+2|--schedules does not go with --schedule in-order|fuzz --print --schedules 5 --schedule in-order
+2|--runs does not go with --print|fuzz --print --runs 2
+2|--force goes with --output|fuzz --runs 1 -f
+2|--force goes with --export|explore -f absent.trk
+2|--force goes with --output|record -f -- true
+2|--frames does not go with --list-bugs|demo --list-bugs --frames 3
+2|--raw does not go with --text|dump --text --raw absent.trk
 2|No such file|sim absent.trk
 2|No such file|info absent.trk
 2|No such file|dump absent.trk
@@ -84,6 +92,30 @@ for command in $commands; do
     run 0 help --man "$command"
     grep -q '^\[OPTION...\]$' out || fail "no options in the synopsis of $command"
 done
+# Which words an option takes, and what stands for one that is not given, the help says before a wrong one.
+while read -r command option default; do
+    run 2 "$command" "--$option=nonesuch"
+    words=$(sed -n 's/.*is none of //p' err | tr '|' ' ')
+    at_least "words of $command --$option" "$(echo "$words" | wc -w)" 3
+    for how in "$command --help" "help --man $command"; do
+        # shellcheck disable=SC2086 # words
+        run 0 $how
+        tr -s '\n ' '  ' <out | sed 's/\\-/-/g' >flat
+        for word in $words; do
+            grep -q -- "--$option [A-Z]* .*One of [a-z, -]*\b$word\b[a-z, -]*\. Default $default\." flat ||
+                fail "$how does not say that --$option takes $word, and $default by default"
+        done
+    done
+done <<END
+fuzz schedule random
+fuzz engine hashed
+explore engine exhaustive
+record payload none
+info color auto
+END
+run 0 help fuzz
+tr -s '\n ' '  ' <out | grep -q 'the next has the next. Default 1. ' || fail "a default that is a number is not told"
+
 run 0 help --man record
 grep -q '^CMD.s own exit code' out || fail "trk-record(1) has not its own exit codes"
 

@@ -201,7 +201,7 @@ static void set_up(void)
     struct trk_backend *backend;
     struct trk_tracker_options options = trk_tracker_options_default();
     char number[16];
-    if (trk_record_session_init(&session, 128, NULL) != TRK_OK)
+    if (trk_record_session_init(&session, 128, TRK_PAYLOAD_NONE, NULL) != TRK_OK)
         fail("no session");
     snprintf(number, sizeof(number), "%d", dup(session.fd));
     setenv(TRK_SESSION_VARIABLE, number, 1);

@@ -39,3 +39,14 @@ target_include_directories(lockset PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
 target_link_libraries(lockset PRIVATE trk_simulator)
 trk_target(lockset)
 add_test(NAME mutants.lockset COMMAND lockset)
+
+# What is minimised on a core with a fault fails there and holds on the right one.
+add_executable(mutant_minimise minimise.c $<TARGET_OBJECTS:core_mutable>)
+target_compile_definitions(mutant_minimise PRIVATE TRK_MUTATION_AT_RUN)
+target_include_directories(mutant_minimise PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
+target_link_libraries(mutant_minimise PRIVATE trk_simulator)
+trk_target(mutant_minimise)
+add_test(NAME mutants.minimise
+         COMMAND mutant_minimise ${matrix_list} ${PROJECT_SOURCE_DIR}/tests/scenarios/handed
+                 ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
+set_tests_properties(mutants.minimise PROPERTIES TIMEOUT 600)

@@ -23,6 +23,21 @@ flags=$(pkg-config --define-variable=prefix="$scratch/prefix" --cflags --libs tr
 cc -std=c11 -Wall -Wextra -Werror "$source/tests/package/consumer.c" -o "$scratch/by-pkg-config" $flags
 "$scratch/by-pkg-config"
 
+# The example of a foreign tracker, with the public headers alone: as a project of its own and by
+# pkg-config, with each compiler that there is; it runs without a session.
+for compiler in g++ clang++; do
+    command -v "$compiler" >/dev/null || { echo "package: no $compiler here, not tried"; continue; }
+    cmake -G Ninja -S "$source/examples" -B "$scratch/examples-$compiler" \
+        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
+        cmake --build "$scratch/examples-$compiler" >>"$scratch/log" 2>&1 ||
+        { cat "$scratch/log"; exit 1; }
+    "$scratch/examples-$compiler/example_emulator" 2 >/dev/null
+    # shellcheck disable=SC2086
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror \
+        "$source/examples/emulator.cpp" -o "$scratch/emulator" $flags
+    "$scratch/emulator" 2 >/dev/null
+done
+
 # An emulator's shared object must not show our symbols.
 # shellcheck disable=SC2086
 cc -shared -fPIC "$source/tests/package/consumer.c" -o "$scratch/emulator.so" $flags
@@ -30,4 +45,4 @@ if nm -D --defined-only "$scratch/emulator.so" | grep ' trk_'; then
     echo "symbols of ours are visible outside (above)" >&2
     exit 1
 fi
-echo "package: installed, found by CMake (C, C++) and pkg-config, nothing exported"
+echo "package: installed, found by CMake (C, C++) and pkg-config, examples built, nothing exported"

@@ -145,7 +145,7 @@ static struct trk_writer *writer_to_nowhere(void)
 static void race_for_rings(void)
 {
     struct trk_record_session session;
-    if (trk_record_session_init(&session, CAPACITY, NULL) != TRK_OK)
+    if (trk_record_session_init(&session, CAPACITY, TRK_PAYLOAD_NONE, NULL) != TRK_OK)
         fail("session", 1, 0);
     char number[16];
     snprintf(number, sizeof(number), "%d", dup(session.fd));

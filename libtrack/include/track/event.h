@@ -19,6 +19,8 @@
  * - page-manager domain: one or more PROTECT, the last with TRK_EVENT_HOLD_END, or a single WATCH
  *   when no host call was needed, STATE before them in some; FAULT is a hold of its own (the look
  * at rights and protection).
+ * - owner's domain: a lock of a foreign tracker (FOREIGN), LOCK .. UNLOCK; LOCKS says what it
+ * covers.
  * - Regions of which pages are shared between views have one page-manager domain together, with the
  *   region number TRK_DOMAIN_SHARED; a PROTECT says in argument which region it is about. Joining
  *   and leaving views is LOCK .. UNLOCK of it, with the PROTECT between.
@@ -56,7 +58,8 @@ enum trk_event_type {
     TRK_EVENT_NONE = 0,
     /*
      * OP_BEGIN: a public operation starts. argument guest_addr, size (seq, domain), context the
-     * enum trk_op, flags TRK_OP_* bits, page the tracker's id; pages the rights (guest_protect).
+     * enum trk_op, flags TRK_OP_* bits, page the tracker's id; pages the rights (guest_protect),
+     * or, of a foreign tracker's, the enum trk_origin.
      */
     TRK_EVENT_OP_BEGIN = 1,
     /* LOCK: a region's lock, or the generations', was taken. domain, seq. */
@@ -152,6 +155,42 @@ enum trk_event_type {
      * and domain the low and high half of the hash, flags the enum trk_page_moment.
      */
     TRK_EVENT_PAGE = 81,
+
+    /* What only a foreign tracker says, which is not the core's (recorder/foreign.h). */
+    /*
+     * FOREIGN: a foreign tracker exists. argument trk_policy_pack() of the policy it follows in
+     * all, 0: none of the core's; size the bytes of its page, page its id, context backend, flags
+     * TRK_NOTES_* bits.
+     */
+    TRK_EVENT_FOREIGN = 82,
+    /*
+     * LOCKS: what the locks of tracker `page` cover. argument the first byte that lock 0 covers,
+     * size the bytes that each covers (0: everything), context the enum trk_lock_kind.
+     */
+    TRK_EVENT_LOCKS = 83,
+    /*
+     * HOST_PROTECT: a host protection call by tracker `page`. argument guest_addr, size, flags the
+     * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
+     */
+    TRK_EVENT_HOST_PROTECT = 84,
+    /* HANDED: the operation under way hands a run of pages to its range callback. argument
+     * guest_addr, size, page the tracker. */
+    TRK_EVENT_HANDED = 85,
+    /* DECISION: what the handler is about to do. argument the faulting byte, page the tracker,
+     * context the enum trk_decision. */
+    TRK_EVENT_DECISION = 86,
+    /* ACCESS: bytes were written or read by somebody, contents not known. argument guest_addr,
+     * size, flags enum trk_agent, context enum trk_access. */
+    TRK_EVENT_ACCESS = 87,
+    /* OBJECT: an object of the owner's lies over these bytes. argument guest_addr, size, page its
+     * number, context the enum trk_object_change. */
+    TRK_EVENT_OBJECT = 88,
+    /*
+     * LABEL: twenty bytes of a text, in argument, seq, domain, page and pages, lowest first, 0
+     * behind its end. context the object it names, 0: this place. flags the number of the piece,
+     * with TRK_LABEL_LAST in the last.
+     */
+    TRK_EVENT_LABEL = 89,
 };
 
 #define TRK_EVENT_FIRST_ANNOTATION 64
@@ -261,6 +300,50 @@ enum trk_request_outcome {
     TRK_REQUEST_FAILED = 2,
 };
 
+/* What a foreign tracker notes, and what it is: what is not noted cannot be judged. */
+#define TRK_NOTES_LOCKS      1u /* LOCK and UNLOCK of each of its locks */
+#define TRK_NOTES_PROTECTION 2u /* HOST_PROTECT of each call */
+#define TRK_NOTES_HANDED     4u /* HANDED of each run */
+#define TRK_NOTES_LOADS      8u /* pages that are the GPU's are closed to loads, too */
+
+/* What one lock covers. */
+enum trk_lock_kind {
+    TRK_LOCK_TRACKER = 0, /* everything */
+    TRK_LOCK_REGION = 1,
+    TRK_LOCK_WORD = 2, /* the pages of one word of a bit set */
+    TRK_LOCK_PAGE = 3,
+};
+
+/* What brought an operation of a foreign tracker about. */
+enum trk_origin {
+    TRK_ORIGIN_NOT_SAID = 0,
+    TRK_ORIGIN_FAULT = 1,
+    TRK_ORIGIN_HLE = 2, /* the emulator on the guest's behalf */
+    TRK_ORIGIN_KERNEL = 3,
+    TRK_ORIGIN_GPU = 4,     /* a command of the GPU */
+    TRK_ORIGIN_MAPPING = 5, /* memory was mapped, unmapped or protected */
+    TRK_ORIGIN_FOREIGN = 6, /* another process or device */
+};
+
+/* What a handler does about a fault. */
+enum trk_decision {
+    TRK_DECISION_NOT_OURS = 0,
+    TRK_DECISION_RETRY = 1,     /* the page is open by now */
+    TRK_DECISION_OPEN = 2,      /* the page becomes the CPU's */
+    TRK_DECISION_FLUSH = 3,     /* likewise, when the GPU's bytes are home */
+    TRK_DECISION_READ_BACK = 4, /* the GPU's bytes come home */
+};
+
+enum trk_object_change {
+    TRK_OBJECT_CREATED = 0,
+    TRK_OBJECT_CHANGED = 1, /* it lies elsewhere */
+    TRK_OBJECT_DESTROYED = 2,
+};
+
+#define TRK_LABEL_PIECE_BYTES 20u
+#define TRK_LABEL_BYTES_MAX   60u
+#define TRK_LABEL_LAST        0x80u
+
 #define TRK_MAP_ALIAS     1u /* a further view of a frame that is mapped already */
 #define TRK_MAP_UNTRACKED 2u /* a view that nobody registers: stores through it are silent */
 
@@ -270,6 +353,7 @@ enum trk_domain_class {
     TRK_DOMAIN_GENERATIONS = 2,
     TRK_DOMAIN_PAGES = 3,
     TRK_DOMAIN_ADDRESS_SPACE = 4,
+    TRK_DOMAIN_OWNER = 5, /* a lock of a foreign tracker; the number is its owner's */
 };
 
 /* The number that stands for all regions with pages that are shared between views. */
@@ -307,6 +391,13 @@ static inline void trk_event_set_size(struct trk_event *event, uint64_t size_byt
 {
     event->seq = (uint32_t)size_bytes;
     event->domain = (uint32_t)(size_bytes >> 32);
+}
+
+/* An event of a type, all else 0. */
+static inline struct trk_event trk_event_of(enum trk_event_type type, uint64_t argument)
+{
+    struct trk_event event = {argument, 0, 0, 0, 0, (uint8_t)type, 0, 0};
+    return event;
 }
 
 /* The 32-bit number kept in page and pages: a frame or a tick. */

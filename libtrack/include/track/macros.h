@@ -7,6 +7,13 @@
 #define TRK_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define TRK_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* A variable of the library that its inline functions read: never by way of a table of offsets. */
+#define TRK_HIDDEN __attribute__((visibility("hidden")))
+
+/* One look at a word that another thread may write meanwhile. */
+#define TRK_LOAD_RELAXED(word)         __atomic_load_n(word, __ATOMIC_RELAXED)
+#define TRK_STORE_RELAXED(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
+
 #ifdef __cplusplus
 #define TRK_EXTERN_C_BEGIN extern "C" {
 #define TRK_EXTERN_C_END   }

@@ -45,6 +45,20 @@ TRK_MUST_USE enum trk_status trk_trace_blob_count(struct trk_trace *trace, uint6
 TRK_MUST_USE enum trk_status trk_writer_blob(struct trk_writer *writer, const void *bytes,
                                              struct trk_error *error);
 
+/* Whether a content is wanted; its hash. */
+typedef bool trk_blob_wanted_fn(void *context, uint64_t hash);
+
+/**
+ * Put the contents of a trace into a file, in their order: those that are wanted, or with NULL all.
+ * Damaged ones are left out.
+ *
+ * @return as trk_writer_blob, and what the scan gives.
+ */
+TRK_MUST_USE enum trk_status trk_writer_copy_blobs(struct trk_writer *writer,
+                                                   struct trk_trace *trace,
+                                                   trk_blob_wanted_fn *wanted, void *context,
+                                                   struct trk_error *error);
+
 /* How many contents the writer has taken so far. */
 uint64_t trk_writer_blobs(const struct trk_writer *writer);
 

@@ -18,14 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/payload.h"
 #include "track/status.h"
 
 TRK_EXTERN_C_BEGIN
-
-enum trk_record_payload {
-    TRK_PAYLOAD_NONE = 0,
-    TRK_PAYLOAD_HASH = 1, /* a hash of each uploaded page, at arming and at the copy's end */
-};
 
 struct trk_record_options {
     size_t size;           /* sizeof(struct trk_record_options) */
@@ -80,6 +76,8 @@ struct trk_record_result {
     uint64_t bytes;
     uint32_t threads;
     uint32_t refused_joins;   /* programs that wanted to be recorded too */
+    uint64_t pages;           /* contents in the file, TRK_PAYLOAD_PAGES */
+    uint64_t pages_missed;    /* contents that found no room on their way */
     uint32_t dumps;           /* of the flight ring; events, bytes are those of all together */
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */

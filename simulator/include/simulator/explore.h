@@ -98,6 +98,7 @@ struct trk_explore_report {
     bool not_shown;
     /* Pages or events were asked for in which no threads meet: no window, so nothing was judged. */
     bool nothing;
+    bool foreign;           /* operations of foreign trackers are in no window: not complete */
     bool complete;          /* the trace is whole, and every order of every window was tried */
     uint64_t finding_count; /* findings beyond the first TRK_EXPLORE_FINDINGS_MOST are counted */
     struct trk_explore_finding findings[TRK_EXPLORE_FINDINGS_MOST];

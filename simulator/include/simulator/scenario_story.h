@@ -21,6 +21,7 @@ struct trk_scenario_line {
 struct trk_scenario_story {
     size_t count;
     struct trk_scenario_line lines[TRK_SCENARIO_STORY_LINES];
+    char detail[64]; /* the finer word of the verdict, as of a trace; or "" */
     /* Each one sentence, or "". */
     char writer[192];  /* who wrote the bytes last */
     char missing[192]; /* the edge that was missing */

@@ -49,6 +49,23 @@ struct trk_story_line {
     char role[48];   /* "last writer", "event at fault, point of no return" ...; or "" */
 };
 
+/* What is judged of a trace with foreign trackers (recorder/foreign.h), each for itself. */
+enum trk_sim_judgement {
+    TRK_SIM_JUDGED_BYTES = 0,      /* who wrote, copied and read which bytes */
+    TRK_SIM_JUDGED_STATES = 1,     /* whose pages are, by the tracker's own operations */
+    TRK_SIM_JUDGED_PROTECTION = 2, /* what the host lets through, beside these */
+    TRK_SIM_JUDGED_LOCKS = 3,
+    TRK_SIM_JUDGED_CORE =
+        4, /* the operations run again, where a policy of the core's is followed */
+    TRK_SIM_JUDGEMENTS = 5,
+};
+
+struct trk_sim_judged {
+    uint64_t judged, unknown; /* of what was looked at; judged 0: all of it is unknown */
+    bool broken;
+    char why[96]; /* why nothing could be judged, or "" */
+};
+
 struct trk_sim_report {
     enum trk_verdict_kind verdict;
     enum trk_status failure_class; /* for TRK_VERDICT_FATAL */
@@ -73,6 +90,8 @@ struct trk_sim_report {
     uint64_t unknown; /* of the checks: nothing could be said */
     uint64_t ranges, protect_calls;
     uint32_t threads, regions;
+    uint32_t foreign_trackers; /* a bit each; 0: there is none, and nothing in judged */
+    struct trk_sim_judged judged[TRK_SIM_JUDGEMENTS];
 };
 
 enum trk_sim_mode {
@@ -116,6 +135,9 @@ TRK_MUST_USE enum trk_status trk_sim_trace_with(struct trk_trace *trace,
 /* The same with the default options. */
 TRK_MUST_USE enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,
                                            struct trk_error *error);
+
+/* "bytes", "states", "protection", "locks", "core"; a constant string. */
+const char *trk_sim_judgement_name(enum trk_sim_judgement judgement);
 
 /* "ok", "stale-gpu-read", "fatal:retained" ...; a constant string. */
 const char *trk_verdict_name(const struct trk_sim_report *report);

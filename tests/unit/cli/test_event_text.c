@@ -12,6 +12,7 @@
 
 #include "event_text.h"
 #include "track/address.h"
+#include "track/backend.h"
 
 static char *print(const struct trk_event *event, bool json)
 {
@@ -32,6 +33,22 @@ static char *print(const struct trk_event *event, bool json)
     return text;
 }
 
+struct text_case {
+    const char *name;
+    struct trk_event event;
+    const char *text;
+};
+
+static void expect_texts(const struct text_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *text = print(&cases[i].event, false);
+        cr_expect_str_eq(text, cases[i].text, "%s:\n%s\nexpected\n%s", cases[i].name, text,
+                         cases[i].text);
+        free(text);
+    }
+}
+
 Test(event_text, fields)
 {
     struct trk_event upload = {.type = TRK_EVENT_OP_BEGIN,
@@ -46,11 +63,7 @@ Test(event_text, fields)
                             .flags = TRK_MAP_ALIAS | TRK_MAP_UNTRACKED};
     trk_event_set_size(&map, 4096);
     trk_event_set_number32(&map, 0x12345);
-    const struct {
-        const char *name;
-        struct trk_event event;
-        const char *text;
-    } cases[] = {
+    const struct text_case cases[] = {
         {"op_begin", upload,
          " op=upload guest_addr=0x200001000 size=21474836480 tracker=2 written"},
         {"lock",
@@ -91,12 +104,55 @@ Test(event_text, fields)
          {.type = TRK_EVENT_COPY_END, .argument = 0x1000, .seq = 16, .context = TRK_COPY_DOWN},
          " direction=down guest_addr=0x1000 size=16 resource=0"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *text = print(&cases[i].event, false);
-        cr_expect_str_eq(text, cases[i].text, "%s:\n%s\nexpected\n%s", cases[i].name, text,
-                         cases[i].text);
-        free(text);
-    }
+    expect_texts(cases, sizeof cases / sizeof cases[0]);
+}
+
+Test(event_text, fields_of_foreign_trackers)
+{
+    const struct text_case cases[] = {
+        {"foreign tracker without a policy",
+         {.type = TRK_EVENT_FOREIGN,
+          .seq = 16384,
+          .page = 2,
+          .context = TRK_BACKEND_MPROTECT,
+          .flags = TRK_NOTES_LOCKS | TRK_NOTES_LOADS},
+         " tracker=2 backend=mprotect notes_locks closes_loads policy=none page_size=16384"},
+        {"owner's lock",
+         {.type = TRK_EVENT_LOCK, .domain = trk_domain(TRK_DOMAIN_OWNER, 2, 77), .seq = 9},
+         " domain=owner tracker=2 lock=77 hold=9"},
+        {"operation with an origin",
+         {.type = TRK_EVENT_OP_BEGIN,
+          .context = TRK_OP_MARK_CPU,
+          .argument = 0x4000,
+          .seq = 64,
+          .pages = TRK_ORIGIN_KERNEL},
+         " op=mark_cpu guest_addr=0x4000 size=64 tracker=0 origin=kernel"},
+        {"refused protection",
+         {.type = TRK_EVENT_HOST_PROTECT,
+          .argument = 0x4000,
+          .seq = 4096,
+          .flags = TRK_RIGHT_READ | TRK_EVENT_FAILED,
+          .context = 12},
+         " tracker=0 guest_addr=0x4000 size=4096 rights=r-- failed errno=12"},
+        {"decision",
+         {.type = TRK_EVENT_DECISION, .argument = 0x4001, .context = TRK_DECISION_READ_BACK},
+         " tracker=0 guest_addr=0x4001 decision=read-back"},
+        {"access",
+         {.type = TRK_EVENT_ACCESS,
+          .argument = 0x4000,
+          .seq = 8,
+          .flags = TRK_AGENT_KERNEL,
+          .context = TRK_ACCESS_WRITE},
+         " agent=kernel access=write guest_addr=0x4000 size=8"},
+        {"label with a control character",
+         {.type = TRK_EVENT_LABEL,
+          .argument = UINT64_C(0x6867666564630a61),
+          .seq = 0x6a69,
+          .flags = TRK_LABEL_LAST,
+          .context = 4},
+         " object=4 piece=0 last text=a\\x0acdefghij"},
+    };
+    expect_texts(cases, sizeof cases / sizeof cases[0]);
 }
 
 Test(event_text, json_of_every_type)

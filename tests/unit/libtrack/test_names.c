@@ -130,6 +130,14 @@ Test(names, event_types)
         {TRK_EVENT_DROP, "drop"},
         {TRK_EVENT_MARK, "mark"},
         {TRK_EVENT_PAGE, "page"},
+        {TRK_EVENT_FOREIGN, "foreign"},
+        {TRK_EVENT_LOCKS, "locks"},
+        {TRK_EVENT_HOST_PROTECT, "host_protect"},
+        {TRK_EVENT_HANDED, "handed"},
+        {TRK_EVENT_DECISION, "decision"},
+        {TRK_EVENT_ACCESS, "access"},
+        {TRK_EVENT_OBJECT, "object"},
+        {TRK_EVENT_LABEL, "label"},
     };
     size_t named = 0;
     for (unsigned type = 0; type < 256; type++)

@@ -35,7 +35,7 @@ static void begin(void)
 {
     file = memfd_create("trace", 0);
     snprintf(file_path, sizeof(file_path), "/proc/self/fd/%d", file);
-    cr_assert_eq(trk_record_session_init(&session, RING_RECORDS, &error), TRK_OK);
+    cr_assert_eq(trk_record_session_init(&session, RING_RECORDS, TRK_PAYLOAD_NONE, &error), TRK_OK);
     struct trk_writer_options options = trk_writer_options_default();
     options.clock_shift = 0;
     cr_assert_eq(trk_writer_create(&writer, file, &options, "{}", &error), TRK_OK);

@@ -83,7 +83,9 @@ static void begin(void)
     recording.fd = open(path, O_WRONLY | O_CLOEXEC);
     cr_assert_geq(recording.fd, 0);
     write_old_file();
-    cr_assert_eq(trk_record_session_init(&recording.session, RING_RECORDS, &error), TRK_OK);
+    cr_assert_eq(
+        trk_record_session_init(&recording.session, RING_RECORDS, TRK_PAYLOAD_NONE, &error),
+        TRK_OK);
     struct trk_ring_place place = {&recording.session.rings[0], &recording.session.losses[0],
                                    recording.session.records, RING_RECORDS};
     trk_ring_init(&ring, &place);

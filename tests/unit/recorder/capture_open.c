@@ -67,6 +67,8 @@ enum spoil {
     SPOIL_RECORDS_0,
     SPOIL_RECORDS_HUGE,
     SPOIL_SIZE_FIELD,
+    SPOIL_PAYLOAD_PAGES,
+    SPOIL_PAYLOAD_UNKNOWN,
     SPOIL_OBJECT_SHORT,
     SPOIL_ATTACHED,
 };
@@ -87,14 +89,18 @@ static void spoil_control(struct trk_session_control *control, enum spoil spoil)
         control->ring_records = 0;
     if (spoil == SPOIL_RECORDS_HUGE)
         control->ring_records = 1u << 31;
-    control->size_bytes =
-        trk_session_bytes(TRK_SESSION_RINGS, 256) + (spoil == SPOIL_SIZE_FIELD ? 4096 : 0);
+    if (spoil == SPOIL_PAYLOAD_PAGES)
+        control->payload = TRK_PAYLOAD_PAGES;
+    if (spoil == SPOIL_PAYLOAD_UNKNOWN)
+        control->payload = 3;
+    control->size_bytes = trk_session_bytes(TRK_SESSION_RINGS, 256, TRK_PAYLOAD_NONE) +
+                          (spoil == SPOIL_SIZE_FIELD ? 4096 : 0);
     atomic_store(&control->attached, spoil == SPOIL_ATTACHED);
 }
 
 static int make_object(enum spoil spoil)
 {
-    uint64_t size_bytes = trk_session_bytes(TRK_SESSION_RINGS, 256);
+    uint64_t size_bytes = trk_session_bytes(TRK_SESSION_RINGS, 256, TRK_PAYLOAD_NONE);
     if (spoil == SPOIL_OBJECT_SHORT)
         size_bytes -= 4096;
     int fd = memfd_create("spoilt", MFD_ALLOW_SEALING);
@@ -128,6 +134,8 @@ Test(capture_open, refuses_spoilt_objects)
         {"no records", SPOIL_RECORDS_0, TRK_E_ARGUMENT},
         {"too many records", SPOIL_RECORDS_HUGE, TRK_E_ARGUMENT},
         {"size field is another", SPOIL_SIZE_FIELD, TRK_E_ARGUMENT},
+        {"no room for the pages it wants", SPOIL_PAYLOAD_PAGES, TRK_E_ARGUMENT},
+        {"wants what nobody knows", SPOIL_PAYLOAD_UNKNOWN, TRK_E_ARGUMENT},
         {"object is shorter", SPOIL_OBJECT_SHORT, TRK_E_ARGUMENT},
         {"taken by another program", SPOIL_ATTACHED, TRK_E_EXISTS},
     };

@@ -114,7 +114,7 @@ int main(void)
     struct trk_record_session session;
     struct trk_error error;
     real_lock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
-    if (trk_record_session_init(&session, 128, &error) != TRK_OK)
+    if (trk_record_session_init(&session, 128, TRK_PAYLOAD_NONE, &error) != TRK_OK)
         return 1;
     char number[16];
     snprintf(number, sizeof(number), "%d", dup(session.fd));

@@ -11,7 +11,8 @@
 void capture_support_offer(struct trk_record_session *session, uint32_t ring_records)
 {
     struct trk_error error;
-    enum trk_status status = trk_record_session_init(session, ring_records, &error);
+    enum trk_status status =
+        trk_record_session_init(session, ring_records, TRK_PAYLOAD_NONE, &error);
     cr_assert_eq(status, TRK_OK, "no session: %s", error.text);
     char number[16];
     snprintf(number, sizeof(number), "%d", dup(session->fd));

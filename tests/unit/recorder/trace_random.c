@@ -12,6 +12,9 @@ const uint8_t trace_event_types[] = {
     TRK_EVENT_MAP,        TRK_EVENT_UNMAP,         TRK_EVENT_INVALIDATE_REQUEST,
     TRK_EVENT_FRAME,      TRK_EVENT_WITNESS_STORE, TRK_EVENT_WITNESS_CHECK,
     TRK_EVENT_SIGNAL,     TRK_EVENT_AWAIT,         TRK_EVENT_MARK,
+    TRK_EVENT_FOREIGN,    TRK_EVENT_LOCKS,         TRK_EVENT_HOST_PROTECT,
+    TRK_EVENT_HANDED,     TRK_EVENT_DECISION,      TRK_EVENT_ACCESS,
+    TRK_EVENT_OBJECT,     TRK_EVENT_LABEL,
 };
 const size_t trace_event_type_count = sizeof trace_event_types / sizeof trace_event_types[0];
 

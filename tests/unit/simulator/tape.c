@@ -338,7 +338,9 @@ bool tape_reports_equal(const struct trk_sim_report *left, const struct trk_sim_
         left->threads == right->threads && left->regions == right->regions &&
         left->unknown == right->unknown && strcmp(left->writer, right->writer) == 0 &&
         strcmp(left->holder, right->holder) == 0 && strcmp(left->teller, right->teller) == 0 &&
-        strcmp(left->missing, right->missing) == 0 && strcmp(left->passes, right->passes) == 0;
+        strcmp(left->missing, right->missing) == 0 && strcmp(left->passes, right->passes) == 0 &&
+        left->foreign_trackers == right->foreign_trackers &&
+        memcmp(left->judged, right->judged, sizeof left->judged) == 0;
     for (size_t i = 0; equal && i < left->story_count; i++)
         equal = left->story[i].event == right->story[i].event &&
                 strcmp(left->story[i].text, right->story[i].text) == 0 &&

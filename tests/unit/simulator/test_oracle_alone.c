@@ -6,6 +6,7 @@
  * Method: tapes judged by the oracle alone; losses are put into them with a type and a time.
  */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tape_programs.h"
 
@@ -122,6 +123,28 @@ Test(oracle, doubts_what_was_lost_alone)
         cr_expect_not(report.complete, "%s", losses[i].name);
         tape_destroy(tape);
     }
+}
+
+/* Where a copy began is lost: its story names the event that ended it, and no other. */
+Test(oracle, names_a_copy_without_a_begin_by_its_end)
+{
+    struct tape *tape = tape_create("default");
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_remove(tape, TRK_EVENT_COPY_BEGIN, 0);
+    put_drop(tape, TRK_EVENT_COPY_BEGIN, 0, 100);
+    struct tape_stream *stream = &tape->streams[0];
+    struct trk_record end = stream->records[stream->count - 2];
+    stream->records[stream->count - 2] = stream->records[stream->count - 1];
+    stream->records[stream->count - 1] = end;
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+    struct trk_sim_report report = tape_judge_alone(tape, 1);
+    cr_assert_str_eq(trk_verdict_name(&report), "stale-gpu-read", "%s", report.text);
+    cr_assert_eq(report.story_count, 3);
+    cr_expect_eq(tape_type_at(tape, report.story[0].event), TRK_EVENT_COPY_END);
+    cr_expect_not_null(strstr(report.story[0].text, "ends a copy"), "%s", report.story[0].text);
+    tape_destroy(tape);
 }
 
 /* A hold that is missing without a word is a loss, too, for who has no core. */

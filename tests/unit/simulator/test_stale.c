@@ -263,6 +263,16 @@ static void read_back_without_copy(struct tape *tape)
     tape_check(tape, TAPE_CPU, TAPE_A, 4);
 }
 
+/* The copy that there is belongs to an upload that has ended. */
+static void upload_without_copy(struct tape *tape)
+{
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_store_faulting(tape, TAPE_A, 2);
+    tape_upload(tape, TAPE_A, TAPE_P, false);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
 /* The reader neither downloaded nor faulted: nothing orders the GPU's write. */
 static void gpu_write_races_load(struct tape *tape)
 {
@@ -319,8 +329,10 @@ static const struct verdict_case cases[] = {
     {"many copies open", many_copies_open, "ok", 0, ""},
     {"own download brought older bytes", download_brought_older, "stale-cpu-read",
      TRK_EVENT_COPY_END, "downloaded older bytes"},
-    {"read-back without a copy", read_back_without_copy, "stale-cpu-read", TRK_EVENT_WITNESS_CHECK,
-     "never downloaded"},
+    {"read-back without a copy", read_back_without_copy, "stale-cpu-read", TRK_EVENT_OP_END,
+     "given back, never copied home"},
+    {"upload without a copy", upload_without_copy, "stale-gpu-read", TRK_EVENT_RANGE,
+     "taken, never copied"},
     {"torn by a race", torn_by_race, "ok", 0, ""},
     {"copy before arm", copy_before_arm, "stale-gpu-read", TRK_EVENT_RANGE, "copied before re-arm"},
     {"copy before arm, read without a stamp", copy_before_arm_unstamped, "stale-gpu-read",
@@ -331,8 +343,8 @@ static const struct verdict_case cases[] = {
      "copied, never re-read"},
     {"store through an alias, untold", alias_store_untold, "stale-gpu-read",
      TRK_EVENT_WITNESS_STORE, "stored through an untracked view"},
-    {"download missing", download_missing, "stale-cpu-read", TRK_EVENT_WITNESS_CHECK,
-     "never downloaded"},
+    {"download missing", download_missing, "stale-cpu-read", TRK_EVENT_RANGE,
+     "given back, never copied home"},
     {"download over a store", download_over_store, "lost-cpu-write", TRK_EVENT_COPY_END,
      "downloaded over newer bytes"},
     {"upload over a gpu write", upload_over_gpu_write, "lost-gpu-write", TRK_EVENT_COPY_END,

@@ -49,8 +49,9 @@ static bool stale(uint32_t stream, uint64_t guest_addr, uint64_t size_bytes, uin
 static bool upload_loses(uint64_t guest_addr)
 {
     struct access access = {now++, 0, guest_addr, 64};
+    struct shadow_copy told = {.begin = access.event};
     struct finding lost;
-    cr_assert_eq(versions_copy(versions, &access, access.event, TRK_COPY_UP, &lost), TRK_OK);
+    cr_assert_eq(versions_copy(versions, &access, &told, TRK_COPY_UP, &lost), TRK_OK);
     return lost.found;
 }
 

@@ -1,0 +1,385 @@
+/* trk minimise: from a trace or a scenario that breaks a rule to the few operations that do. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "json_out.h"
+#include "minimise_print.h"
+#include "minimise_right.h"
+#include "options.h"
+#include "out_file.h"
+#include "scenario_files.h"
+#include "terminal.h"
+
+static const struct trk_option minimise_options[] = {
+    TRK_OUT_FILE_OPTIONS,
+    {.name = "from-scenario",
+     .about = "F is a scenario file, whatever its name; one that ends in .json is one anyway."},
+    {.name = "keep",
+     .kind = TRK_OPTION_TEXT,
+     .value = "LABELS",
+     .about = "Operations that must stay, by their labels, with commas between; of a trace e and "
+              "the number of an event (e4711)."},
+    {.name = "passing",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P",
+     .about = "Write to P the case with the one change that lets it pass, if there is one."},
+    {.name = "good",
+     .kind = TRK_OPTION_TEXT,
+     .value = "TRK",
+     .about = "Path of another trk, whose core is right: the case must hold there. For faults of "
+              "the core that this trk has."},
+    {.name = "replays",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "10000",
+     .least = 1,
+     .most = 1000000000,
+     .about = "Try at most so many candidates. Default 10000."},
+    {.name = "time",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "SECONDS",
+     .least = 1,
+     .most = 1000000,
+     .about = "Try no further candidate after so many seconds. What comes out then depends on the "
+              "machine; by default nothing does."},
+    {.name = "json", .about = "One JSON object, schema " TRK_MINIMISE_SCHEMA "."},
+    {.name = NULL},
+};
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+struct going {
+    bool limited, shown; /* a time; on a terminal */
+    struct timespec end;
+    struct trk_minimise_right right;
+};
+
+static bool is_right(void *context, const char *script)
+{
+    struct going *going = context;
+    return trk_minimise_right_ask(&going->right, script);
+}
+
+static bool go_on(void *context, const struct trk_minimise_report *so_far)
+{
+    const struct going *going = context;
+    struct timespec now;
+    if (going->shown) {
+        fprintf(stderr,
+                "\r%" PRIu64 " replays, %" PRIu32 " threads, %" PRIu32 " operations, %" PRIu32
+                " pages\033[K",
+                so_far->replays, so_far->to.threads, so_far->to.operations, so_far->to.pages);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bool past = now.tv_sec > going->end.tv_sec ||
+                (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
+    return interrupted == 0 && !(going->limited && past) && !going->right.failed;
+}
+
+/* An interrupt ends the search with the best so far; a second one ends the program. */
+static void watch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The labels of --keep, in text that is cut up; false: too many, or an empty one. */
+static bool read_keep(char *text, struct trk_minimise_options *minimise)
+{
+    for (char *at = text; at != NULL;) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL) {
+            *comma++ = '\0';
+        }
+        if (*at == '\0' || minimise->keep_count == TRK_MINIMISE_KEEP) {
+            trk_terminal_say("minimise", "--keep: expected 1 to %u labels with commas between",
+                             TRK_MINIMISE_KEEP);
+            return false;
+        }
+        minimise->keep[minimise->keep_count++] = at;
+        at = comma;
+    }
+    return true;
+}
+
+static bool read_options(const struct trk_options *options, struct trk_minimise_options *minimise,
+                         struct going *going, char *keep)
+{
+    *minimise = trk_minimise_options_default();
+    *going = (struct going){.shown = isatty(STDERR_FILENO) == 1};
+    minimise->replays = trk_options_number(options, "replays");
+    minimise->go_on = go_on;
+    minimise->context = going;
+    if (trk_options_given(options, "time")) {
+        going->limited = true;
+        clock_gettime(CLOCK_MONOTONIC, &going->end);
+        going->end.tv_sec += (time_t)trk_options_number(options, "time");
+    }
+    if (trk_options_text(options, "output") == NULL) {
+        trk_terminal_say("minimise", "-o is missing: the case needs a file");
+        return false;
+    }
+    if (strcmp(trk_options_text(options, "output"), "-") == 0 &&
+        trk_options_flag(options, "json")) {
+        trk_terminal_say("minimise", "--json does not go with -o -");
+        return false;
+    }
+    const char *passing = trk_options_text(options, "passing");
+    if (passing != NULL && strcmp(passing, "-") == 0) {
+        trk_terminal_say("minimise", "--passing: name a file");
+        return false;
+    }
+    return keep == NULL || read_keep(keep, minimise);
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+static bool is_scenario(const struct trk_options *options)
+{
+    return trk_options_flag(options, "from-scenario") ||
+           (options->operand_count > 0 && trk_scenario_files_named(options->operands[0]));
+}
+
+/* The bytes of a file; NULL: said why not. */
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char *bytes = file == NULL ? NULL : malloc(TRK_SCENARIO_FILE_BYTES + 1);
+    bool bad = bytes == NULL;
+    if (!bad) {
+        *size = fread(bytes, 1, TRK_SCENARIO_FILE_BYTES + 1, file);
+        bad = ferror(file) != 0;
+    }
+    if (bad) {
+        trk_terminal_say("minimise", "%s: cannot be read: %s", path, strerror(errno));
+        free(bytes);
+        bytes = NULL;
+    }
+    if (file != NULL && file != stdin) {
+        fclose(file);
+    }
+    return bytes;
+}
+
+static int from_scenario(const struct trk_options *options,
+                         const struct trk_minimise_options *minimise,
+                         struct trk_minimise_report *report)
+{
+    struct trk_scenario_fault fault;
+    size_t size = 0;
+    const char *path = options->operand_count > 0 ? options->operands[0] : "-";
+    char *bytes = read_file(path, &size);
+    if (bytes == NULL) {
+        return TRK_EXIT_USAGE;
+    }
+    enum trk_status status = trk_minimise_scenario(bytes, size, minimise, report, &fault);
+    free(bytes);
+    if (status == TRK_E_ARGUMENT) {
+        trk_terminal_say("minimise", "%s: %s%s%s", path, fault.where, fault.where[0] ? ": " : "",
+                         fault.text);
+        return TRK_EXIT_USAGE;
+    }
+    if (status != TRK_OK) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        (void)trk_error_set(&error, status, "it cannot be run: %s", trk_status_name(status));
+        return trk_terminal_error("minimise", path, &error);
+    }
+    return TRK_EXIT_OK;
+}
+
+static int from_trace(const struct trk_options *options,
+                      const struct trk_minimise_options *minimise,
+                      struct trk_minimise_report *report, char *path)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_input input;
+    int code = trk_input_open(&input, options, TRK_MINIMISE_SCHEMA);
+    if (code == TRK_EXIT_OK) {
+        enum trk_status status = trk_minimise_trace(input.trace, minimise, report, &error);
+        if (status != TRK_OK) {
+            error.status = status;
+            code = trk_input_fail(&input, options, TRK_MINIMISE_SCHEMA, &error);
+        }
+    }
+    memcpy(path, input.path, PATH_MAX);
+    trk_input_close(&input);
+    return code;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static int write_text(struct trk_out_file *out, const char *text, const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_out_file_write(out, text, strlen(text), &error) != TRK_OK) {
+        return trk_terminal_error("minimise", out->path, &error);
+    }
+    return trk_out_file_keep(out, options);
+}
+
+static int exit_code_of(const struct trk_minimise_report *report)
+{
+    if (report->nothing) {
+        return TRK_EXIT_USAGE;
+    }
+    if (report->script == NULL) {
+        return report->not_shown && report->whole ? TRK_EXIT_BROKEN : TRK_EXIT_DAMAGED;
+    }
+    return report->whole ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}
+
+struct outputs {
+    struct trk_out_file script, passing;
+    bool passing_wanted;
+};
+
+/* Open what is to be written before any work is done. An exit code. */
+static int open_outputs(const struct trk_options *options, struct outputs *outputs)
+{
+    const char *path = trk_options_text(options, "passing");
+    int code = trk_out_file_open(&outputs->script, options);
+    outputs->passing_wanted = path != NULL;
+    if (code != TRK_EXIT_OK || path == NULL) {
+        return code;
+    }
+    code =
+        trk_out_file_open_at(&outputs->passing, path, trk_options_flag(options, "force"), options);
+    if (code != TRK_EXIT_OK) {
+        trk_out_file_close(&outputs->script);
+    }
+    return code;
+}
+
+static int finish(const struct trk_options *options, const struct trk_minimise_report *report,
+                  struct outputs *outputs, const struct trk_minimise_printing *printing)
+{
+    int code = exit_code_of(report), written = TRK_EXIT_OK;
+    if (trk_options_flag(options, "json")) {
+        trk_minimise_print_json(report, printing);
+    } else if (report->script == NULL || strcmp(printing->output, "-") != 0) {
+        trk_minimise_print(report, printing);
+    }
+    trk_terminal_flush();
+    if (report->script != NULL) {
+        written = write_text(&outputs->script, report->script, options);
+    }
+    if (written == TRK_EXIT_OK && outputs->passing_wanted && report->passing != NULL) {
+        written = write_text(&outputs->passing, report->passing, options);
+    } else if (outputs->passing_wanted && report->script != NULL && report->passing == NULL) {
+        trk_terminal_say("minimise", "no one change lets the case pass: %s is not written",
+                         outputs->passing.path);
+    }
+    return written == TRK_EXIT_OK ? code : written;
+}
+
+/* Minimise, with all that is to be written open. An exit code. */
+static int minimise_to(const struct trk_options *options,
+                       const struct trk_minimise_options *minimise, struct outputs *outputs)
+{
+    static struct trk_minimise_report report; /* some KiB */
+    static char path[PATH_MAX];
+    const struct going *going = minimise->context;
+    bool scenario = is_scenario(options);
+    int code;
+    watch_interrupts();
+    if (scenario) {
+        snprintf(path, sizeof path, "%s", options->operand_count > 0 ? options->operands[0] : "-");
+        code = from_scenario(options, minimise, &report);
+    } else {
+        code = from_trace(options, minimise, &report, path);
+    }
+    if (going->shown) {
+        fputs("\r\033[K", stderr);
+    }
+    if (code == TRK_EXIT_OK && going->right.failed) {
+        trk_terminal_say("minimise", "--good: %s cannot be run", going->right.program);
+        code = TRK_EXIT_ENVIRONMENT;
+    }
+    if (code == TRK_EXIT_OK) {
+        const struct trk_minimise_printing printing = {path, trk_options_text(options, "output"),
+                                                       !scenario};
+        code = finish(options, &report, outputs, &printing);
+    }
+    free(report.script);
+    free(report.passing);
+    return code;
+}
+
+static int run_minimise(const struct trk_options *options)
+{
+    struct trk_minimise_options minimise;
+    struct outputs outputs;
+    struct going going;
+    const char *text = trk_options_text(options, "keep"), *good = trk_options_text(options, "good");
+    char *keep = text == NULL ? NULL : strdup(text);
+    if (text != NULL && keep == NULL) {
+        trk_terminal_say("minimise", "no memory");
+        return TRK_EXIT_ENVIRONMENT;
+    }
+    int code = TRK_EXIT_USAGE;
+    if (read_options(options, &minimise, &going, keep)) {
+        code = open_outputs(options, &outputs);
+    }
+    if (code == TRK_EXIT_OK) {
+        if (good != NULL) {
+            minimise.right = is_right;
+            code = trk_minimise_right_open(&going.right, good);
+        }
+        if (code == TRK_EXIT_OK) {
+            code = minimise_to(options, &minimise, &outputs);
+        }
+        trk_minimise_right_close(&going.right);
+        trk_out_file_close(&outputs.script);
+        if (outputs.passing_wanted) {
+            trk_out_file_close(&outputs.passing);
+        }
+    }
+    free(keep);
+    return code;
+}
+
+const struct trk_command trk_cmd_minimise = {
+    .name = "minimise",
+    .about = "make the smallest scenario that breaks a trace's rule",
+    .operands = "[F]",
+    .text =
+        "What a trace did to the pages of its verdict becomes a scenario; then everything is taken "
+        "out of it that is not needed: threads, operations, bytes, pages. What is left ends in the "
+        "same verdict, at the same operation and for the same cause, in some order of its threads. "
+        "A scenario file that does not end in ok is minimised the same way.\n\n"
+        "The case is a scenario file whose expectation is ok: it fails as long as what broke the "
+        "rule is in it, or in the core that it runs on. A fault of the emulator is carried by the "
+        "case itself, by an injected fault, a store that nobody told of, an order of steps; the "
+        "report says the one change that lets it pass, and --passing writes the case with it. "
+        "A fault of the core is not in the file: there --good names a trk with the right core, and "
+        "the case holds on that one.\n\n"
+        "An interrupt (SIGINT) ends the search with the best so far.",
+    .examples = "trk minimise bad.trk -o case.json\n"
+                "trk minimise bad.trk -o case.json --passing fixed.json\n"
+                "trk minimise big.json -o small.json --keep read --good /usr/bin/trk",
+    .exits = "0 when the case is written; 1 when a rule is broken and no scenario of the verdict's "
+             "pages shows it; 2 also when no rule breaks; 3 when the input is damaged, or the "
+             "search ended early: then the best so far is written.",
+    .options = minimise_options,
+    .operands_most = 1,
+    .run = run_minimise,
+};

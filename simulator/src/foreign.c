@@ -1,0 +1,289 @@
+/*
+ * Foreign trackers: whose an event is, and what their operations leave behind.
+ */
+#include "foreign.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "foreign_rules.h"
+#include "run.h"
+#include "track/address.h"
+
+/* A range of more pages than this is not followed. */
+#define RANGE_PAGES_MAX (UINT64_C(1) << 16)
+
+void foreign_deinit(struct foreign *foreign)
+{
+    foreign_pages_deinit(&foreign->pages);
+    free(foreign->streams);
+    foreign->streams = NULL;
+}
+
+/* ---- whose an event is ----------------------------------------------------------------------- */
+
+static bool declared(const struct foreign *foreign, uint32_t tracker)
+{
+    return tracker < FOREIGN_TRACKERS && foreign->declared >> tracker & 1u;
+}
+
+bool foreign_owns(struct foreign *foreign, const struct trk_trace_event *event)
+{
+    const struct trk_event *what = &event->event;
+    if (what->type >= TRK_EVENT_FOREIGN && what->type <= TRK_EVENT_HANDED)
+        return true;
+    if (foreign->streams == NULL)
+        return false;
+    struct foreign_stream *stream = &foreign->streams[event->stream];
+    bool owned = stream->owned & 1u;
+    switch (what->type) {
+    case TRK_EVENT_OP_BEGIN:
+    case TRK_EVENT_FAULT:
+        owned = declared(foreign, what->type == TRK_EVENT_FAULT ? trk_domain_tracker(what->domain)
+                                                                : what->page);
+        stream->owned = stream->owned << 1 | owned;
+        return owned;
+    case TRK_EVENT_OP_END:
+        stream->owned >>= 1;
+        return owned;
+    case TRK_EVENT_LOCK:
+    case TRK_EVENT_UNLOCK:
+        return trk_domain_class(what->domain) == TRK_DOMAIN_OWNER;
+    case TRK_EVENT_CALLBACK:
+    case TRK_EVENT_FAIL:
+        return owned;
+    default:
+        return false;
+    }
+}
+
+/* ---- pages of a range ------------------------------------------------------------------------ */
+
+static struct foreign_range range_of(const struct foreign *foreign, uint32_t tracker,
+                                     uint64_t guest_addr, uint64_t size_bytes)
+{
+    uint64_t page_bytes = foreign->trackers[tracker].page_bytes;
+    if (!trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes))
+        return (struct foreign_range){tracker, 0, 0};
+    return (struct foreign_range){tracker, guest_addr / page_bytes,
+                                  (guest_addr + size_bytes - 1) / page_bytes + 1};
+}
+
+/* The page of a number; NULL: it is not followed, or the run has failed. */
+static struct foreign_page *page_of(struct run *run, uint32_t tracker, uint64_t number)
+{
+    struct foreign *foreign = &run->foreign;
+    struct foreign_page *page;
+    uint8_t fresh = foreign->trackers[tracker].policy != 0 ? FOREIGN_CPU : FOREIGN_ANY;
+    if (foreign_pages_touch(&foreign->pages, tracker, number, fresh, &page) != TRK_OK) {
+        run->failure = TRK_E_MEMORY;
+        return NULL;
+    }
+    foreign->limited |= page == NULL;
+    return page;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void declare(struct run *run, const struct trk_event *event)
+{
+    struct foreign *foreign = &run->foreign;
+    uint64_t page_bytes = trk_event_size(event);
+    if (event->page >= FOREIGN_TRACKERS)
+        return;
+    if (foreign->streams == NULL)
+        foreign->streams = calloc(run->stream_count + 1u, sizeof *foreign->streams);
+    if (foreign->streams == NULL) {
+        run->failure = TRK_E_MEMORY;
+        return;
+    }
+    foreign->declared |= 1u << event->page;
+    bool usable = page_bytes >= TRK_HOST_PAGE_BYTES && (page_bytes & (page_bytes - 1)) == 0;
+    foreign->trackers[event->page] = (struct foreign_tracker){
+        .declared = true,
+        .notes = event->flags,
+        .page_bytes = usable ? page_bytes : TRK_HOST_PAGE_BYTES,
+        .policy = event->argument,
+    };
+    foreign_pages_forget(&foreign->pages, event->page);
+}
+
+/* The rights of whole pages; a part of one is not followed. */
+static void protect(struct run *run, const struct trk_trace_event *event)
+{
+    struct foreign *foreign = &run->foreign;
+    uint32_t tracker = event->event.page;
+    if (!declared(foreign, tracker) || event->event.flags & TRK_EVENT_FAILED)
+        return;
+    uint64_t page_bytes = foreign->trackers[tracker].page_bytes;
+    uint64_t first_addr = event->event.argument, size_bytes = trk_event_size(&event->event);
+    struct foreign_range range = range_of(foreign, tracker, first_addr, size_bytes);
+    if (range.end - range.first > RANGE_PAGES_MAX)
+        return;
+    for (uint64_t number = range.first; number < range.end; number++) {
+        struct foreign_page *page = page_of(run, tracker, number);
+        if (page == NULL)
+            return;
+        page->rights_known = number * page_bytes >= first_addr &&
+                             (number + 1) * page_bytes <= first_addr + size_bytes;
+        page->rights = event->event.flags & TRK_RIGHTS_RW;
+        page->protect = event->number;
+        page->protect_stream = event->stream;
+    }
+}
+
+static void begin(struct foreign *foreign, const struct trk_trace_event *event)
+{
+    struct foreign_stream *stream = &foreign->streams[event->stream];
+    bool fault = event->event.type == TRK_EVENT_FAULT;
+    if (stream->depth < FOREIGN_DEPTH)
+        stream->operations[stream->depth] = (struct foreign_operation){
+            .event = event->number,
+            .guest_addr = event->event.argument,
+            .size_bytes = fault ? 1 : trk_event_size(&event->event),
+            .op = fault ? TRK_OP_FAULT : (uint8_t)event->event.context,
+            .flags = fault ? 0 : event->event.flags,
+            .access = fault ? event->event.flags : 0,
+            .tracker = (uint8_t)(fault ? trk_domain_tracker(event->event.domain)
+                                       : event->event.page & (FOREIGN_TRACKERS - 1)),
+        };
+    stream->depth++;
+}
+
+static void hand(struct run *run, const struct trk_trace_event *event)
+{
+    struct foreign *foreign = &run->foreign;
+    uint32_t tracker = event->event.page;
+    if (!declared(foreign, tracker))
+        return;
+    struct foreign_range range =
+        range_of(foreign, tracker, event->event.argument, trk_event_size(&event->event));
+    if (range.end - range.first > RANGE_PAGES_MAX) {
+        foreign->limited = true;
+        return;
+    }
+    for (uint64_t number = range.first; number < range.end; number++) {
+        struct foreign_page *page = page_of(run, tracker, number);
+        if (page != NULL)
+            page->handed = event->number + 1;
+    }
+}
+
+/* Whether another operation was under way on the page while this one was. */
+static bool overlapped(const struct run *run, const struct foreign_operation *operation,
+                       const struct foreign_page *page, uint32_t stream, uint64_t number)
+{
+    const struct foreign *foreign = &run->foreign;
+    if (page->touched > operation->event && page->touched_stream != stream)
+        return true;
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct foreign_stream *other = &foreign->streams[i];
+        for (uint32_t d = 0; i != stream && d < other->depth && d < FOREIGN_DEPTH; d++) {
+            const struct foreign_operation *open = &other->operations[d];
+            struct foreign_range range =
+                range_of(foreign, open->tracker, open->guest_addr, open->size_bytes);
+            if (open->tracker == operation->tracker && foreign_rules_change(open) &&
+                number >= range.first && number < range.end)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void end(struct run *run, const struct trk_trace_event *event)
+{
+    struct foreign *foreign = &run->foreign;
+    struct foreign_stream *stream = &foreign->streams[event->stream];
+    if (stream->depth == 0 || --stream->depth >= FOREIGN_DEPTH)
+        return;
+    struct foreign_operation *operation = &stream->operations[stream->depth];
+    struct foreign_range range =
+        range_of(foreign, operation->tracker, operation->guest_addr, operation->size_bytes);
+    foreign->operations++;
+    if (operation->op != event->event.context) { /* events are missing */
+        stream->depth = 0;
+        return;
+    }
+    if (range.end - range.first > RANGE_PAGES_MAX) {
+        foreign->limited = true;
+        return;
+    }
+    struct foreign_ending ending = {operation, event};
+    for (uint64_t number = range.first; number < range.end && !run->stopped; number++) {
+        struct foreign_page *page = page_of(run, operation->tracker, number);
+        if (page == NULL)
+            return;
+        bool alone = !overlapped(run, operation, page, event->stream, number);
+        foreign_rules_page(run, &ending, number, page, alone);
+        if (!foreign_rules_change(operation))
+            continue;
+        page->touched = event->number + 1;
+        page->touched_stream = event->stream;
+    }
+}
+
+static void say(struct trk_sim_judged *judged, struct foreign_count count, bool broken,
+                const char *why)
+{
+    *judged = (struct trk_sim_judged){count.judged, count.unknown, broken, ""};
+    if (count.judged == 0 && !broken)
+        snprintf(judged->why, sizeof judged->why, "%s", why);
+}
+
+void foreign_report(struct run *run)
+{
+    const struct foreign *foreign = &run->foreign;
+    struct trk_sim_report *report = run->report;
+    bool locks = false, rights = false, policy = false;
+    report->foreign_trackers = foreign->declared;
+    for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++) {
+        const struct foreign_tracker *tracker = &foreign->trackers[i];
+        locks |= tracker->declared && tracker->notes & TRK_NOTES_LOCKS;
+        rights |= tracker->declared && tracker->notes & TRK_NOTES_PROTECTION;
+        policy |= tracker->declared && tracker->policy != 0;
+    }
+    struct foreign_count bytes = {report->checks - report->unknown, report->unknown};
+    bool broken_bytes = report->verdict >= TRK_VERDICT_STALE_GPU_READ &&
+                        report->verdict <= TRK_VERDICT_LOST_GPU_WRITE;
+    say(&report->judged[TRK_SIM_JUDGED_BYTES], bytes, broken_bytes,
+        report->checks > 0 ? "no store to the bytes that were checked is known"
+                           : "the trace has no checks of bytes");
+    say(&report->judged[TRK_SIM_JUDGED_STATES], foreign->states, foreign->broken_states,
+        foreign->limited ? "too many pages" : "the state of no page was ever certain");
+    say(&report->judged[TRK_SIM_JUDGED_PROTECTION], foreign->rights, foreign->broken_rights,
+        rights ? "no page's rights and state were certain together"
+               : "its protection is not noted");
+    say(&report->judged[TRK_SIM_JUDGED_LOCKS], (struct foreign_count){foreign->holds, 0},
+        foreign->broken_locks, locks ? "no lock was taken" : "its locks are not noted");
+    say(&report->judged[TRK_SIM_JUDGED_CORE], (struct foreign_count){0, foreign->operations}, false,
+        policy ? "not run again" : "it follows no policy of the core's");
+}
+
+void foreign_take(struct run *run, const struct trk_trace_event *event)
+{
+    switch (event->event.type) {
+    case TRK_EVENT_FOREIGN:
+        declare(run, &event->event);
+        break;
+    case TRK_EVENT_HOST_PROTECT:
+        run->report->protect_calls++;
+        protect(run, event);
+        break;
+    case TRK_EVENT_HANDED:
+        run->report->ranges++;
+        hand(run, event);
+        break;
+    case TRK_EVENT_OP_BEGIN:
+    case TRK_EVENT_FAULT:
+        begin(&run->foreign, event);
+        break;
+    case TRK_EVENT_OP_END:
+        end(run, event);
+        break;
+    case TRK_EVENT_LOCK:
+        run->foreign.holds++;
+        break;
+    default:
+        break;
+    }
+}
