@@ -62,6 +62,14 @@ static const struct trk_option demo_options[] = {
      .value = "NAME",
      .about = "How guest memory is protected: mprotect, userfaultfd, or best, which tries both. "
               "Default $TRK_BACKEND, else mprotect."},
+    {.name = "pages",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about = "Store to N further pages in each frame and upload them one by one, in a shuffled "
+              "order: a trace that moves much in page-sized ranges. As many as --megabytes has "
+              "room for."},
     {.name = "paranoid",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -94,6 +102,7 @@ static void list_bugs(bool json)
         trk_json_out_text(entry, "name", bug->name);
         trk_json_out_text(entry, "about", bug->about);
         trk_json_out_text(entry, "verdict", bug->verdict);
+        trk_json_out_number(entry, "frames", bug->frames);
         cJSON_AddItemToArray(list, entry);
     }
     if (json) {
@@ -195,9 +204,15 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->seed = trk_options_number(options, "seed");
     demo->check = trk_options_flag(options, "check");
     demo->work_kib = (uint32_t)trk_options_number(options, "work");
+    demo->pages = (uint32_t)trk_options_number(options, "pages");
     demo->paranoid = (uint32_t)trk_options_number(options, "paranoid");
     if (demo->megabytes % 2 != 0) {
         trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
+        return TRK_EXIT_USAGE;
+    }
+    if (demo->pages > trk_demo_pages_most(demo->megabytes)) {
+        trk_terminal_say("demo", "--pages: at most %" PRIu32 " with %" PRIu32 " MiB",
+                         trk_demo_pages_most(demo->megabytes), demo->megabytes);
         return TRK_EXIT_USAGE;
     }
     if (!read_backend(trk_options_text(options, "backend"), &demo->backend)) {
@@ -207,6 +222,11 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     const struct trk_demo_bug *bug = name ? trk_demo_bug_find(name) : NULL;
     if (name && !bug) {
         say_unknown_bug(name);
+        return TRK_EXIT_USAGE;
+    }
+    if (bug && demo->frames < bug->frames) {
+        trk_terminal_say("demo", "the bug %s needs at least %" PRIu32 " frames", bug->name,
+                         bug->frames);
         return TRK_EXIT_USAGE;
     }
     demo->bug = bug ? bug->id : TRK_DEMO_BUG_NONE;
@@ -219,8 +239,9 @@ static int run_demo(const struct trk_options *options)
     struct trk_demo_result result = {0};
     struct trk_demo_options demo;
     bool json = trk_options_flag(options, "json");
-    static const char *const of_runs[] = {"frames", "threads", "megabytes", "seed", "device",
-                                          "check",  "backend", "paranoid",  "bug",  NULL};
+    static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",
+                                          "device",   "check",   "backend",   "pages",
+                                          "paranoid", "bug",     NULL};
     if (trk_options_flag(options, "list-bugs")) {
         if (trk_terminal_refuse(options, of_runs,
                                 "does not go with --list-bugs, which runs nothing")) {

@@ -74,6 +74,7 @@ const struct trk_command *trk_command_find(const char *name);
 const char *trk_command_nearest_name(const char *word);
 
 extern const struct trk_command trk_cmd_record;
+extern const struct trk_command trk_cmd_core_check;
 extern const struct trk_command trk_cmd_ctl;
 extern const struct trk_command trk_cmd_stat;
 extern const struct trk_command trk_cmd_sim;
@@ -89,7 +90,10 @@ extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_pack;
 extern const struct trk_command trk_cmd_unpack;
 extern const struct trk_command trk_cmd_trim;
+extern const struct trk_command trk_cmd_bench;
+extern const struct trk_command trk_cmd_advise;
 extern const struct trk_command trk_cmd_devices;
+extern const struct trk_command trk_cmd_replay;
 extern const struct trk_command trk_cmd_demo;
 extern const struct trk_command trk_cmd_emu_test;
 extern const struct trk_command trk_cmd_help;

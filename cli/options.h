@@ -14,7 +14,7 @@
 #include "config.h"
 
 /* No command has more options than this, the common ones included. */
-#define TRK_OPTIONS_MOST          16
+#define TRK_OPTIONS_MOST          20
 #define TRK_OPTIONS_OPERANDS_MOST 4
 
 struct trk_option_value {

@@ -12,26 +12,41 @@
 
 /* Before the second frame the GPU has no page that a bug could forget. */
 #define BUG_FRAMES_MIN 2u
+/* The texture is looked at so long after the latest frame in which a bug can act. */
+#define LATE_FRAMES_MIN (DEMO_BUG_FRAME_LAST + DEMO_TEXTURE_FRAMES + 1)
 
 const struct trk_demo_bug trk_demo_bugs[] = {
     {TRK_DEMO_BUG_COPY_BEFORE_ARM, "copy-before-arm",
-     "an upload takes the bytes before the pages are armed", "stale-gpu-read"},
+     "an upload takes the bytes before the pages are armed", "stale-gpu-read", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_FLUSH_LEAVES_PAGE, "flush-leaves-page",
-     "a flush leaves the last page of its range to the GPU", "fatal:retained"},
+     "a flush leaves the last page of its range to the GPU", "fatal:retained", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_CALL_IN_CALLBACK, "call-in-callback",
-     "an upload callback asks the tracker a question", "fatal:reentry"},
+     "an upload callback asks the tracker a question", "fatal:reentry", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_PARTIAL_INVALIDATE, "partial-invalidate",
      "an invalidate of a range with one page that is not registered does nothing at all",
-     "lost-cpu-write"},
+     "lost-cpu-write", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_LOST_REARM, "lost-rearm",
-     "the guest's mprotect opens a page that the tracker has armed", "stale-gpu-read"},
+     "the guest's mprotect opens a page that the tracker has armed", "stale-gpu-read",
+     BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_ALIAS_WRITE, "alias-write",
-     "a guest stores through a second view that nobody watches", "stale-gpu-read"},
+     "a guest stores through a second view that nobody watches", "stale-gpu-read", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_EARLY_READ_BACK, "early-read-back",
-     "a read-back takes its bytes without waiting for the GPU", "stale-cpu-read"},
+     "a read-back takes its bytes without waiting for the GPU", "stale-cpu-read", BUG_FRAMES_MIN},
     {TRK_DEMO_BUG_KERNEL_STORE, "kernel-store",
-     "the kernel fills a page for the guest, and nobody invalidates it", "stale-gpu-read"},
-    {TRK_DEMO_BUG_NONE, NULL, NULL, NULL},
+     "the kernel fills a page for the guest, and nobody invalidates it", "stale-gpu-read",
+     BUG_FRAMES_MIN},
+    {TRK_DEMO_BUG_SKIPPED_COPY, "skipped-copy", "an upload takes a page and copies nothing",
+     "stale-gpu-read", BUG_FRAMES_MIN},
+    {TRK_DEMO_BUG_LOST_READ_BACK, "lost-read-back",
+     "a read-back takes a page from the GPU and brings nothing home", "stale-cpu-read",
+     BUG_FRAMES_MIN},
+    {TRK_DEMO_BUG_LATE_INVALIDATE, "late-invalidate",
+     "a service stores to a buffer first and invalidates it then", "lost-cpu-write",
+     BUG_FRAMES_MIN},
+    {TRK_DEMO_BUG_LATE_TEXTURE, "late-texture",
+     "the kernel fills a texture, nobody invalidates it, and 200 frames later the GPU reads it",
+     "stale-gpu-read", LATE_FRAMES_MIN},
+    {TRK_DEMO_BUG_NONE, NULL, NULL, NULL, 0},
 };
 
 const struct trk_demo_bug *trk_demo_bug_find(const char *name)
@@ -77,11 +92,22 @@ static enum trk_status demo_options_check(const struct trk_demo_options *options
         return trk_error_set(error, TRK_E_ARGUMENT, "work must be at most %u KiB",
                              TRK_DEMO_WORK_MAX);
     }
-    if (options->bug != TRK_DEMO_BUG_NONE && options->frames < BUG_FRAMES_MIN) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "a bug needs at least %u frames",
-                             BUG_FRAMES_MIN);
+    if (options->pages > trk_demo_pages_most(options->megabytes)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "pages must be at most %u with %u MiB",
+                             trk_demo_pages_most(options->megabytes), options->megabytes);
+    }
+    for (const struct trk_demo_bug *bug = trk_demo_bugs; bug->name != NULL; bug++) {
+        if (bug->id == options->bug && options->frames < bug->frames) {
+            return trk_error_set(error, TRK_E_ARGUMENT, "the bug %s needs at least %u frames",
+                                 bug->name, bug->frames);
+        }
     }
     return TRK_OK;
+}
+
+uint32_t trk_demo_pages_most(uint32_t megabytes)
+{
+    return demo_memory_rest_of(megabytes);
 }
 
 void demo_note(struct demo *demo, enum trk_status status)
@@ -183,6 +209,9 @@ static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
             demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
     }
     if (status == TRK_OK) {
+        status = demo_scattered_open(demo, error);
+    }
+    if (status == TRK_OK) {
         status = demo_protect(demo, error);
     }
     if (status == TRK_OK) {
@@ -223,6 +252,7 @@ static void demo_close(struct demo *demo)
     demo_memory_detach(&demo->memory, demo->backend);
     trk_backend_destroy(demo->backend);
     demo_gpu_close(&demo->gpu);
+    demo_scattered_close(demo);
     demo_memory_unmap(&demo->memory);
 }
 

@@ -36,6 +36,10 @@ enum trk_demo_bug_id {
     TRK_DEMO_BUG_ALIAS_WRITE,
     TRK_DEMO_BUG_EARLY_READ_BACK,
     TRK_DEMO_BUG_KERNEL_STORE,
+    TRK_DEMO_BUG_SKIPPED_COPY,
+    TRK_DEMO_BUG_LOST_READ_BACK,
+    TRK_DEMO_BUG_LATE_INVALIDATE,
+    TRK_DEMO_BUG_LATE_TEXTURE,
     TRK_DEMO_BUG_COUNT,
 };
 
@@ -44,6 +48,7 @@ struct trk_demo_bug {
     const char *name;    /* "copy-before-arm" */
     const char *about;   /* one line for people */
     const char *verdict; /* what the simulator says of its trace: "stale-gpu-read" */
+    uint32_t frames;     /* that a run must have for it, whatever the seed */
 };
 
 /* The bugs, ended by an entry whose name is NULL. */
@@ -68,28 +73,34 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    /* So many pages besides are stored to and uploaded each frame, one by one, in a shuffled order;
+     * as many as the memory has room for, see trk_demo_pages_most. */
+    uint32_t pages;
     uint32_t
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
     /* KiB of memory of its own that each guest reads in a frame, up to TRK_DEMO_WORK_MAX. */
     uint32_t work_kib;
-    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed; needs 2 frames */
+    enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 
 /* 60 frames, 4 threads, 16 MiB, device 0, seed 1, a sample checked, mprotect, no bug. */
 struct trk_demo_options trk_demo_options_default(void);
 
+/* The most that `pages` may be with so much guest memory. */
+uint32_t trk_demo_pages_most(uint32_t megabytes);
+
 struct trk_demo_result {
-    uint64_t frames;        /* completed */
-    uint64_t faults;        /* guest accesses that trapped and were served */
-    uint64_t stores;        /* slots written by guest threads */
-    uint64_t loads;         /* slots read and checked by guest threads */
-    uint64_t uploads;       /* runs of pages copied to the GPU */
-    uint64_t downloads;     /* runs of pages copied back */
-    uint64_t bytes;         /* bytes copied, both ways */
-    uint64_t checks;        /* slots of the GPU's copy that were checked */
-    uint64_t mismatches;    /* slots, on either side, whose bytes were not the expected ones */
-    uint64_t failures;      /* operations that the tracker refused */
-    uint64_t frames_ns;     /* from the first frame's start to the last one's end */
+    uint64_t frames;     /* completed */
+    uint64_t faults;     /* guest accesses that trapped and were served */
+    uint64_t stores;     /* slots written by guest threads */
+    uint64_t loads;      /* slots read and checked by guest threads */
+    uint64_t uploads;    /* runs of pages copied to the GPU */
+    uint64_t downloads;  /* runs of pages copied back */
+    uint64_t bytes;      /* bytes copied, both ways */
+    uint64_t checks;     /* slots of the GPU's copy that were checked */
+    uint64_t mismatches; /* slots, on either side, whose bytes were not the expected ones */
+    uint64_t failures;   /* operations that the tracker refused */
+    uint64_t frames_ns;  /* from the first frame's start to the last one's end */
     uint64_t frame_median_ns;
     uint64_t frames_cpu_ns; /* processor time of all threads in between, the device's among them */
     uint64_t paranoid_findings, paranoid_compared, paranoid_ns;

@@ -89,6 +89,9 @@ static void guest_first_part(struct demo_guest *guest, const struct demo_plan *p
             guest_load_any(guest, &areas[DEMO_AREA_RESULT], areas[DEMO_AREA_RESULT].pages);
         }
     }
+    for (uint32_t i = guest->number; i < demo->options.pages; i += demo->options.threads) {
+        guest_store(guest, demo_scattered_slot(demo, i, plan->frame), plan->frame);
+    }
     if (plan->frame > 0) {
         /* The first half only: pages that the GPU has are left for the emulator's invalidate. */
         guest_load_any(guest, &areas[DEMO_AREA_HLE], areas[DEMO_AREA_HLE].pages / 2);

@@ -51,8 +51,29 @@ static void memory_layout(struct demo_memory *memory)
         }
         if (window == 0) {
             memory_place(memory, DEMO_AREA_PING, page, PING_PAGES);
+            page += PING_PAGES;
         }
+        const uint32_t end = base + window_pages;
+        memory->rest[window] = (struct demo_area){page, page < end ? end - page : 0};
     }
+}
+
+uint32_t demo_memory_rest(const struct demo_memory *memory)
+{
+    return memory->rest[0].pages + memory->rest[1].pages;
+}
+
+uint32_t demo_memory_rest_page(const struct demo_memory *memory, uint32_t number)
+{
+    const uint32_t first = memory->rest[0].pages;
+    return number < first ? memory->rest[0].page + number : memory->rest[1].page + number - first;
+}
+
+uint32_t demo_memory_rest_of(uint32_t megabytes)
+{
+    struct demo_memory memory = {.pages = megabytes * 256u};
+    memory_layout(&memory);
+    return demo_memory_rest(&memory);
 }
 
 /* A view of the memfd; guest_addr 0 lets the kernel choose. NULL and error on failure. */
@@ -202,6 +223,11 @@ uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot)
 {
     return demo_memory_guest(memory, slot / DEMO_PAGE_SLOTS) +
            (uint64_t)(slot % DEMO_PAGE_SLOTS) * DEMO_SLOT_BYTES;
+}
+
+uint32_t demo_memory_texture(void)
+{
+    return 0; /* before the first area there is a gap */
 }
 
 volatile uint32_t *demo_memory_slot(const struct demo_memory *memory, uint32_t slot)

@@ -42,7 +42,16 @@ struct demo_memory {
     char *backing, *low, *arena, *alias;
     uint32_t *expected; /* a slot: the stamp stored last; written by the slot's owner */
     struct demo_area areas[DEMO_AREAS];
+    struct demo_area rest[2]; /* of each window: behind all areas */
 };
+
+/* Pages of both rests. */
+uint32_t demo_memory_rest(const struct demo_memory *memory);
+/* The page of that number among them. */
+uint32_t demo_memory_rest_page(const struct demo_memory *memory, uint32_t number);
+
+/* How many there would be. */
+uint32_t demo_memory_rest_of(uint32_t megabytes);
 
 /* Map everything; memory must be zero but for fd = -1. On failure all is as before. */
 enum trk_status demo_memory_map(struct demo_memory *memory, uint32_t megabytes,
@@ -63,6 +72,9 @@ uint32_t demo_memory_page(const struct demo_memory *memory, uint64_t guest_addr)
 uint64_t demo_memory_slot_guest(const struct demo_memory *memory, uint32_t slot);
 /* The page just before the HLE area: the GPU never sees it, and it is not registered. */
 uint32_t demo_memory_hole(const struct demo_memory *memory);
+
+/* A page of no area, which holds a texture: no guest stores to it. */
+uint32_t demo_memory_texture(void);
 
 /* The slot as the guest sees it. */
 volatile uint32_t *demo_memory_slot(const struct demo_memory *memory, uint32_t slot);

@@ -6,13 +6,10 @@
 /* Of pages that both sides write, the GPU writes the first half. */
 #define HALF_PAGE_BYTES ((uint32_t)TRK_HOST_PAGE_BYTES / 2)
 
-/* The bug acts once, in one of these frames, so that its story has a past. */
-#define BUG_FRAME_FIRST 5u
-#define BUG_FRAMES      11u
-
 struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t frame)
 {
-    uint32_t bug_frame = BUG_FRAME_FIRST + (uint32_t)(options->seed % BUG_FRAMES);
+    const uint32_t frames = DEMO_BUG_FRAME_LAST - DEMO_BUG_FRAME_FIRST + 1;
+    uint32_t bug_frame = DEMO_BUG_FRAME_FIRST + (uint32_t)(options->seed % frames);
     if (bug_frame >= options->frames) {
         bug_frame = options->frames - 1;
     }
@@ -22,6 +19,7 @@ struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t
         .early = DEMO_AREA_VERTEX + (frame + 3) % DEMO_VERTEX_AREAS,
         .mid_guest = frame % options->threads,
         .late_slot = 2 + frame % 2,
+        .acts = frame == bug_frame,
         .bug = options->bug != TRK_DEMO_BUG_NONE && frame == bug_frame,
     };
 }
@@ -29,6 +27,24 @@ struct demo_plan demo_plan_make(const struct trk_demo_options *options, uint32_t
 bool demo_plan_acts(const struct demo *demo, const struct demo_plan *plan, enum trk_demo_bug_id bug)
 {
     return plan->bug && demo->options.bug == bug;
+}
+
+/* The GPU looks at the texture's first slot, and at all of it when the time has come. */
+static void render_texture(struct demo *demo, const struct demo_plan *plan)
+{
+    const uint32_t slot = demo_memory_texture() * DEMO_PAGE_SLOTS;
+    if (plan->acts) {
+        demo_service_texture(demo, plan);
+        demo->texture_frame = plan->frame;
+        demo->texture_there = true;
+    }
+    if (!demo->texture_there) {
+        return;
+    }
+    demo->sure_slots[demo->sure_count++] = slot;
+    if (plan->frame == demo->texture_frame + DEMO_TEXTURE_FRAMES) {
+        demo->sure_slots[demo->sure_count++] = slot + 1;
+    }
 }
 
 static void render_uploads(struct demo *demo, const struct demo_plan *plan)
@@ -65,15 +81,18 @@ void demo_render_frame(struct demo *demo, uint32_t frame)
 {
     struct demo_plan plan = demo_plan_make(&demo->options, frame);
     trk_capture_frame(frame);
+    demo_scattered_choose(demo);
     demo_line_signal(&demo->sync.start, frame + 1);
     demo_transfer_up(demo, plan.early);
     demo_sync_gather(&demo->sync, demo->options.threads, frame + 1, demo_transfer_serve, demo);
     demo->sure_count = 0;
     demo_service_write(demo, &plan);
     render_uploads(demo, &plan);
+    demo_scattered_upload(demo);
     demo_sync_receive(&demo->sync, plan.mid_guest, frame + 1, demo_transfer_serve, demo);
     demo->sure_slots[demo->sure_count++] = demo->visit_slot;
     demo_service_file_read(demo, &plan);
+    render_texture(demo, &plan);
     render_gpu_writes(demo, &plan);
     demo_service_result_read(demo, &plan);
     demo_paranoid_draw(demo, &plan);

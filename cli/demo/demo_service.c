@@ -47,21 +47,22 @@ static void service_store(struct demo *demo, uint32_t slot, char *place, uint64_
     trk_capture_witness_store(TRK_AGENT_HLE, shown_addr, DEMO_SLOT_BYTES, stamp);
 }
 
-/*
- * A service fills a buffer of the guest's: the HLE area and the page before it, which the GPU does
- * not know. It asks first, then stores through its own views.
- */
-void demo_service_write(struct demo *demo, const struct demo_plan *plan)
+/* The HLE area and the page before it. */
+static void service_invalidate_buffer(struct demo *demo, const struct demo_plan *plan)
+{
+    const uint64_t guest_addr = demo_memory_guest(&demo->memory, demo_memory_hole(&demo->memory));
+    const uint32_t pages = demo->memory.areas[DEMO_AREA_HLE].pages + 1;
+    service_invalidate(demo, guest_addr, pages * TRK_HOST_PAGE_BYTES,
+                       demo_plan_acts(demo, plan, TRK_DEMO_BUG_FLUSH_LEAVES_PAGE));
+}
+
+/* A service's stores to its buffer, through its own views. */
+static void service_fill_buffer(struct demo *demo, const struct demo_plan *plan)
 {
     struct demo_memory *memory = &demo->memory;
     const struct demo_area *area = &memory->areas[DEMO_AREA_HLE];
     const uint32_t hole = demo_memory_hole(memory);
     const uint64_t guest_addr = demo_memory_guest(memory, hole);
-    /* The bug: "not all of it is the GPU's" is taken for "none of it is". */
-    if (!demo_plan_acts(demo, plan, TRK_DEMO_BUG_PARTIAL_INVALIDATE)) {
-        service_invalidate(demo, guest_addr, (area->pages + 1) * TRK_HOST_PAGE_BYTES,
-                           demo_plan_acts(demo, plan, TRK_DEMO_BUG_FLUSH_LEAVES_PAGE));
-    }
     service_store(demo, hole * DEMO_PAGE_SLOTS, memory->backing + hole * TRK_HOST_PAGE_BYTES,
                   guest_addr, plan->frame);
     for (uint32_t i = 0; i < area->pages; i++) {
@@ -72,6 +73,23 @@ void demo_service_write(struct demo *demo, const struct demo_plan *plan)
         if (place >= DEMO_PAGE_SLOTS / 2 && demo->sure_count < SURE_HLE_SLOTS) {
             demo->sure_slots[demo->sure_count++] = slot;
         }
+    }
+}
+
+/*
+ * A service fills a buffer of the guest's: the HLE area and the page before it, which the GPU does
+ * not know. It asks first, then stores. The bugs: "not all of it is the GPU's" is taken for "none
+ * of it is"; or it asks when it has stored.
+ */
+void demo_service_write(struct demo *demo, const struct demo_plan *plan)
+{
+    bool late = demo_plan_acts(demo, plan, TRK_DEMO_BUG_LATE_INVALIDATE);
+    if (!late && !demo_plan_acts(demo, plan, TRK_DEMO_BUG_PARTIAL_INVALIDATE)) {
+        service_invalidate_buffer(demo, plan);
+    }
+    service_fill_buffer(demo, plan);
+    if (late) {
+        service_invalidate_buffer(demo, plan);
     }
 }
 
@@ -89,7 +107,7 @@ static bool service_kernel_copy(const uint32_t *words, char *target)
     return done;
 }
 
-/* One piece of a file comes to a slot of the chosen area, in place of the piece before it. */
+/* One piece of a file comes to a slot, in place of the piece before it. */
 static void service_file_piece(struct demo *demo, const struct demo_plan *plan, uint32_t slot,
                                bool told)
 {
@@ -107,7 +125,6 @@ static void service_file_piece(struct demo *demo, const struct demo_plan *plan, 
     memory->expected[slot] = stamp;
     trk_capture_witness_store(TRK_AGENT_KERNEL, demo_memory_slot_guest(memory, slot),
                               DEMO_SLOT_BYTES, stamp);
-    demo_transfer_up(demo, plan->chosen);
 }
 
 /* The guest reads a file: the kernel writes to the chosen area, whose pages are CLEAN by now. */
@@ -118,8 +135,26 @@ void demo_service_file_read(struct demo *demo, const struct demo_plan *plan)
     uint32_t place = 5 - plan->late_slot; /* of 2 and 3 the one that no guest stores to now */
     uint32_t slot = page * DEMO_PAGE_SLOTS + place;
     service_file_piece(demo, plan, slot, true);
+    demo_transfer_up(demo, plan->chosen);
     service_file_piece(demo, plan, slot, !demo_plan_acts(demo, plan, TRK_DEMO_BUG_KERNEL_STORE));
+    if (demo_plan_acts(demo, plan, TRK_DEMO_BUG_SKIPPED_COPY)) {
+        demo_transfer_up_nothing(demo, plan->chosen);
+    } else {
+        demo_transfer_up(demo, plan->chosen);
+    }
     demo->sure_slots[demo->sure_count++] = slot;
+}
+
+void demo_service_texture(struct demo *demo, const struct demo_plan *plan)
+{
+    const struct demo_area page = {demo_memory_texture(), 1};
+    const uint32_t slot = page.page * DEMO_PAGE_SLOTS;
+    service_file_piece(demo, plan, slot, true);
+    service_file_piece(demo, plan, slot + 1, true);
+    demo_transfer_up_part(demo, &page);
+    service_file_piece(demo, plan, slot + 1,
+                       !demo_plan_acts(demo, plan, TRK_DEMO_BUG_LATE_TEXTURE));
+    demo_transfer_up_part(demo, &page);
 }
 
 /* A service looks at a page of what the GPU has been told to write in this very frame. */
@@ -129,8 +164,16 @@ void demo_service_result_read(struct demo *demo, const struct demo_plan *plan)
     const struct demo_area *area = &memory->areas[DEMO_AREA_RESULT];
     uint32_t half = area->pages / 2;
     uint32_t page = area->page + plan->frame % 2 * half + demo_dice_roll(&demo->dice, half);
-    demo_transfer_download(demo, demo_memory_guest(memory, page), TRK_HOST_PAGE_BYTES,
-                           demo_plan_acts(demo, plan, TRK_DEMO_BUG_EARLY_READ_BACK));
+    /* Where a bug may act, it is one that came home before: what it holds by mistake is known. */
+    if (plan->acts && plan->frame >= 2) {
+        page = demo->result_pages[plan->frame % 2];
+    }
+    demo->result_pages[plan->frame % 2] = page;
+    demo_transfer_download(
+        demo, demo_memory_guest(memory, page), TRK_HOST_PAGE_BYTES,
+        demo_plan_acts(demo, plan, TRK_DEMO_BUG_EARLY_READ_BACK)  ? DEMO_HOME_EARLY
+        : demo_plan_acts(demo, plan, TRK_DEMO_BUG_LOST_READ_BACK) ? DEMO_HOME_NOTHING
+                                                                  : DEMO_HOME_RIGHT);
     for (uint32_t i = 0; i < DEMO_PAGE_SLOTS; i++) {
         uint32_t slot = page * DEMO_PAGE_SLOTS + i;
         uint32_t seen = demo_pattern_load(demo_memory_slot(memory, slot));

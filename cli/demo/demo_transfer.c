@@ -11,7 +11,8 @@ struct transfer {
     uint32_t filled_bytes;
     uint32_t stamp;
     bool bug;
-    bool early;
+    bool nothing; /* is copied up */
+    enum demo_home home;
 };
 
 /* The number of the area that a page lies in, from 1; 0: in none. */
@@ -65,13 +66,18 @@ static void transfer_on_up(void *context, uint64_t guest_addr, uint64_t size_byt
         transfer->bug = false; /* one question, however many runs there are */
         demo_note(demo, trk_tracker_is_gpu(demo->tracker, guest_addr, size_bytes, &gpu));
     }
-    transfer_copy_up(demo, guest_addr, size_bytes);
+    if (!transfer->nothing) {
+        transfer_copy_up(demo, guest_addr, size_bytes);
+    }
 }
 
 static void transfer_on_down(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct transfer *transfer = context;
-    transfer_copy_down(transfer->demo, guest_addr, size_bytes, transfer->early);
+    if (transfer->home != DEMO_HOME_NOTHING) {
+        transfer_copy_down(transfer->demo, guest_addr, size_bytes,
+                           transfer->home == DEMO_HOME_EARLY);
+    }
 }
 
 /* Let one guest store to pages that were dirty when the upload began, and wait until it has. */
@@ -112,8 +118,20 @@ static struct trk_transfer transfer_of(const struct demo *demo, const struct dem
 
 void demo_transfer_up(struct demo *demo, uint32_t area)
 {
-    struct transfer context = {.demo = demo};
+    demo_transfer_up_part(demo, &demo->memory.areas[area]);
+}
+
+void demo_transfer_up_nothing(struct demo *demo, uint32_t area)
+{
+    struct transfer context = {.demo = demo, .nothing = true};
     struct trk_transfer upload = transfer_of(demo, &demo->memory.areas[area], &context);
+    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+}
+
+void demo_transfer_up_part(struct demo *demo, const struct demo_area *part)
+{
+    struct transfer context = {.demo = demo};
+    struct trk_transfer upload = transfer_of(demo, part, &context);
     demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
 }
 
@@ -173,9 +191,10 @@ static struct trk_transfer transfer_home(struct transfer *context, uint64_t gues
     return transfer;
 }
 
-void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes, bool early)
+void demo_transfer_download(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes,
+                            enum demo_home how)
 {
-    struct transfer context = {.demo = demo, .early = early};
+    struct transfer context = {.demo = demo, .home = how};
     struct trk_transfer home = transfer_home(&context, guest_addr, size_bytes);
     demo_note(demo, trk_tracker_download(demo->tracker, &home));
 }
@@ -192,6 +211,6 @@ void demo_transfer_serve(void *context, const struct demo_request *request)
     if (request->flush) {
         demo_transfer_drain(context, request->guest_addr, request->size_bytes);
     } else {
-        demo_transfer_download(context, request->guest_addr, request->size_bytes, false);
+        demo_transfer_download(context, request->guest_addr, request->size_bytes, DEMO_HOME_RIGHT);
     }
 }

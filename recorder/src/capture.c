@@ -160,9 +160,15 @@ static inline void emit(const struct trk_event *event)
     trk_ring_append(&thread->ring, event);
 }
 
-void trk_capture_event(const struct trk_event *event)
+/* Not part of the cold function, which is compiled to be small. */
+static __attribute__((noinline, hot)) void emit_event(const struct trk_event *event)
 {
     emit(event);
+}
+
+void trk_capture_event(const struct trk_event *event)
+{
+    emit_event(event);
 }
 
 static void observe(void *context, const struct trk_event *event)

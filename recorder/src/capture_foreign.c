@@ -95,7 +95,8 @@ enum trk_status trk_capture_foreign_declare(const struct trk_capture_foreign *fo
     return TRK_OK;
 }
 
-uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock)
+/* Not part of the function that callers hold for a cold one. */
+static __attribute__((noinline, hot)) uint32_t note_lock(uint32_t tracker, uint32_t lock)
 {
     if (tracker >= TRACKERS || lock >= holds_of[tracker].count || !trk_capture_active())
         return 0;
@@ -106,4 +107,9 @@ uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock)
     struct trk_event event = trk_capture_held(TRK_EVENT_LOCK, tracker, lock, hold);
     trk_capture_event(&event);
     return hold;
+}
+
+uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock)
+{
+    return note_lock(tracker, lock);
 }

@@ -25,11 +25,14 @@ static enum trk_status round_run(struct trk_bench *bench, const struct trk_bench
 {
     uint32_t order[TRK_BENCH_POLICIES_MOST];
     trk_bench_order(order, options->policies, round, options->seed);
-    const uint32_t places = 2 * options->policies;
-    for (uint32_t place = 0; place < places; place++) {
-        const uint32_t turn = place < options->policies ? place : places - 1 - place;
+    const uint32_t turn = 2 * options->policies;
+    for (uint32_t place = 0; place < turn * options->turns; place++) {
+        const uint32_t step = place % turn;
         struct trk_bench_pass *pass = &bench->passes[bench->pass_count];
-        *pass = (struct trk_bench_pass){.round = round, .place = place, .policy = order[turn]};
+        *pass = (struct trk_bench_pass){
+            .round = round,
+            .place = place,
+            .policy = order[step < options->policies ? step : turn - 1 - step]};
         enum trk_status status = options->pass(options->context, pass->policy, &pass->times, error);
         if (status != TRK_OK) {
             return status;
@@ -55,8 +58,10 @@ enum trk_status trk_bench_run(struct trk_bench *out, const struct trk_bench_opti
     assert(options->size == sizeof *options);
     assert(options->policies > 0 && options->policies <= TRK_BENCH_POLICIES_MOST);
     assert(options->rounds > 0 && options->rounds <= TRK_STATISTICS_ROUNDS_MOST);
-    *out = (struct trk_bench){.policies = options->policies, .rounds = options->rounds};
-    out->passes = calloc((size_t)2 * options->policies * options->rounds, sizeof *out->passes);
+    assert(options->turns > 0 && options->turns <= TRK_BENCH_TURNS_MOST);
+    *out = (struct trk_bench){
+        .policies = options->policies, .rounds = options->rounds, .turns = options->turns};
+    out->passes = calloc(trk_bench_passes_of(out) * options->policies, sizeof *out->passes);
     if (out->passes == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for %u rounds", options->rounds);
     }
@@ -81,14 +86,20 @@ static uint64_t time_by(const struct trk_bench_pass *pass, enum trk_bench_clock 
     return clock == TRK_BENCH_DEVICE ? pass->times.device_ns : pass->times.host_ns;
 }
 
-bool trk_bench_has(const struct trk_bench *bench, enum trk_bench_clock clock)
+bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock)
 {
     for (size_t i = 0; i < bench->pass_count; i++) {
-        if (time_by(&bench->passes[i], clock) == TRK_NOT_KNOWN) {
+        const struct trk_bench_pass *pass = &bench->passes[i];
+        if (pass->policy == policy && time_by(pass, clock) == TRK_NOT_KNOWN) {
             return false;
         }
     }
     return bench->pass_count > 0;
+}
+
+size_t trk_bench_passes_of(const struct trk_bench *bench)
+{
+    return (size_t)2 * bench->turns * bench->rounds;
 }
 
 void trk_bench_times_of(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock,
@@ -100,7 +111,7 @@ void trk_bench_times_of(const struct trk_bench *bench, uint32_t policy, enum trk
             out[count++] = (double)time_by(&bench->passes[i], clock);
         }
     }
-    assert(count == (size_t)2 * bench->rounds);
+    assert(count == trk_bench_passes_of(bench));
     trk_statistics_sort(out, count);
 }
 
@@ -108,7 +119,7 @@ enum trk_status trk_bench_compare(struct trk_comparison *out, const struct trk_b
                                   const uint32_t pair[2], enum trk_bench_clock clock, uint64_t seed,
                                   struct trk_error *error)
 {
-    if (!trk_bench_has(bench, clock)) {
+    if (!trk_bench_has(bench, pair[0], clock) || !trk_bench_has(bench, pair[1], clock)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "not every pass has a time of the %s's",
                              clock == TRK_BENCH_DEVICE ? "device" : "host");
     }
@@ -119,9 +130,11 @@ enum trk_status trk_bench_compare(struct trk_comparison *out, const struct trk_b
     double *const of[2] = {rounds, rounds + bench->rounds};
     for (size_t i = 0; i < bench->pass_count; i++) {
         const struct trk_bench_pass *pass = &bench->passes[i];
+        const double time = (double)time_by(pass, clock);
         for (unsigned side = 0; side < 2; side++) {
-            if (pass->policy == pair[side]) {
-                of[side][pass->round] += (double)time_by(pass, clock) / 2.0; /* a pass's mean */
+            double *best = &of[side][pass->round];
+            if (pass->policy == pair[side] && (*best == 0.0 || time < *best)) {
+                *best = time;
             }
         }
     }

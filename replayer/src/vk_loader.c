@@ -76,3 +76,23 @@ enum trk_status trk_vk_loader_device(struct trk_vk_api *api, VkDevice device,
     }
     return TRK_OK;
 }
+
+enum trk_status trk_vk_loader_replay(struct trk_vk_api *api, VkDevice device,
+                                     struct trk_error *error)
+{
+    const char *missing = NULL;
+#define FIND(name)                                                                                 \
+    api->name = (PFN_vk##name)api->GetDeviceProcAddr(device, "vk" #name);                          \
+    if (api->name == NULL) {                                                                       \
+        missing = "vk" #name;                                                                      \
+    }
+    TRK_VK_REPLAY_CALLS(FIND)
+#undef FIND
+#define FIND(name) api->name = (PFN_vk##name)api->GetDeviceProcAddr(device, "vk" #name);
+    TRK_VK_OPTIONAL_CALLS(FIND)
+#undef FIND
+    if (missing != NULL) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "the Vulkan device has no %s", missing);
+    }
+    return TRK_OK;
+}

@@ -14,7 +14,9 @@
 
 #define TRK_VK_GLOBAL_CALLS(X)                                                                     \
     X(CreateInstance)                                                                              \
-    X(EnumerateInstanceVersion)
+    X(EnumerateInstanceVersion)                                                                    \
+    X(EnumerateInstanceExtensionProperties)                                                        \
+    X(EnumerateInstanceLayerProperties)
 
 #define TRK_VK_INSTANCE_CALLS(X)                                                                   \
     X(DestroyInstance)                                                                             \
@@ -53,6 +55,41 @@
     X(CmdFillBuffer)                                                                               \
     X(CmdPipelineBarrier)
 
+/* What replaying needs beside: Vulkan 1.2, all of it mandatory there. */
+#define TRK_VK_REPLAY_CALLS(X)                                                                     \
+    X(CreateSemaphore)                                                                             \
+    X(DestroySemaphore)                                                                            \
+    X(WaitSemaphores)                                                                              \
+    X(GetSemaphoreCounterValue)                                                                    \
+    X(CreateQueryPool)                                                                             \
+    X(DestroyQueryPool)                                                                            \
+    X(GetQueryPoolResults)                                                                         \
+    X(CmdResetQueryPool)                                                                           \
+    X(CmdWriteTimestamp)                                                                           \
+    X(CreateShaderModule)                                                                          \
+    X(DestroyShaderModule)                                                                         \
+    X(CreateDescriptorSetLayout)                                                                   \
+    X(DestroyDescriptorSetLayout)                                                                  \
+    X(CreateDescriptorPool)                                                                        \
+    X(DestroyDescriptorPool)                                                                       \
+    X(AllocateDescriptorSets)                                                                      \
+    X(UpdateDescriptorSets)                                                                        \
+    X(CreatePipelineLayout)                                                                        \
+    X(DestroyPipelineLayout)                                                                       \
+    X(CreateComputePipelines)                                                                      \
+    X(DestroyPipeline)                                                                             \
+    X(CmdBindPipeline)                                                                             \
+    X(CmdBindDescriptorSets)                                                                       \
+    X(CmdPushConstants)                                                                            \
+    X(CmdDispatch)
+
+/* Optional ones, of extensions: NULL where they are not. */
+#define TRK_VK_OPTIONAL_CALLS(X)                                                                   \
+    X(GetMemoryHostPointerPropertiesEXT)                                                           \
+    X(SetDebugUtilsObjectNameEXT)                                                                  \
+    X(CmdBeginDebugUtilsLabelEXT)                                                                  \
+    X(CmdEndDebugUtilsLabelEXT)
+
 struct trk_vk_api {
     void *library;
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
@@ -60,6 +97,8 @@ struct trk_vk_api {
     TRK_VK_GLOBAL_CALLS(TRK_VK_MEMBER)
     TRK_VK_INSTANCE_CALLS(TRK_VK_MEMBER)
     TRK_VK_DEVICE_CALLS(TRK_VK_MEMBER)
+    TRK_VK_REPLAY_CALLS(TRK_VK_MEMBER)
+    TRK_VK_OPTIONAL_CALLS(TRK_VK_MEMBER)
 #undef TRK_VK_MEMBER
 };
 
@@ -71,6 +110,9 @@ void trk_vk_loader_close(struct trk_vk_api *api);
 enum trk_status trk_vk_loader_instance(struct trk_vk_api *api, VkInstance instance,
                                        struct trk_error *error);
 enum trk_status trk_vk_loader_device(struct trk_vk_api *api, VkDevice device,
+                                     struct trk_error *error);
+/* Likewise what replaying needs beside, of a device of Vulkan 1.2. */
+enum trk_status trk_vk_loader_replay(struct trk_vk_api *api, VkDevice device,
                                      struct trk_error *error);
 
 #endif

@@ -218,7 +218,7 @@ bool projection_page_is_cpu(const struct projection *projection, uint64_t guest_
     if (projection->tracker == SCENARIO_NONE ||
         projection->run->machines[projection->tracker].tracker == NULL)
         return true;
-    return trk_pages_view(projection->run->machines[projection->tracker].tracker, guest_addr)
+    return core_live->page(projection->run->machines[projection->tracker].tracker, guest_addr)
         .cpu_dirty;
 }
 

@@ -44,7 +44,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
-        run->streams[i].thread.id = i + 1;
+        run->streams[i].thread.thread.id = i + 1;
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
@@ -62,7 +62,7 @@ void run_deinit(struct run *run)
         coroutine_destroy(run->streams[i].coroutine);
     coroutine_destroy(run->aside.coroutine);
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
-        trk_tracker_destroy(run->machines[i].tracker);
+        core_live->destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     first_touch_deinit(run);
@@ -91,6 +91,10 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
         status = trk_trace_rewind(trace, error);
     if (status != TRK_OK)
         return status;
+    const uint8_t *end;
+    const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
+    if (cannot != NULL && options->mode != TRK_SIM_ORACLE_ONLY)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
     struct run *run = calloc(1, sizeof *run); /* some KiB */
     if (run == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
@@ -118,9 +122,11 @@ static void resume(struct stream *stream)
 {
     struct run *run = stream->run;
     run->current = stream;
-    trk_thread_swap(&stream->thread);
+    core_live->thread_swap(&stream->thread.thread);
+    run_in_force(run);
     coroutine_resume(stream->coroutine);
-    trk_thread_swap(NULL);
+    run_in_force(NULL);
+    core_live->thread_swap(NULL);
     run->current = NULL;
 }
 

@@ -16,6 +16,7 @@
 #ifndef SIMULATOR_RUN_H
 #define SIMULATOR_RUN_H
 
+#include "core.h"
 #include "coroutine.h"
 #include "domains.h"
 #include "foreign.h"
@@ -24,8 +25,6 @@
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
-#include "track/thread.h"
-#include "track/tracker.h"
 
 #define RUN_TRACKERS    16u
 #define RUN_NESTED_KEPT 3u
@@ -74,7 +73,7 @@ struct stream {
     struct run *run;
     uint32_t index;
     struct coroutine *coroutine;
-    struct trk_thread thread;
+    struct core_thread thread;
     struct trk_trace_event due;
     bool has_due;
     /* The host needs the outcome of a call before the core emits the former call's event. */
@@ -174,6 +173,13 @@ bool stream_exhausted(const struct stream *stream);
 
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
+
+/* ---- core_trace.c ---------------------------------------------------------------------------- */
+
+/* The run whose streams are on this host thread; NULL: none. */
+void run_in_force(struct run *run);
+/* A plug-in wants a lock that is not free. Does not come back where it never will be. */
+void run_wait_word(const uint32_t *word);
 
 /* ---- first_touch.c --------------------------------------------------------------------------- */
 

@@ -10,43 +10,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bare_ring.h"
 #include "live.h"
 #include "recorder/capture.h"
-#include "recorder/trace.h"
 
 #define BATCH        4096u
 #define GROUP        64u
 #define LONG_BATCHES 8u /* where two threads meet: long enough for one to notice the other */
-#define RING_RECORDS (128u * 1024u) /* the default ring */
-
-struct bare_ring {
-    struct trk_record *records;
-    _Atomic uint64_t head;
-};
-
-static inline uint64_t time_stamp(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-#error "no time stamp counter known for this processor"
-#endif
-}
-
-/* Not inlined: the recorder's is a call through a pointer too. */
-__attribute__((noinline)) static void bare_append(struct bare_ring *ring,
-                                                  const struct trk_event *event)
-{
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    struct trk_record *record = &ring->records[head & (RING_RECORDS - 1)];
-    record->tsc = time_stamp();
-    record->event = *event;
-    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
-}
 
 /* Events that are appended again and again. */
 struct source {
@@ -61,11 +31,11 @@ static const struct trk_event *next_event(struct source *source)
     return event;
 }
 
-static double time_bare(struct bare_ring *ring, struct source *source)
+static double time_bare(struct bench_bare_ring *ring, struct source *source)
 {
     uint64_t start = bench_now_ns();
     for (unsigned i = 0; i < BATCH; i++) {
-        bare_append(ring, next_event(source));
+        bench_bare_append(ring, next_event(source));
     }
     return (double)(bench_now_ns() - start) / BATCH;
 }
@@ -104,7 +74,7 @@ int bench_append_events(const struct trk_event *events, size_t count, unsigned r
                         struct bench_appends *out)
 {
     static struct bench_samples bare, recorder, groups;
-    struct bare_ring ring = {.records = calloc(RING_RECORDS, sizeof *ring.records)};
+    struct bench_bare_ring ring = {.records = calloc(BENCH_BARE_RECORDS, sizeof *ring.records)};
     struct source source = {events, count, 0};
     struct trk_observer observer = trk_capture_observer();
     if (ring.records == NULL || observer.emit == NULL || count == 0) {
@@ -113,8 +83,8 @@ int bench_append_events(const struct trk_event *events, size_t count, unsigned r
         return 1;
     }
     /* Once around: no first touch of a page of the buffer is timed. The rings' pages are there. */
-    for (unsigned i = 0; i < RING_RECORDS; i++) {
-        bare_append(&ring, next_event(&source));
+    for (unsigned i = 0; i < BENCH_BARE_RECORDS; i++) {
+        bench_bare_append(&ring, next_event(&source));
     }
     struct timespec pause = {.tv_nsec = 3 * 1000 * 1000};
     for (unsigned round = 0; round < rounds + 2; round++) {

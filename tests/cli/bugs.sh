@@ -11,7 +11,7 @@ cp out names.txt
 run 0 demo --list-bugs --json
 cp out bugs.json
 count=$(get bugs.# bugs.json)
-at_least "number of bugs" "$count" 8
+at_least "number of bugs" "$count" 12
 same "names" "$(wc -l <names.txt)" "$count"
 
 for seed in 1 2; do
@@ -24,10 +24,12 @@ for seed in 1 2; do
     while [ "$index" -lt "$count" ]; do
         name=$(get "bugs.$index.name" bugs.json)
         verdict=$(get "bugs.$index.verdict" bugs.json)
+        frames=$(get "bugs.$index.frames" bugs.json)
+        [ "$frames" -ge 24 ] || frames=24
         index=$((index + 1))
         grep -qx "$name" names.txt || fail "$name is not in the plain list"
 
-        run 0 record -f -o bad.trk -- "$trk" demo --frames 24 --seed "$seed" --bug "$name"
+        run 0 record -f -o bad.trk -- "$trk" demo --frames "$frames" --seed "$seed" --bug "$name"
         run 1 sim --json bad.trk
         cp out bad.json
         same "$name, seed $seed: verdict" "$(get verdict)" "$verdict"
@@ -69,4 +71,6 @@ done
 # --check makes the demo itself tell: 1 with wrong bytes, 0 without being asked.
 run 1 demo --frames 24 --bug copy-before-arm --check
 run 0 demo --frames 24 --bug copy-before-arm
+run 2 demo --frames 200 --bug late-texture
+said "late-texture needs at least 216 frames"
 finish

@@ -166,7 +166,9 @@ if [ $? -ne 4 ]; then
         done
     done
     for bug in $("$trk" demo --list-bugs); do
-        run 0 record -f -o bug.trk -- "$trk" demo --frames 16 --bug "$bug"
+        frames=16
+        [ "$bug" != late-texture ] || frames=216
+        run 0 record -f -o bug.trk -- "$trk" demo --frames "$frames" --bug "$bug"
         run 1 explore --json bug.trk
         same "$bug: verdict" "$(get findings.0.verdict)" "$(get recorded)"
         same "$bug: in the recorded order" "$(get findings.0.recorded)" true

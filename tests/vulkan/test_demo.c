@@ -97,7 +97,8 @@ struct bug_case {
 static const struct bug_case bug_cases[] = {
     {"copy-before-arm", true},    {"flush-leaves-page", false}, {"call-in-callback", false},
     {"partial-invalidate", true}, {"lost-rearm", true},         {"alias-write", true},
-    {"early-read-back", true},    {"kernel-store", true},
+    {"early-read-back", true},    {"kernel-store", true},       {"skipped-copy", true},
+    {"lost-read-back", true},     {"late-invalidate", true},       {"late-texture", true},
 };
 
 Test(demo, each_bug_is_found)
@@ -105,7 +106,9 @@ Test(demo, each_bug_is_found)
     for (size_t i = 0; i < sizeof bug_cases / sizeof *bug_cases; i++) {
         for (uint64_t seed = 1; seed <= 4; seed++) {
             struct trk_demo_options options = small_options();
-            options.bug = trk_demo_bug_find(bug_cases[i].name)->id;
+            const struct trk_demo_bug *bug = trk_demo_bug_find(bug_cases[i].name);
+            options.bug = bug->id;
+            options.frames = bug->frames > options.frames ? bug->frames : options.frames;
             options.seed = seed;
             options.check = seed % 2 == 0; /* a sample holds what matters too */
             struct trk_demo_result result = run_or_skip(&options);

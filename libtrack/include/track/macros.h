@@ -7,6 +7,9 @@
 #define TRK_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define TRK_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* A call that is made seldom: callers keep it out of their way. */
+#define TRK_SELDOM_CALLED __attribute__((cold))
+
 /* A variable of the library that its inline functions read: never by way of a table of offsets. */
 #define TRK_HIDDEN __attribute__((visibility("hidden")))
 

@@ -56,32 +56,32 @@ void trk_capture_pages(enum trk_page_moment moment, uint64_t guest_addr, const v
 static inline void trk_capture_gpu_write(uint64_t guest_addr, uint32_t size_bytes, uint32_t tick,
                                          uint32_t stamp)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_GPU_WRITE, guest_addr);
-    event.seq = size_bytes;
-    event.domain = stamp;
-    trk_event_set_number32(&event, tick);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_GPU_WRITE, guest_addr);
+        event.seq = size_bytes;
+        event.domain = stamp;
+        trk_event_set_number32(&event, tick);
+        trk_capture_event(&event);
+    }
 }
 
 static inline void trk_capture_gpu_read(uint64_t guest_addr, uint32_t size_bytes, uint32_t tick)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_GPU_READ, guest_addr);
-    event.seq = size_bytes;
-    trk_event_set_number32(&event, tick);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_GPU_READ, guest_addr);
+        event.seq = size_bytes;
+        trk_event_set_number32(&event, tick);
+        trk_capture_event(&event);
+    }
 }
 
 /* An event with nothing but a number. */
 static inline void trk_capture_number(enum trk_event_type type, uint64_t number)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(type, number);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(type, number);
+        trk_capture_event(&event);
+    }
 }
 
 /* Submission `tick`, and all before it, have run. */
@@ -94,44 +94,45 @@ static inline void trk_capture_gpu_complete(uint64_t tick)
 static inline void trk_capture_guest_protect(uint64_t guest_addr, uint64_t size_bytes,
                                              unsigned rights)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_GUEST_PROTECT, guest_addr, size_bytes);
-    event.context = (uint16_t)rights;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event =
+            trk_capture_ranged(TRK_EVENT_GUEST_PROTECT, guest_addr, size_bytes);
+        event.context = (uint16_t)rights;
+        trk_capture_event(&event);
+    }
 }
 
 /* A view of frame `frame` (number of its first page in the backing object); map_flags TRK_MAP_*. */
 static inline void trk_capture_map(uint64_t guest_addr, uint64_t size_bytes, uint32_t frame,
                                    unsigned rights, unsigned map_flags)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_MAP, guest_addr, size_bytes);
-    event.flags = (uint8_t)map_flags;
-    event.context = (uint16_t)rights;
-    trk_event_set_number32(&event, frame);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_MAP, guest_addr, size_bytes);
+        event.flags = (uint8_t)map_flags;
+        event.context = (uint16_t)rights;
+        trk_event_set_number32(&event, frame);
+        trk_capture_event(&event);
+    }
 }
 
 static inline void trk_capture_unmap(uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_UNMAP, guest_addr, size_bytes);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_UNMAP, guest_addr, size_bytes);
+        trk_capture_event(&event);
+    }
 }
 
 /* Somebody asked for an invalidate of exactly this range, with this outcome. */
 static inline void trk_capture_invalidate_request(uint64_t guest_addr, uint64_t size_bytes,
                                                   enum trk_request_outcome outcome)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event =
-        trk_capture_ranged(TRK_EVENT_INVALIDATE_REQUEST, guest_addr, size_bytes);
-    event.context = (uint16_t)outcome;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event =
+            trk_capture_ranged(TRK_EVENT_INVALIDATE_REQUEST, guest_addr, size_bytes);
+        event.context = (uint16_t)outcome;
+        trk_capture_event(&event);
+    }
 }
 
 /* Frame `number` starts. */
@@ -176,12 +177,12 @@ static inline void trk_capture_witness_check(enum trk_agent agent, uint64_t gues
 static inline void trk_capture_access(enum trk_agent agent, enum trk_access access,
                                       uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_ACCESS, guest_addr, size_bytes);
-    event.flags = (uint8_t)agent;
-    event.context = (uint16_t)access;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_ACCESS, guest_addr, size_bytes);
+        event.flags = (uint8_t)agent;
+        event.context = (uint16_t)access;
+        trk_capture_event(&event);
+    }
 }
 
 /*
@@ -191,16 +192,16 @@ static inline void trk_capture_access(enum trk_agent agent, enum trk_access acce
 static inline void trk_capture_object(enum trk_object_change change, uint16_t object,
                                       uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_OBJECT, guest_addr, size_bytes);
-    event.page = object;
-    event.context = (uint16_t)change;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_OBJECT, guest_addr, size_bytes);
+        event.page = object;
+        event.context = (uint16_t)change;
+        trk_capture_event(&event);
+    }
 }
 
 /* A text for an object, or, with object 0, for this place. Cut at TRK_LABEL_BYTES_MAX bytes. */
-void trk_capture_label_text(uint16_t object, const char *text);
+TRK_SELDOM_CALLED void trk_capture_label_text(uint16_t object, const char *text);
 static inline void trk_capture_label(uint16_t object, const char *text)
 {
     if (trk_capture_listens())

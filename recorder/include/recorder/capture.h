@@ -54,8 +54,8 @@ static inline bool trk_capture_listens(void)
     return TRK_UNLIKELY(TRK_LOAD_RELAXED(&trk_capture_joined) != 0);
 }
 
-/* Note one event, as track/event.h lays it out. */
-void trk_capture_event(const struct trk_event *event);
+/* Note one event, as track/event.h lays it out. Cold to its callers: most run unrecorded. */
+TRK_SELDOM_CALLED void trk_capture_event(const struct trk_event *event);
 
 /* The observer to give to trackers; emit is NULL when nothing is recorded. */
 struct trk_observer trk_capture_observer(void);

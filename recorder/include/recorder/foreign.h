@@ -81,14 +81,15 @@ struct trk_capture_op {
 /* An operation begins. op: any but TRK_OP_FAULT. */
 static inline void trk_capture_op_begin(const struct trk_capture_op *op)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_OP_BEGIN, op->guest_addr, op->size_bytes);
-    event.context = (uint16_t)op->op;
-    event.flags = (uint8_t)op->flags;
-    event.page = (uint16_t)op->tracker;
-    event.pages = (uint16_t)op->origin;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event =
+            trk_capture_ranged(TRK_EVENT_OP_BEGIN, op->guest_addr, op->size_bytes);
+        event.context = (uint16_t)op->op;
+        event.flags = (uint8_t)op->flags;
+        event.page = (uint16_t)op->tracker;
+        event.pages = (uint16_t)op->origin;
+        trk_capture_event(&event);
+    }
 }
 
 /*
@@ -97,32 +98,32 @@ static inline void trk_capture_op_begin(const struct trk_capture_op *op)
  */
 static inline void trk_capture_op_end(enum trk_op op, enum trk_status status, uint64_t value)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_OP_END, value);
-    event.context = (uint16_t)op;
-    event.flags = (uint8_t)status;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_OP_END, value);
+        event.context = (uint16_t)op;
+        event.flags = (uint8_t)status;
+        trk_capture_event(&event);
+    }
 }
 
 /* The operation under way hands a run of pages to its range callback, which is called next. */
 static inline void trk_capture_handed(uint32_t tracker, uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_HANDED, guest_addr, size_bytes);
-    event.page = (uint16_t)tracker;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_HANDED, guest_addr, size_bytes);
+        event.page = (uint16_t)tracker;
+        trk_capture_event(&event);
+    }
 }
 
 /* It calls another callback next: an upload's completion, a flush, a read-back. */
 static inline void trk_capture_callback(enum trk_callback callback)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_CALLBACK, 0);
-    event.context = (uint16_t)callback;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_CALLBACK, 0);
+        event.context = (uint16_t)callback;
+        trk_capture_event(&event);
+    }
 }
 
 /*
@@ -132,12 +133,12 @@ static inline void trk_capture_callback(enum trk_callback callback)
 static inline void trk_capture_failure(enum trk_status failure_class, enum trk_op op,
                                        uint64_t guest_addr, uint64_t size_bytes)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_FAIL, guest_addr, size_bytes);
-    event.context = (uint16_t)failure_class;
-    event.flags = (uint8_t)op;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_FAIL, guest_addr, size_bytes);
+        event.context = (uint16_t)failure_class;
+        event.flags = (uint8_t)op;
+        trk_capture_event(&event);
+    }
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -146,25 +147,25 @@ static inline void trk_capture_failure(enum trk_status failure_class, enum trk_o
 static inline void trk_capture_fault_begin(uint32_t tracker, uint64_t guest_addr,
                                            enum trk_access access)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_FAULT, guest_addr);
-    event.domain = tracker << 24; /* in no hold */
-    event.flags = (uint8_t)access;
-    event.context = TRK_LOOK_UNKNOWN;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_FAULT, guest_addr);
+        event.domain = tracker << 24; /* in no hold */
+        event.flags = (uint8_t)access;
+        event.context = TRK_LOOK_UNKNOWN;
+        trk_capture_event(&event);
+    }
 }
 
 /* What the handler is about to do. */
 static inline void trk_capture_decision(uint32_t tracker, uint64_t guest_addr,
                                         enum trk_decision decision)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_event_of(TRK_EVENT_DECISION, guest_addr);
-    event.page = (uint16_t)tracker;
-    event.context = (uint16_t)decision;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_DECISION, guest_addr);
+        event.page = (uint16_t)tracker;
+        event.context = (uint16_t)decision;
+        trk_capture_event(&event);
+    }
 }
 
 /* It has done so; the access is run again, or somebody else is asked. */
@@ -179,13 +180,13 @@ static inline void trk_capture_fault_end(enum trk_fault_outcome outcome)
 static inline void trk_capture_host_protect(uint32_t tracker, uint64_t guest_addr,
                                             uint64_t size_bytes, unsigned rights, int os_errno)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_ranged(TRK_EVENT_HOST_PROTECT, guest_addr, size_bytes);
-    event.page = (uint16_t)tracker;
-    event.flags = (uint8_t)(rights | (os_errno != 0 ? TRK_EVENT_FAILED : 0));
-    event.context = (uint16_t)os_errno;
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_HOST_PROTECT, guest_addr, size_bytes);
+        event.page = (uint16_t)tracker;
+        event.flags = (uint8_t)(rights | (os_errno != 0 ? TRK_EVENT_FAILED : 0));
+        event.context = (uint16_t)os_errno;
+        trk_capture_event(&event);
+    }
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -194,7 +195,7 @@ static inline void trk_capture_host_protect(uint32_t tracker, uint64_t guest_add
  * A lock was taken just now: its hold's number, for the call that follows its release; 0: nothing
  * was noted. _counted: the caller has counted the hold, under the lock, from 1.
  */
-uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock);
+TRK_SELDOM_CALLED uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock);
 static inline uint32_t trk_capture_lock(uint32_t tracker, uint32_t lock)
 {
     return trk_capture_listens() ? trk_capture_lock_note(tracker, lock) : 0;
@@ -211,19 +212,19 @@ static inline struct trk_event trk_capture_held(enum trk_event_type type, uint32
 
 static inline void trk_capture_lock_counted(uint32_t tracker, uint32_t lock, uint32_t hold)
 {
-    if (!trk_capture_listens())
-        return;
-    struct trk_event event = trk_capture_held(TRK_EVENT_LOCK, tracker, lock, hold);
-    trk_capture_event(&event);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_held(TRK_EVENT_LOCK, tracker, lock, hold);
+        trk_capture_event(&event);
+    }
 }
 
 /* It was released, or is about to be. hold: what the lock's call gave or was given; 0: nothing. */
 static inline void trk_capture_unlock(uint32_t tracker, uint32_t lock, uint32_t hold)
 {
-    if (!trk_capture_listens() || hold == 0)
-        return;
-    struct trk_event event = trk_capture_held(TRK_EVENT_UNLOCK, tracker, lock, hold);
-    trk_capture_event(&event);
+    if (trk_capture_listens() && hold != 0) {
+        struct trk_event event = trk_capture_held(TRK_EVENT_UNLOCK, tracker, lock, hold);
+        trk_capture_event(&event);
+    }
 }
 
 TRK_EXTERN_C_END

@@ -1,10 +1,13 @@
 /*
  * Passes of several policies in rounds, so that they can be compared.
  *
- * A round is each policy once in an order, and then once more in the same order backwards: A B B A,
- * or A C B B C A. What grows or shrinks steadily inside a round hits all of them alike. The order
- * is drawn from the seed for every other round, and the round behind it has it reversed, so that
- * each policy comes first as often as last (with an even number of rounds).
+ * A turn is each policy once in an order, and then once more in the same order backwards: A B B A,
+ * or A C B B C A. A round is one or more turns of the same order. The order is drawn from the seed
+ * for every other round, and the round behind it has it reversed, so that each policy comes first
+ * as often as last (with an even number of rounds).
+ *
+ * A round's time of a policy is that of its fastest pass: what disturbs a pass makes it longer,
+ * never shorter, and where something disturbs most of them a few are left alone.
  *
  * What a pass is, the caller knows; here are only the order and the book of what came out.
  */
@@ -19,6 +22,7 @@
 TRK_EXTERN_C_BEGIN
 
 #define TRK_BENCH_POLICIES_MOST 64u
+#define TRK_BENCH_TURNS_MOST    64u
 
 struct trk_bench_times {
     uint64_t host_ns;
@@ -40,18 +44,19 @@ struct trk_bench_options {
     size_t size;       /* sizeof(struct trk_bench_options) */
     uint32_t policies; /* 1 to TRK_BENCH_POLICIES_MOST */
     uint32_t rounds;   /* 1 to TRK_STATISTICS_ROUNDS_MOST */
+    uint32_t turns;    /* of a round, 1 to TRK_BENCH_TURNS_MOST */
     uint64_t seed;
     trk_bench_pass_fn *pass;
     void *context;
 };
 
 struct trk_bench {
-    uint32_t policies, rounds;
+    uint32_t policies, rounds, turns;
     struct trk_bench_pass *passes; /* in the order in which they ran */
-    size_t pass_count;             /* 2 * policies * rounds */
+    size_t pass_count;             /* 2 * policies * turns * rounds */
 };
 
-/* The order of a round: `policies` numbers; the round is these, and these backwards. */
+/* The order of a round: `policies` numbers; a turn is these, and these backwards. */
 void trk_bench_order(uint32_t *out, uint32_t policies, uint32_t round, uint64_t seed);
 
 /**
@@ -73,15 +78,16 @@ enum trk_bench_clock {
     TRK_BENCH_DEVICE = 1,
 };
 
-/* Whether every pass has a time of that clock. */
-bool trk_bench_has(const struct trk_bench *bench, enum trk_bench_clock clock);
+/* Whether every pass of a policy has a time of that clock. */
+bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock);
 
-/* The sorted times of a policy's passes, 2 a round, into out. */
+/* The sorted times of a policy's passes into out: as many as this. */
+size_t trk_bench_passes_of(const struct trk_bench *bench);
 void trk_bench_times_of(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock,
                         double *out);
 
 /**
- * Compare two policies by one clock; for each round the sum of a policy's two passes is taken.
+ * Compare two policies by one clock; for each round a policy's fastest pass is taken.
  *
  * @return As trk_comparison_make; TRK_E_ARGUMENT also where a pass has no time of that clock.
  */

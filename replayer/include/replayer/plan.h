@@ -118,9 +118,9 @@ struct trk_plan_options trk_plan_options_default(void);
 /**
  * Read a trace from its beginning and plan its frames.
  *
- * @return TRK_OK; TRK_E_UNSUPPORTED: nothing in the chosen frames moves bytes, or the mirror would
- *         be too large (error says which); what reading gives; TRK_E_MEMORY. The trace is left at
- *         its end.
+ * @return TRK_OK; TRK_E_ARGUMENT: there are no such frames; TRK_E_INCOMPLETE: nothing in them moves
+ *         bytes; TRK_E_UNSUPPORTED: the mirror would be too large; what reading gives;
+ *         TRK_E_MEMORY. The trace is left at its end.
  *
  * Allocates: yes. Blocks: reads the trace. Signal-safe: no. Threads: one call at a time.
  */

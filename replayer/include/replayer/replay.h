@@ -4,7 +4,8 @@
  * A replay is one plan, one policy and all that they need on the device: it is prepared once, then
  * passes are run. A pass begins with the state in which the plan's first frame began, and leaves
  * everything as it is; restoring is not in the times. Several replays may stand on one device at
- * once, so that passes of two can alternate; one thread uses a device.
+ * once, so that passes of two can alternate; those of one plan share their images on both sides.
+ * One thread uses a device.
  */
 #ifndef REPLAYER_REPLAY_H
 #define REPLAYER_REPLAY_H
@@ -86,7 +87,7 @@ TRK_MUST_USE enum trk_status trk_replay_create(struct trk_replay **out, struct t
 void trk_replay_destroy(struct trk_replay *replay);
 
 struct trk_replay_times {
-    uint64_t device_ns; /* the queue was busy, by its timestamps; TRK_NOT_KNOWN: it has none */
+    uint64_t device_ns; /* a copy was under way, by timestamps; TRK_NOT_KNOWN: the queue has none */
     uint64_t host_ns;   /* from the first copy into staging to the last wait, stores left out */
 };
 

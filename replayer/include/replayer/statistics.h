@@ -2,9 +2,9 @@
  * Is B slower than A, by how much, and how sure is that?
  *
  * The samples are times of rounds: in a round each policy was run equally often, in an order that
- * is the same forwards and backwards (replayer/bench.h), so that a drift inside a round hits both
- * alike. All here goes by the paired differences, one a round, and by their order, not their size:
- * a round that something else disturbed counts as one round, however long it took.
+ * is the same forwards and backwards (replayer/bench.h). All here goes by the paired differences,
+ * one a round, and by their order, not their size: a round that something else disturbed counts as
+ * one round, however long it took.
  *
  * What is said holds for correlated noise too. Which of the two orders a round has is drawn, so
  * without a difference each round's sign is the toss of a coin, whatever the noise does.

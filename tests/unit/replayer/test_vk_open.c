@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/devices.h"
 #include "replayer/vk.h"
 
 Test(vk_open, no_driver)
@@ -20,6 +21,12 @@ Test(vk_open, no_driver)
     cr_expect_eq(error.status, TRK_E_UNSUPPORTED);
     cr_expect_not_null(strstr(error.text, "Vulkan"));
     cr_expect_null(vk);
+    struct trk_device *devices = NULL;
+    uint32_t count = 1, in_all = 1;
+    cr_expect_eq(trk_devices_list(&devices, &count, &in_all, &error), TRK_E_UNSUPPORTED);
+    cr_expect_str_eq(error.text, "no Vulkan: there is no driver");
+    cr_expect_null(devices);
+    cr_expect_eq(count + in_all, 0);
 }
 
 Test(vk_open, no_such_device)

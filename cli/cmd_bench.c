@@ -1,0 +1,186 @@
+/* trk bench: the same copies under several policies, compared. */
+#include <string.h>
+
+#include "bench_print.h"
+#include "command.h"
+#include "options.h"
+#include "terminal.h"
+
+#define SCHEMA "trk-bench/1"
+
+static const char *const sides[] = {"a", "b", "c", "d"};
+#define SIDES (sizeof sides / sizeof sides[0])
+
+static const struct trk_option bench_options[] = {
+    {.name = "a",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P",
+     .fallback = "per-range",
+     .about = "The policy that the others are compared with. Default per-range."},
+    {.name = "b", .kind = TRK_OPTION_TEXT, .value = "P", .about = "A policy to compare with it."},
+    {.name = "c", .kind = TRK_OPTION_TEXT, .value = "P", .about = "Another one."},
+    {.name = "d", .kind = TRK_OPTION_TEXT, .value = "P", .about = "Another one."},
+    {.name = "all",
+     .about = "All kinds of policies that there are; those that the device cannot run are named."},
+    {.name = "rounds",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "30",
+     .least = TRK_STATISTICS_ROUNDS_LEAST,
+     .most = TRK_STATISTICS_ROUNDS_MOST,
+     .about = "Rounds to run and compare. Default 30."},
+    TRK_POLICY_RUNS_OPTIONS,
+    {.name = "clock",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "WHICH",
+     .choices = "auto|device|host",
+     .fallback = "auto",
+     .about = "Compare by the device's time stamps, by the host's clock, or by the device's where "
+              "both policies have any: device, host or auto."},
+    {.name = "no-check", .about = "Do not compare the bytes of each policy before the rounds."},
+    {.name = "csv", .about = "Print the raw passes as CSV, nothing else."},
+    {.name = "json", .about = "One JSON object, schema " SCHEMA ", raw passes included."},
+    {.name = NULL},
+};
+
+/* The clock that two policies are compared by: the device's where both have its time. */
+static int clock_choose(const struct trk_bench_result *result, const struct trk_options *options,
+                        struct trk_bench_verdict *verdict)
+{
+    const char *clock = trk_options_text(options, "clock");
+    const bool device = trk_bench_has(&result->bench, 0, TRK_BENCH_DEVICE) &&
+                        trk_bench_has(&result->bench, verdict->policy, TRK_BENCH_DEVICE);
+    verdict->clock = device && strcmp(clock, "host") != 0 ? TRK_BENCH_DEVICE : TRK_BENCH_HOST;
+    if (!device && strcmp(clock, "device") == 0) {
+        trk_terminal_say("bench", "--clock device: %s or %s has no time of the device",
+                         result->runs->runs[0].text, result->runs->runs[verdict->policy].text);
+        return TRK_EXIT_ENVIRONMENT;
+    }
+    return TRK_EXIT_OK;
+}
+
+/* Compare all policies with the first one. */
+static int judge(struct trk_bench_result *result, const struct trk_options *options)
+{
+    for (uint32_t i = 1; i < result->runs->count; i++) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        struct trk_bench_verdict *verdict = &result->verdicts[result->verdict_count++];
+        const uint32_t pair[2] = {0, i};
+        verdict->policy = i;
+        int code = clock_choose(result, options, verdict);
+        if (code != TRK_EXIT_OK) {
+            return code;
+        }
+        if (trk_bench_compare(&verdict->comparison, &result->bench, pair, verdict->clock,
+                              result->seed, &error) != TRK_OK) {
+            return trk_policy_runs_fail(result->runs, options, result->runs->runs[i].text, &error);
+        }
+    }
+    return TRK_EXIT_OK;
+}
+
+static int want(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    int code = TRK_EXIT_OK;
+    for (size_t i = 0; code == TRK_EXIT_OK && i < SIDES; i++) {
+        code = trk_policy_runs_want(runs, options, sides[i]);
+    }
+    if (code == TRK_EXIT_OK && trk_options_flag(options, "all")) {
+        trk_policy_runs_want_all(runs);
+    }
+    if (code == TRK_EXIT_OK && runs->count < 2) {
+        trk_terminal_say("bench", "nothing to compare with %s: give --b or --all",
+                         runs->runs[0].text);
+        return TRK_EXIT_USAGE;
+    }
+    if (code == TRK_EXIT_OK && trk_options_flag(options, "csv") &&
+        trk_options_flag(options, "json")) {
+        trk_terminal_say("bench", "--csv and --json both want standard output");
+        return TRK_EXIT_USAGE;
+    }
+    return code;
+}
+
+static int print(struct trk_bench_result *result, const struct trk_options *options)
+{
+    int code = judge(result, options);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    if (trk_options_flag(options, "csv")) {
+        trk_bench_print_csv(result);
+    } else if (trk_options_flag(options, "json")) {
+        trk_bench_print_json(result);
+    } else {
+        trk_bench_print_text(result);
+    }
+    trk_terminal_flush();
+    return trk_input_report(&result->runs->input, options);
+}
+
+static int run_rounds(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    struct trk_bench_result result = {
+        .runs = runs,
+        .seed = trk_options_number(options, "seed"),
+        .device_number = (uint32_t)trk_options_number(options, "device"),
+    };
+    int code = trk_policy_runs_bench(runs, options, (uint32_t)trk_options_number(options, "rounds"),
+                                     &result.bench);
+    if (code == TRK_EXIT_OK) {
+        code = print(&result, options);
+        trk_bench_free(&result.bench);
+    }
+    return code;
+}
+
+static int run_bench(const struct trk_options *options)
+{
+    static struct trk_policy_runs runs; /* 50 KiB of names and reasons */
+    trk_policy_runs_init(&runs, SCHEMA);
+    int code = want(&runs, options);
+    if (code == TRK_EXIT_OK) {
+        code = trk_policy_runs_plan(&runs, options);
+    }
+    if (code == TRK_EXIT_OK) {
+        code = trk_policy_runs_device(&runs, options);
+    }
+    if (code == TRK_EXIT_OK) {
+        code = trk_policy_runs_prepare(&runs, options, !trk_options_flag(options, "no-check"));
+    }
+    if (code == TRK_EXIT_OK) {
+        code = run_rounds(&runs, options);
+    }
+    trk_policy_runs_close(&runs);
+    return code;
+}
+
+const struct trk_command trk_cmd_bench = {
+    .name = "bench",
+    .about = "compare transfer policies on a trace's copies, on a Vulkan device",
+    .operands = "[F]",
+    .text =
+        "Runs the copies of a trace again on a device, under each policy in turn, and says which "
+        "is "
+        "faster, by how much and how sure that is. In a round each policy runs several times, in "
+        "an "
+        "order drawn from the seed and the same backwards, and its fastest pass counts. For each "
+        "policy the median of the rounds' differences from --a is printed with its 95 % interval, "
+        "a "
+        "sign test, and the smallest difference that a run like this one would have shown "
+        "(docs/performance.md says how it is defined). Where the interval spans 0 it says so: no "
+        "difference shown.\n"
+        "\n"
+        "A policy is an expression as in trk replay, for instance auto+scatter,threads=2. The "
+        "option slow=5% does that share of a policy's copies twice, inside of what is measured: "
+        "with it the bench itself can be tried.\n"
+        "\n"
+        "Before the rounds each policy's bytes are compared once with what they should be; wrong "
+        "ones end the run with 1.",
+    .examples = "trk bench --b auto trace.trk\n"
+                "trk bench --all --json trace.trk\n"
+                "trk bench --b per-range,slow=5% --csv trace.trk",
+    .options = bench_options,
+    .operands_most = 1,
+    .run = run_bench,
+};

@@ -1,0 +1,194 @@
+/* trk replay: the copies of a trace again, on a Vulkan device. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "replay_print.h"
+#include "terminal.h"
+
+#define SCHEMA     "trk-replay/1"
+#define LOOPS_MOST 100000u
+
+static const struct trk_option replay_options[] = {
+    {.name = "policy",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P",
+     .fallback = "per-range",
+     .about = "How the bytes travel, for instance auto+scatter,threads=4; see below. Default "
+              "per-range: as recorded."},
+    {.name = "device",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about = "The Vulkan device, by its number in trk devices. Default 0."},
+    {.name = "from",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT64_MAX,
+     .about = "The first frame. What was before it is there when it starts. Default 0."},
+    {.name = "to",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .most = UINT64_MAX,
+     .about = "The last frame. Default: the last one of the trace."},
+    {.name = "loop",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "1",
+     .least = 1,
+     .most = LOOPS_MOST,
+     .about = "How often to run all of it, each time from the same state. Default 1."},
+    {.name = "check",
+     .about = "Compare the bytes with what should be there: at each check of the trace, and all of "
+              "it at the end. Not measured."},
+    {.name = "frames", .about = "Print the times of each frame."},
+    {.name = "validate",
+     .about =
+         "Load the validation layer, with synchronization validation; what it says is counted."},
+    {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    {.name = NULL},
+};
+
+static int fail(const struct trk_replay_run *run, const struct trk_options *options,
+                const struct trk_error *error)
+{
+    return trk_input_fail(&run->input, options, SCHEMA, error);
+}
+
+static enum trk_status make_plan(struct trk_replay_run *run, const struct trk_options *options,
+                                 struct trk_error *error)
+{
+    struct trk_plan_options plan = trk_plan_options_default();
+    plan.frame_first = trk_options_number(options, "from");
+    if (trk_options_given(options, "to")) {
+        plan.frame_last = trk_options_number(options, "to");
+    }
+    return trk_plan_create(&run->plan, run->input.trace, &plan, error);
+}
+
+static enum trk_status make_replay(struct trk_replay_run *run, const struct trk_options *options,
+                                   struct trk_error *error)
+{
+    struct trk_gpu_options gpu = {
+        .size = sizeof gpu,
+        .device_number = (uint32_t)trk_options_number(options, "device"),
+        .validate = trk_options_flag(options, "validate"),
+    };
+    enum trk_status status = trk_gpu_open(&run->gpu, &gpu, error);
+    return status == TRK_OK
+               ? trk_replay_create(&run->replay, run->gpu, run->plan, &run->policy, error)
+               : status;
+}
+
+static enum trk_status run_passes(struct trk_replay_run *run, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    run->passes = calloc(run->loops, sizeof *run->passes);
+    run->frames = calloc(run->plan->frame_count + 1, sizeof *run->frames);
+    if (run->passes == NULL || run->frames == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for %" PRIu64 " passes", run->loops);
+    }
+    for (uint64_t i = 0; i < run->loops && status == TRK_OK; i++) {
+        run->passes[i].frames = run->frames; /* those of the last one are printed */
+        status = trk_replay_pass(run->replay, &run->passes[i], error);
+    }
+    return status;
+}
+
+static enum trk_status work(struct trk_replay_run *run, const struct trk_options *options,
+                            struct trk_error *error)
+{
+    enum trk_status status = make_plan(run, options, error);
+    if (status == TRK_OK) {
+        status = make_replay(run, options, error);
+    }
+    if (status == TRK_OK) {
+        status = run_passes(run, error);
+    }
+    if (status == TRK_OK && run->checked) {
+        status = trk_replay_check(run->replay, &run->check, error);
+    }
+    if (status == TRK_OK) {
+        run->messages = trk_gpu_messages(run->gpu, &run->first_message);
+    }
+    return status;
+}
+
+static int run_replay(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_replay_run run = {
+        .loops = trk_options_number(options, "loop"),
+        .checked = trk_options_flag(options, "check"),
+        .by_frame = trk_options_flag(options, "frames"),
+    };
+    const char *policy = trk_options_text(options, "policy");
+    if (trk_transfer_policy_parse(&run.policy, policy, &error) != TRK_OK) {
+        trk_terminal_say("replay", "--policy: %s", error.text);
+        return TRK_EXIT_USAGE;
+    }
+    int code = trk_input_open(&run.input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    error.status = work(&run, options, &error);
+    if (error.status != TRK_OK) {
+        code = fail(&run, options, &error);
+    } else {
+        (trk_options_flag(options, "json") ? trk_replay_print_json : trk_replay_print_text)(&run,
+                                                                                            SCHEMA);
+        trk_terminal_flush();
+        code = trk_input_report(&run.input, options);
+        if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0) {
+            code = TRK_EXIT_BROKEN;
+        }
+    }
+    trk_replay_destroy(run.replay);
+    trk_gpu_close(run.gpu);
+    trk_plan_destroy(run.plan);
+    free(run.passes);
+    free(run.frames);
+    trk_input_close(&run.input);
+    return code;
+}
+
+const struct trk_command trk_cmd_replay = {
+    .name = "replay",
+    .about = "run a trace's copies again on a Vulkan device",
+    .operands = "[F]",
+    .text =
+        "Does again what a trace moved: copies to and from the device and the device's own writes, "
+        "in the recorded order, under a transfer policy, and says how long it took by the device's "
+        "time stamps and by the host's clock. Stores to guest memory are done in between, with "
+        "the clock standing. Bytes that the trace did not record are made up from their place and "
+        "their version.\n"
+        "\n"
+        "With --check the bytes on both sides are compared with what should be there. The oracle "
+        "of trk sim says which store a read should have seen, so the replay of a trace with a "
+        "coherency bug shows the wrong bytes where trk sim says that they are.\n"
+        "\n"
+        "A policy is WORD[+WORD][,OPTION=VALUE ...]. How ranges become regions: per-range (as "
+        "recorded), coalesce:BYTES (gaps up to so much are copied along), auto (likewise, up to "
+        "what a region costs on the device, which is measured first), whole (any gap), "
+        "granule:BYTES (ranges are widened). Gaps are copied along only where both sides hold the "
+        "same bytes. How regions travel: copy (through staging), scatter (one linear copy, then a "
+        "shader puts the pieces in their places), import (guest memory itself is the source), "
+        "import+scatter, direct (the host writes the device's memory), host-copy (images). "
+        "Options: queue=universal|compute|transfer, threads=N that copy into staging, ring=BYTES "
+        "of staging, batch=BYTES in a submit at most, slow=N% of the copies done twice.",
+    .examples = "trk replay trace.trk\n"
+                "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"
+                "trk replay --check --from 5 --to 9 trace.trk",
+    .exits = "0 good, 1 wrong bytes or messages of the validation layer, 2 usage, 3 damaged or "
+             "incomplete input, 4 no Vulkan, or not what the policy needs, 70 internal",
+    .options = replay_options,
+    .operands_most = 1,
+    .run = run_replay,
+};

@@ -1,0 +1,258 @@
+#include "policy_runs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json_out.h"
+#include "machine.h"
+#include "terminal.h"
+
+/* A round has as many turns as it takes for the fastest policy's passes to last this long together.
+ */
+#define ROUND_NS_LEAST UINT64_C(20000000)
+
+static const struct trk_error no_place = {.file_offset = TRK_NOT_KNOWN,
+                                          .event_number = TRK_NOT_KNOWN};
+
+void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
+{
+    *out = (struct trk_policy_runs){.schema = schema, .input = {.fd = -1}, .turns = 1};
+}
+
+/* An error that is not the trace's. */
+static int fail_early(const struct trk_policy_runs *runs, const struct trk_options *options,
+                      const char *subject, const struct trk_error *error)
+{
+    if (trk_options_flag(options, "json")) {
+        cJSON *object = trk_json_out_object(runs->schema);
+        trk_json_out_error(object, error);
+        trk_json_out_print(object);
+    }
+    return trk_terminal_error(options->command->name, subject, error);
+}
+
+static bool noted(const struct trk_policy_runs *runs, const char *text)
+{
+    for (uint32_t i = 0; i < runs->count; i++) {
+        if (strcmp(runs->runs[i].text, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note(struct trk_policy_runs *runs, const struct trk_transfer_policy *policy,
+                 const char *name)
+{
+    struct trk_policy_run *run = &runs->runs[runs->count++];
+    *run = (struct trk_policy_run){.policy = *policy, .name = name};
+    trk_transfer_policy_print(policy, run->text);
+}
+
+int trk_policy_runs_want(struct trk_policy_runs *runs, const struct trk_options *options,
+                         const char *name)
+{
+    struct trk_error error = no_place;
+    struct trk_transfer_policy policy;
+    const char *text = trk_options_text(options, name);
+    if (text == NULL) {
+        return TRK_EXIT_OK;
+    }
+    if (trk_transfer_policy_parse(&policy, text, &error) != TRK_OK) {
+        char subject[40 + TRK_POLICY_TEXT_BYTES];
+        snprintf(subject, sizeof subject, "--%s %.*s", name, (int)TRK_POLICY_TEXT_BYTES, text);
+        return fail_early(runs, options, subject, &error);
+    }
+    note(runs, &policy, name);
+    return TRK_EXIT_OK;
+}
+
+void trk_policy_runs_want_all(struct trk_policy_runs *runs)
+{
+    for (const char *const *at = trk_transfer_policy_list();
+         *at != NULL && runs->count < TRK_BENCH_POLICIES_MOST; at++) {
+        struct trk_transfer_policy policy;
+        char text[TRK_POLICY_TEXT_BYTES];
+        if (trk_transfer_policy_parse(&policy, *at, NULL) != TRK_OK) {
+            continue; /* the list's own expressions parse: its test says so */
+        }
+        trk_transfer_policy_print(&policy, text);
+        if (!noted(runs, text)) {
+            note(runs, &policy, "");
+        }
+    }
+}
+
+int trk_policy_runs_plan(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    int code = trk_input_open(&runs->input, options, runs->schema);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    struct trk_error error = no_place;
+    struct trk_plan_options plan = trk_plan_options_default();
+    plan.frame_first = trk_options_number(options, "from");
+    if (trk_options_given(options, "to")) {
+        plan.frame_last = trk_options_number(options, "to");
+    }
+    if (plan.frame_last < plan.frame_first) {
+        error.status =
+            trk_error_set(&error, TRK_E_ARGUMENT,
+                          "the frames end before they begin: --from %" PRIu64 " --to %" PRIu64,
+                          plan.frame_first, plan.frame_last);
+        return trk_input_fail(&runs->input, options, runs->schema, &error);
+    }
+    if (trk_plan_create(&runs->plan, runs->input.trace, &plan, &error) != TRK_OK) {
+        return trk_input_fail(&runs->input, options, runs->schema, &error);
+    }
+    return TRK_EXIT_OK;
+}
+
+int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    struct trk_error error = no_place;
+    const struct trk_gpu_options gpu = {
+        .size = sizeof gpu, .device_number = (uint32_t)trk_options_number(options, "device")};
+    return trk_gpu_open(&runs->gpu, &gpu, &error) == TRK_OK
+               ? TRK_EXIT_OK
+               : fail_early(runs, options, NULL, &error);
+}
+
+int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,
+                         const char *text, struct trk_error *error)
+{
+    char subject[TRK_POLICY_TEXT_BYTES + 16];
+    snprintf(subject, sizeof subject, "policy %s", text);
+    return fail_early(runs, options, subject, error);
+}
+
+static void leave_out(struct trk_policy_runs *runs, const struct trk_policy_run *run,
+                      const struct trk_error *error)
+{
+    struct trk_policy_left_out *out = &runs->left_out[runs->left_out_count++];
+    snprintf(out->text, sizeof out->text, "%s", run->text);
+    snprintf(out->why, sizeof out->why, "%s", error->text);
+}
+
+/* Create the replays; those that cannot be go from the list. */
+static int create_all(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        struct trk_error error = no_place;
+        struct trk_policy_run run = runs->runs[i];
+        enum trk_status status =
+            trk_replay_create(&run.replay, runs->gpu, runs->plan, &run.policy, &error);
+        if ((status == TRK_E_UNSUPPORTED || status == TRK_E_MEMORY) && run.name[0] == 0) {
+            leave_out(runs, &run, &error);
+            continue;
+        }
+        if (status != TRK_OK) {
+            runs->count = kept; /* those that hold something */
+            return trk_policy_runs_fail(runs, options, run.text, &error);
+        }
+        runs->runs[kept++] = run;
+    }
+    runs->count = kept;
+    return TRK_EXIT_OK;
+}
+
+static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *run,
+                     const struct trk_options *options)
+{
+    struct trk_error error = no_place;
+    if (trk_replay_check(run->replay, &run->check, &error) != TRK_OK) {
+        return trk_policy_runs_fail(runs, options, run->text, &error);
+    }
+    if (run->check.wrong_replayed == 0) {
+        return TRK_EXIT_OK;
+    }
+    const struct trk_replay_wrong *wrong = &run->check.first_replayed;
+    trk_terminal_say(options->command->name,
+                     "policy %s: wrong bytes at 0x%" PRIx64 " in frame %" PRIu64
+                     ": see trk replay --policy %s --check",
+                     run->text, wrong->guest_addr, wrong->frame, run->text);
+    return TRK_EXIT_BROKEN;
+}
+
+/* A pass of each shows how long it takes, and so how many turns make a round. */
+static int size_up(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    uint64_t fastest_ns = ROUND_NS_LEAST;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        struct trk_policy_run *run = &runs->runs[i];
+        struct trk_error error = no_place;
+        if (trk_replay_pass(run->replay, &run->last, &error) != TRK_OK) {
+            return trk_policy_runs_fail(runs, options, run->text, &error);
+        }
+        fastest_ns = run->last.all.host_ns < fastest_ns ? run->last.all.host_ns : fastest_ns;
+    }
+    const uint64_t turns = fastest_ns > 0 ? ROUND_NS_LEAST / fastest_ns / 2 : TRK_BENCH_TURNS_MOST;
+    runs->turns = turns == 0                     ? 1
+                  : turns < TRK_BENCH_TURNS_MOST ? (uint32_t)turns
+                                                 : TRK_BENCH_TURNS_MOST;
+    return TRK_EXIT_OK;
+}
+
+int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
+                            bool check)
+{
+    int code = create_all(runs, options);
+    runs->checked = check;
+    for (uint32_t i = 0; code == TRK_EXIT_OK && i < runs->count; i++) {
+        code = check ? check_one(runs, &runs->runs[i], options) : TRK_EXIT_OK;
+    }
+    return code == TRK_EXIT_OK ? size_up(runs, options) : code;
+}
+
+static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench_times *out,
+                                struct trk_error *error)
+{
+    struct trk_policy_runs *runs = context;
+    struct trk_policy_run *run = &runs->runs[policy];
+    enum trk_status status = trk_replay_pass(run->replay, &run->last, error);
+    if (status == TRK_OK && run->last.lost_timestamps > 0) {
+        return trk_error_set(error, TRK_E_SYSTEM,
+                             "policy %s: a time stamp was lost in frame %" PRIu64, run->text,
+                             run->last.lost_frame);
+    }
+    out->host_ns = run->last.all.host_ns;
+    out->device_ns = run->last.all.device_ns;
+    return status;
+}
+
+static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_clocks *out)
+{
+    out->processor_mhz = trk_machine_processor_mhz();
+    (void)trk_gpu_clock_read(&out->gpu, trk_gpu_info(runs->gpu)->device_name);
+}
+
+int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
+                          uint32_t rounds, struct trk_bench *out)
+{
+    struct trk_error error = no_place;
+    const struct trk_bench_options bench = {
+        .size = sizeof bench,
+        .policies = runs->count,
+        .rounds = rounds,
+        .turns = runs->turns,
+        .seed = trk_options_number(options, "seed"),
+        .pass = pass_run,
+        .context = runs,
+    };
+    clocks_read(runs, &runs->before);
+    enum trk_status status = trk_bench_run(out, &bench, &error);
+    clocks_read(runs, &runs->after);
+    return status == TRK_OK ? TRK_EXIT_OK : fail_early(runs, options, NULL, &error);
+}
+
+void trk_policy_runs_close(struct trk_policy_runs *runs)
+{
+    for (uint32_t i = 0; i < runs->count; i++) {
+        trk_replay_destroy(runs->runs[i].replay);
+    }
+    trk_gpu_close(runs->gpu);
+    trk_plan_destroy(runs->plan);
+    trk_input_close(&runs->input);
+}

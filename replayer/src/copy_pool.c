@@ -1,0 +1,129 @@
+#include "copy_pool.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* So much a thread takes at once: long enough to make the lock cheap. */
+#define RUN_BYTES (UINT64_C(512) << 10)
+
+static void job_copy(const struct copy_job *job, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        const struct schedule_piece *part = &job->parts[i];
+        if (job->down) {
+            memcpy(job->guest + part->offset, job->staged + part->stage, part->size_bytes);
+        } else {
+            memcpy(job->staged + part->stage, job->guest + part->offset, part->size_bytes);
+        }
+    }
+}
+
+/* Under the lock. NULL: there is nothing to do. */
+static struct copy_job *pool_job(struct copy_pool *pool)
+{
+    while (pool->taken < pool->given) {
+        struct copy_job *job = &pool->jobs[pool->taken % COPY_JOBS_MAX];
+        if (job->next < job->count) {
+            return job;
+        }
+        pool->taken++;
+    }
+    return NULL;
+}
+
+static void *pool_main(void *context)
+{
+    struct copy_pool *pool = context;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->stop) {
+        struct copy_job *job = pool_job(pool);
+        if (job == NULL) {
+            pthread_cond_wait(&pool->work, &pool->lock);
+            continue;
+        }
+        size_t first = job->next, left = job->count - first;
+        size_t end = first + (left < job->run ? left : job->run);
+        job->next = end;
+        pthread_mutex_unlock(&pool->lock);
+        job_copy(job, first, end);
+        pthread_mutex_lock(&pool->lock);
+        job->done += end - first;
+        if (job->done == job->count) {
+            pthread_cond_broadcast(&pool->ready);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads, struct trk_error *error)
+{
+    sigset_t all, before;
+    memset(pool, 0, sizeof *pool);
+    pool->threads = threads;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->ready, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's own threads' */
+    int failed = 0;
+    for (uint32_t i = 0; threads > 1 && i < threads && failed == 0; i++) {
+        failed = pthread_create(&pool->ids[i], NULL, pool_main, pool);
+        pool->started += failed == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? TRK_OK
+                       : trk_error_set_errno(error, TRK_E_SYSTEM, failed,
+                                             "no thread %u that copies", pool->started);
+}
+
+void copy_pool_deinit(struct copy_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; i < pool->started; i++) {
+        pthread_join(pool->ids[i], NULL);
+    }
+    pthread_cond_destroy(&pool->ready);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+}
+
+uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
+{
+    if (pool->threads <= 1) {
+        job_copy(job, 0, job->count);
+        return 0;
+    }
+    uint64_t bytes = 1;
+    for (size_t i = 0; i < job->count; i++) {
+        bytes += job->parts[i].size_bytes;
+    }
+    pthread_mutex_lock(&pool->lock);
+    uint64_t number = pool->given;
+    struct copy_job *own = &pool->jobs[number % COPY_JOBS_MAX];
+    *own = *job;
+    own->next = own->done = 0;
+    /* A small job is spread over all; of a large one each takes several runs. */
+    uint64_t share = bytes / pool->threads < RUN_BYTES ? bytes / pool->threads : RUN_BYTES;
+    own->run = (size_t)((uint64_t)job->count * (share + 1) / bytes) + 1;
+    pool->given++;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    return number;
+}
+
+void copy_pool_await(struct copy_pool *pool, uint64_t number)
+{
+    if (pool->threads <= 1) {
+        return;
+    }
+    const struct copy_job *job = &pool->jobs[number % COPY_JOBS_MAX];
+    pthread_mutex_lock(&pool->lock);
+    while (job->done < job->count) {
+        pthread_cond_wait(&pool->ready, &pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,47 @@
+/*
+ * Threads of the host that copy between guest memory and staging.
+ *
+ * A job is many parts that go one way; the threads take runs of them. Jobs are taken in the order
+ * in which they were given. With one thread there is no pool: the caller copies.
+ */
+#ifndef COPY_POOL_H
+#define COPY_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "schedule.h"
+
+/* More are never under way: a slot of staging has one. */
+#define COPY_JOBS_MAX 64u
+
+struct copy_job {
+    const struct schedule_piece *parts;
+    size_t count;
+    uint8_t *guest;    /* the whole mirror */
+    uint8_t *staged;   /* the slot */
+    bool down;         /* from the slot to guest memory */
+    size_t next, done; /* parts taken, parts copied */
+    size_t run;        /* parts that a thread takes at once */
+};
+
+struct copy_pool {
+    uint32_t threads; /* 1: none of its own */
+    uint32_t started;
+    pthread_t ids[TRK_POLICY_THREADS_MAX];
+    pthread_mutex_t lock;
+    pthread_cond_t work, ready;
+    struct copy_job jobs[COPY_JOBS_MAX];
+    uint64_t given, taken; /* jobs; those below `taken` have no part left to take */
+    bool stop;
+};
+
+TRK_MUST_USE enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads,
+                                            struct trk_error *error);
+void copy_pool_deinit(struct copy_pool *pool);
+
+/* Give a job; its number. At most COPY_JOBS_MAX may be given and not awaited. */
+uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job);
+void copy_pool_await(struct copy_pool *pool, uint64_t number);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * The logical device: up to three queues, what is optional where it is there, one timeline.
+ */
+#include "gpu_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vk_instance.h"
+
+#define FAMILIES_MAX      32u
+#define EXTENSIONS_IN_USE 2u
+/* Newer than the headers of the oldest system that builds this (1.3.239): VK_EXT_host_image_copy,
+ * in Vulkan's headers from 1.3.258 on. */
+#define HOST_IMAGE_COPY "VK_EXT_host_image_copy"
+
+static enum trk_status device_describe(struct trk_gpu *gpu, struct trk_error *error)
+{
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT import = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
+    };
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+        .pNext = &import,
+    };
+    VkPhysicalDeviceProperties2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &driver,
+    };
+    gpu->api.GetPhysicalDeviceProperties(gpu->physical, &all.properties);
+    snprintf(gpu->info.device_name, sizeof gpu->info.device_name, "%s", all.properties.deviceName);
+    if (all.properties.apiVersion < VK_API_VERSION_1_2) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%.80s has Vulkan %u.%u; replaying needs 1.2", gpu->info.device_name,
+                             VK_API_VERSION_MAJOR(all.properties.apiVersion),
+                             VK_API_VERSION_MINOR(all.properties.apiVersion));
+    }
+    gpu->api.GetPhysicalDeviceProperties2(gpu->physical, &all);
+    snprintf(gpu->info.driver, sizeof gpu->info.driver, "%.127s %.127s", driver.driverName,
+             driver.driverInfo);
+    gpu->info.vendor_id = all.properties.vendorID;
+    gpu->info.device_id = all.properties.deviceID;
+    gpu->info.api_version = all.properties.apiVersion;
+    gpu->info.tick_ns = (double)all.properties.limits.timestampPeriod;
+    gpu->limits.storage_range = all.properties.limits.maxStorageBufferRange;
+    gpu->limits.storage_alignment = all.properties.limits.minStorageBufferOffsetAlignment;
+    gpu->limits.import_alignment = import.minImportedHostPointerAlignment;
+    gpu->api.GetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
+    gpu->info.direct = gpu_memory_direct(gpu);
+    return TRK_OK;
+}
+
+/* What kind of queue a family has; false: none that is used here. */
+static bool family_kind(const VkQueueFamilyProperties *family, enum trk_policy_queue *kind)
+{
+    const VkQueueFlags able = family->queueFlags;
+    if (family->queueCount == 0) {
+        return false;
+    }
+    if ((able & VK_QUEUE_COMPUTE_BIT) != 0) {
+        *kind = (able & VK_QUEUE_GRAPHICS_BIT) != 0 ? TRK_QUEUE_UNIVERSAL : TRK_QUEUE_COMPUTE;
+        return true;
+    }
+    *kind = TRK_QUEUE_TRANSFER;
+    /* A family of video units may copy, too: nobody means that one. */
+    return (able & VK_QUEUE_TRANSFER_BIT) != 0 && (able & ~(VkQueueFlags)0x1f) == 0 &&
+           (able & VK_QUEUE_GRAPHICS_BIT) == 0;
+}
+
+static enum trk_status device_families(struct trk_gpu *gpu, struct trk_error *error)
+{
+    VkQueueFamilyProperties families[FAMILIES_MAX];
+    uint32_t count = FAMILIES_MAX;
+    gpu->api.GetPhysicalDeviceQueueFamilyProperties(gpu->physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        enum trk_policy_queue kind = TRK_QUEUE_UNIVERSAL;
+        if (!family_kind(&families[i], &kind) || gpu->queues[kind].here) {
+            continue;
+        }
+        uint32_t bits = families[i].timestampValidBits;
+        gpu->queues[kind] = (struct gpu_queue){
+            .here = true,
+            .times = bits > 0,
+            .family = i,
+            .valid_bits = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1,
+        };
+        gpu->families[gpu->family_count++] = i;
+    }
+    if (!gpu->queues[TRK_QUEUE_UNIVERSAL].here) { /* a device that only computes */
+        gpu->queues[TRK_QUEUE_UNIVERSAL] = gpu->queues[TRK_QUEUE_COMPUTE];
+        gpu->queues[TRK_QUEUE_COMPUTE].here = false;
+    }
+    for (uint32_t i = 0; i < GPU_QUEUES; i++) {
+        gpu->info.queue_here[i] = gpu->queues[i].here;
+        gpu->info.queue_times[i] = gpu->queues[i].times;
+    }
+    return gpu->queues[TRK_QUEUE_UNIVERSAL].here
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_UNSUPPORTED, "%.80s has no queue that can compute",
+                               gpu->info.device_name);
+}
+
+static void device_extensions(struct trk_gpu *gpu)
+{
+    uint32_t count = 0;
+    if (gpu->api.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, NULL) !=
+        VK_SUCCESS) {
+        return;
+    }
+    VkExtensionProperties *list = calloc((size_t)count + 1, sizeof *list);
+    if (list != NULL &&
+        gpu->api.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, list) >= 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            const char *name = list[i].extensionName;
+            gpu->info.import |= strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
+            gpu->info.calibrated |= strcmp(name, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
+            gpu->info.host_copy |= strcmp(name, HOST_IMAGE_COPY) == 0;
+        }
+    }
+    free(list);
+}
+
+static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *error)
+{
+    const float priority = 1.0f;
+    const char *extensions[EXTENSIONS_IN_USE];
+    VkDeviceQueueCreateInfo queues[GPU_QUEUES];
+    VkPhysicalDeviceTimelineSemaphoreFeatures features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .timelineSemaphore = VK_TRUE, /* mandatory in 1.2 */
+    };
+    VkDeviceCreateInfo create = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &features,
+        .queueCreateInfoCount = gpu->family_count,
+        .pQueueCreateInfos = queues,
+        .ppEnabledExtensionNames = extensions,
+    };
+    for (uint32_t i = 0; i < gpu->family_count; i++) {
+        queues[i] = (VkDeviceQueueCreateInfo){
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = gpu->families[i],
+            .queueCount = 1,
+            .pQueuePriorities = &priority,
+        };
+    }
+    if (gpu->info.import) {
+        extensions[create.enabledExtensionCount++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+    }
+    if (gpu->info.calibrated) {
+        extensions[create.enabledExtensionCount++] = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
+    }
+    VkResult result = gpu->api.CreateDevice(gpu->physical, &create, NULL, &gpu->device);
+    if (result != VK_SUCCESS) {
+        gpu->device = VK_NULL_HANDLE;
+        return trk_vk_result(error, "vkCreateDevice", result);
+    }
+    enum trk_status status = trk_vk_loader_device(&gpu->api, gpu->device, error);
+    if (status == TRK_OK) {
+        status = trk_vk_loader_replay(&gpu->api, gpu->device, error);
+    }
+    gpu->info.import = gpu->info.import && gpu->limits.import_alignment > 0 &&
+                       gpu->api.GetMemoryHostPointerPropertiesEXT != NULL;
+    for (uint32_t i = 0; status == TRK_OK && i < GPU_QUEUES; i++) {
+        if (gpu->queues[i].here) {
+            gpu->api.GetDeviceQueue(gpu->device, gpu->queues[i].family, 0, &gpu->queues[i].queue);
+        }
+    }
+    return status;
+}
+
+static enum trk_status device_timeline(struct trk_gpu *gpu, struct trk_error *error)
+{
+    VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    VkSemaphoreCreateInfo create = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+        .pNext = &type,
+    };
+    VkResult result = gpu->api.CreateSemaphore(gpu->device, &create, NULL, &gpu->timeline);
+    if (result != VK_SUCCESS) {
+        gpu->timeline = VK_NULL_HANDLE;
+        return trk_vk_result(error, "vkCreateSemaphore", result);
+    }
+    gpu_name(gpu, VK_OBJECT_TYPE_SEMAPHORE, (uint64_t)(uintptr_t)gpu->timeline, "trk timeline");
+    return TRK_OK;
+}
+
+static enum trk_status device_open(struct trk_gpu *gpu, const struct trk_gpu_options *options,
+                                   struct trk_error *error)
+{
+    enum trk_status status = gpu_instance_open(gpu, options, error);
+    if (status == TRK_OK) {
+        status = device_describe(gpu, error);
+    }
+    if (status == TRK_OK) {
+        status = device_families(gpu, error);
+    }
+    if (status == TRK_OK) {
+        device_extensions(gpu);
+        status = device_create(gpu, error);
+    }
+    return status == TRK_OK ? device_timeline(gpu, error) : status;
+}
+
+enum trk_status trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options *options,
+                             struct trk_error *error)
+{
+    struct trk_gpu *gpu = calloc(1, sizeof *gpu);
+    if (gpu == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a Vulkan device");
+    }
+    TRK_VK_LEAKS_IGNORE();
+    enum trk_status status = device_open(gpu, options, error);
+    TRK_VK_LEAKS_COUNT();
+    if (status != TRK_OK) {
+        trk_gpu_close(gpu);
+        return status;
+    }
+    *out = gpu;
+    return TRK_OK;
+}
+
+void trk_gpu_close(struct trk_gpu *gpu)
+{
+    if (gpu == NULL) {
+        return;
+    }
+    if (gpu->device != VK_NULL_HANDLE && gpu->api.DestroyDevice != NULL) {
+        if (gpu->timeline != VK_NULL_HANDLE) {
+            (void)gpu->api.DeviceWaitIdle(gpu->device);
+            gpu->api.DestroySemaphore(gpu->device, gpu->timeline, NULL);
+        }
+        gpu->api.DestroyDevice(gpu->device, NULL);
+    }
+    gpu_instance_close(gpu);
+    free(gpu);
+}
+
+const struct trk_gpu_info *trk_gpu_info(const struct trk_gpu *gpu)
+{
+    return &gpu->info;
+}

@@ -1,0 +1,216 @@
+#include "plan_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/content.h"
+
+#define MIRROR_BYTES_MAX (UINT64_C(64) << 30)
+
+struct trk_plan_options trk_plan_options_default(void)
+{
+    return (struct trk_plan_options){
+        .size = sizeof(struct trk_plan_options),
+        .frame_last = UINT64_MAX,
+        .mirror_bytes_max = MIRROR_BYTES_MAX,
+    };
+}
+
+static int raw_compare(const void *a, const void *b)
+{
+    uint64_t left = ((const struct plan_raw *)a)->order;
+    uint64_t right = ((const struct plan_raw *)b)->order;
+    if (left != right) {
+        return left < right ? -1 : 1;
+    }
+    left = ((const struct plan_raw *)a)->item.event;
+    right = ((const struct plan_raw *)b)->item.event;
+    return left < right ? -1 : left > right;
+}
+
+/* Drop what stands for what the trace does say, and bring read-backs to their places. */
+static void plan_settle(struct plan_raws *raws)
+{
+    size_t kept = 0;
+    bool moved = false;
+    for (size_t i = 0; i < raws->count; i++) {
+        const struct plan_raw *raw = &raws->all[i];
+        bool ranged = raws->copies && raw->from_range;
+        bool witnessed = raws->witnessed && raw->synthetic;
+        if (!ranged && !witnessed) {
+            moved |= raw->order % 2 == 0;
+            raws->all[kept++] = *raw;
+        }
+    }
+    raws->count = kept;
+    if (moved) {
+        qsort(raws->all, raws->count, sizeof *raws->all, raw_compare);
+    }
+}
+
+/* What a raw leaves on the two sides. */
+static void plan_apply(const struct trk_plan_item *item, uint8_t *guest, uint8_t *device)
+{
+    switch (item->kind) {
+    case TRK_PLAN_STORE:
+        trk_content_store(guest + item->offset, item->offset, item->size_bytes, item->content);
+        return;
+    case TRK_PLAN_UPLOAD:
+        memcpy(device + item->offset, guest + item->offset, item->size_bytes);
+        return;
+    case TRK_PLAN_DOWNLOAD:
+        memcpy(guest + item->offset, device + item->offset, item->size_bytes);
+        return;
+    case TRK_PLAN_GPU_WRITE:
+        trk_content_gpu(device + item->offset, item->offset, item->size_bytes, item->content);
+        return;
+    default:
+        return;
+    }
+}
+
+/* The state before the first frame that is wanted. */
+static enum trk_status plan_start(struct trk_plan *plan, const struct plan_raws *raws,
+                                  uint32_t first_frame, struct trk_error *error)
+{
+    if (raws->count == 0 || raws->all[0].frame >= first_frame) {
+        return TRK_OK;
+    }
+    uint8_t *guest = calloc(1, plan->mirror_bytes), *device = calloc(1, plan->mirror_bytes);
+    plan->guest_start = guest;
+    plan->device_start = device;
+    if (guest == NULL || device == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the state before frame %u",
+                             first_frame);
+    }
+    for (size_t i = 0; i < raws->count && raws->all[i].frame < first_frame; i++) {
+        plan_apply(&raws->all[i].item, guest, device);
+    }
+    return TRK_OK;
+}
+
+static uint64_t plan_fold(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t plan_hash(const struct trk_plan *plan)
+{
+    uint64_t hash = plan_fold(plan->frame_count, plan->mirror_bytes);
+    for (size_t i = 0; i < plan->item_count + plan->store_count; i++) {
+        const struct trk_plan_item *item =
+            i < plan->item_count ? &plan->items[i] : &plan->stores[i - plan->item_count];
+        hash = plan_fold(hash, item->event);
+        hash = plan_fold(hash, item->offset);
+        hash = plan_fold(hash, item->size_bytes);
+        hash = plan_fold(hash, item->content ^ (uint64_t)item->kind << 56);
+    }
+    return hash;
+}
+
+/* Frames are chosen by the numbers that they have in the trace. */
+static enum trk_status plan_choose(const struct plan_raws *raws,
+                                   const struct trk_plan_options *options, uint32_t *first,
+                                   uint32_t *end, struct trk_error *error)
+{
+    uint32_t count = raws->frame_count == 0 ? 1 : (uint32_t)raws->frame_count;
+    *first = count;
+    *end = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t number = raws->frame_count == 0 ? 0 : raws->frames[i];
+        if (number >= options->frame_first && number <= options->frame_last) {
+            *first = i < *first ? i : *first;
+            *end = i + 1;
+        }
+    }
+    if (*first >= *end) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "the trace has no frame in what was asked for; it has %u", count);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
+                                 const struct trk_plan_options *options, struct trk_error *error)
+{
+    uint32_t first = 0, end = 0;
+    uint64_t most = options->mirror_bytes_max ? options->mirror_bytes_max : MIRROR_BYTES_MAX;
+    plan_settle(raws);
+    enum trk_status status = plan_choose(raws, options, &first, &end, error);
+    if (status == TRK_OK) {
+        status = plan_layout(raws, &plan->mirror_bytes, error);
+    }
+    if (status == TRK_OK && plan->mirror_bytes > most) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "the trace touches %llu MiB of memory, more than the %llu that are "
+                             "allowed",
+                             (unsigned long long)(plan->mirror_bytes >> 20),
+                             (unsigned long long)(most >> 20));
+    }
+    if (status == TRK_OK) {
+        status = plan_start(plan, raws, first, error);
+    }
+    if (status == TRK_OK) {
+        status = plan_groups(plan, raws, first, end, error);
+    }
+    if (status == TRK_OK && plan->uploads + plan->downloads + plan->gpu_writes == 0) {
+        return trk_error_set(error, TRK_E_INCOMPLETE,
+                             "nothing is copied in %zu frames of the trace", plan->frame_count);
+    }
+    return status;
+}
+
+enum trk_status trk_plan_create(struct trk_plan **out, struct trk_trace *trace,
+                                const struct trk_plan_options *options, struct trk_error *error)
+{
+    struct plan_raws raws = {.count = 0};
+    struct trk_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a plan");
+    }
+    enum trk_status status = plan_read(&raws, trace, error);
+    if (status == TRK_OK) {
+        plan->events = raws.events;
+        plan->complete = trk_trace_state(trace).complete;
+        plan->witnessed = raws.witnessed;
+        plan->from_ranges = !raws.copies;
+        plan->findings = raws.findings;
+        plan->finding_count = raws.finding_count;
+        raws.findings = NULL;
+        status = plan_make(plan, &raws, options, error);
+    }
+    plan_raws_deinit(&raws);
+    if (status != TRK_OK) {
+        trk_plan_destroy(plan);
+        return status;
+    }
+    plan->hash = plan_hash(plan);
+    *out = plan;
+    return TRK_OK;
+}
+
+/* The caller sees arrays that it must not change. */
+static void plan_free(const void *array)
+{
+    union {
+        const void *in;
+        void *out;
+    } pointer = {.in = array};
+    free(pointer.out);
+}
+
+void trk_plan_destroy(struct trk_plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    plan_free(plan->items);
+    plan_free(plan->stores);
+    plan_free(plan->groups);
+    plan_free(plan->frames);
+    plan_free(plan->findings);
+    plan_free(plan->guest_start);
+    plan_free(plan->device_start);
+    free(plan);
+}

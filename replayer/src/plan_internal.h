@@ -1,0 +1,81 @@
+/*
+ * What the plan_*.c files share.
+ *
+ * key      where bytes are, whatever view shows them: 4096 times a page's key, plus the byte in it.
+ *          A page's key is its frame's number where a MAP says it, else the guest page's.
+ * raw      an item as the trace gave it: its offset is still a key.
+ * order    raws are run by it: twice their number, less one for what stands before another.
+ */
+#ifndef PLAN_INTERNAL_H
+#define PLAN_INTERNAL_H
+
+#include "replayer/plan.h"
+
+#define PLAN_PAGE_SHIFT 12u
+
+struct plan_raw {
+    struct trk_plan_item item;
+    uint64_t order;
+    uint64_t operation; /* of a download: those of one operation go together */
+    uint32_t frame;
+    bool synthetic;  /* a store that only stands for a copy up */
+    bool from_range; /* a copy that only a range of the tracker tells of */
+    uint32_t tick;   /* of a GPU write; 0: not known */
+};
+
+struct plan_raws {
+    struct plan_raw *all;
+    size_t count, capacity;
+    struct trk_plan_finding *findings;
+    size_t finding_count, finding_capacity;
+    uint64_t *frames; /* numbers, as recorded */
+    size_t frame_count, frame_capacity;
+    bool witnessed, copies; /* there were witnessed stores, COPY events */
+    uint64_t events;
+};
+
+/* Room for one more of an array, doubled as it grows; NULL without memory (nothing changed then).
+ */
+void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes);
+
+/* ---- plan_views.c: which frames guest addresses show ----------------------------------------- */
+
+struct plan_view {
+    uint64_t first, end; /* guest pages */
+    uint64_t key;        /* of the first */
+};
+
+struct plan_views {
+    struct plan_view *all; /* ascending, apart */
+    size_t count, capacity;
+};
+
+void plan_views_deinit(struct plan_views *views);
+/* mapped: show frames from `frame` on; else nothing is known of the range any more. */
+TRK_MUST_USE enum trk_status plan_views_set(struct plan_views *views, uint64_t guest_addr,
+                                            uint64_t size_bytes, bool mapped, uint64_t frame);
+/* The key of an address, and how many bytes from there on keep step with it, at most `size_bytes`.
+ */
+uint64_t plan_views_key(const struct plan_views *views, uint64_t guest_addr, uint64_t *size_bytes);
+
+/* ---- plan_read.c: the trace's events --------------------------------------------------------- */
+
+/* Free with plan_raws_deinit in any case. */
+TRK_MUST_USE enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace,
+                                       struct trk_error *error);
+void plan_raws_deinit(struct plan_raws *raws);
+
+/* ---- plan_layout.c: from keys to places in the mirror ---------------------------------------- */
+
+/* Cuts raws where the mirror is cut; gives the mirror's size. */
+TRK_MUST_USE enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes,
+                                         struct trk_error *error);
+
+/* ---- plan_groups.c: frames, groups, and the stores before them ------------------------------- */
+
+/* The raws of frames [first, end) become the plan's. */
+TRK_MUST_USE enum trk_status plan_groups(struct trk_plan *plan, const struct plan_raws *raws,
+                                         uint32_t first_frame, uint32_t end_frame,
+                                         struct trk_error *error);
+
+#endif

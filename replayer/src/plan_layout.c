@@ -1,0 +1,74 @@
+/*
+ * The mirror: pages that the trace touches, in the order of their keys, with short holes kept.
+ */
+#include "plan_internal.h"
+
+#include <stdlib.h>
+
+struct extent {
+    uint64_t first, end; /* pages' keys */
+    uint64_t place;      /* page of the mirror of the first */
+};
+
+static int extent_compare(const void *a, const void *b)
+{
+    uint64_t left = ((const struct extent *)a)->first, right = ((const struct extent *)b)->first;
+    return left < right ? -1 : left > right;
+}
+
+/* Join what overlaps or is near; the number that is left. */
+static size_t extents_join(struct extent *extents, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct extent *last = kept > 0 ? &extents[kept - 1] : NULL;
+        if (last != NULL && extents[i].first <= last->end + TRK_PLAN_HOLE_PAGES) {
+            last->end = extents[i].end > last->end ? extents[i].end : last->end;
+        } else {
+            extents[kept++] = extents[i];
+        }
+    }
+    return kept;
+}
+
+static const struct extent *extent_of(const struct extent *extents, size_t count, uint64_t page)
+{
+    size_t low = 0, high = count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (extents[middle].first <= page) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return &extents[low];
+}
+
+enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes, struct trk_error *error)
+{
+    struct extent *extents = calloc(raws->count + 1, sizeof *extents);
+    if (extents == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the plan's pages");
+    }
+    for (size_t i = 0; i < raws->count; i++) {
+        const struct trk_plan_item *item = &raws->all[i].item;
+        extents[i].first = item->offset >> PLAN_PAGE_SHIFT;
+        extents[i].end = ((item->offset + item->size_bytes - 1) >> PLAN_PAGE_SHIFT) + 1;
+    }
+    qsort(extents, raws->count, sizeof *extents, extent_compare);
+    size_t count = extents_join(extents, raws->count);
+    uint64_t place = 0;
+    for (size_t i = 0; i < count; i++) {
+        extents[i].place = place;
+        place += extents[i].end - extents[i].first;
+    }
+    for (size_t i = 0; i < raws->count; i++) {
+        struct trk_plan_item *item = &raws->all[i].item;
+        const struct extent *extent = extent_of(extents, count, item->offset >> PLAN_PAGE_SHIFT);
+        item->offset -= (extent->first - extent->place) << PLAN_PAGE_SHIFT;
+    }
+    free(extents);
+    *mirror_bytes = place << PLAN_PAGE_SHIFT;
+    return TRK_OK;
+}

@@ -1,0 +1,240 @@
+/*
+ * What should be where: the same plan on two plain images, held against what the replay has.
+ *
+ * At a check that the oracle found something wrong with, the bytes are held against the store that
+ * should have been seen, instead.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay_internal.h"
+#include "replayer/content.h"
+
+/* Looked at in pieces of so many bytes. */
+#define CHECK_BYTES (UINT64_C(4) << 20)
+
+struct model {
+    uint8_t *guest, *device; /* what the recorded copies leave */
+    struct gpu_buffer seen;
+    struct gpu_commands commands;
+    uint8_t *wanted; /* CHECK_BYTES */
+    struct trk_replay_check *check;
+};
+
+static void model_apply(const struct model *model, const struct trk_plan_item *item)
+{
+    switch (item->kind) {
+    case TRK_PLAN_STORE:
+        trk_content_store(model->guest + item->offset, item->offset, item->size_bytes,
+                          item->content);
+        return;
+    case TRK_PLAN_UPLOAD:
+        memcpy(model->device + item->offset, model->guest + item->offset, item->size_bytes);
+        return;
+    case TRK_PLAN_DOWNLOAD:
+        memcpy(model->guest + item->offset, model->device + item->offset, item->size_bytes);
+        return;
+    case TRK_PLAN_GPU_WRITE:
+        trk_content_gpu(model->device + item->offset, item->offset, item->size_bytes,
+                        item->content);
+        return;
+    default:
+        return;
+    }
+}
+
+/* Bytes of the device's mirror, at most CHECK_BYTES. */
+static enum trk_status model_look(struct trk_replay *replay, uint64_t offset, uint64_t size_bytes,
+                                  struct trk_error *error)
+{
+    struct model *model = replay->model;
+    struct trk_gpu *gpu = replay->gpu;
+    VkBufferCopy copy = {offset, 0, size_bytes};
+    enum trk_status status = gpu_commands_begin(gpu, &model->commands, true, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    gpu_commands_label(gpu, &model->commands, "trk check");
+    gpu_commands_copy(gpu, &model->commands, replay->mirror->buffer, model->seen.buffer, &copy);
+    gpu_commands_for_host(gpu, &model->commands);
+    gpu_commands_label_end(gpu, &model->commands);
+    status = gpu_commands_submit(gpu, &model->commands, error);
+    return status == TRK_OK ? gpu_wait(gpu, model->commands.value, error) : status;
+}
+
+/* A range that is compared, and who wanted it. */
+struct look {
+    const struct trk_plan_item *item; /* NULL: the end of the pass */
+    uint32_t frame;
+    enum trk_plan_side side;
+    uint64_t offset, size_bytes;
+};
+
+/* Bytes that should be equal. */
+struct pair {
+    uint64_t at, size_bytes;
+    const uint8_t *seen, *wanted;
+};
+
+static void look_note(struct trk_replay *replay, const struct look *look, const struct pair *pair)
+{
+    const uint64_t first = pair->at, size_bytes = pair->size_bytes;
+    struct trk_replay_check *check = replay->model->check;
+    const uint32_t finding = look->item != NULL ? look->item->finding : 0;
+    uint64_t shown = size_bytes < sizeof check->first.seen ? size_bytes : sizeof check->first.seen;
+    struct trk_replay_wrong wrong = {
+        .event = look->item != NULL ? look->item->event : TRK_NOT_KNOWN,
+        .frame = replay->plan->frames[look->frame].number,
+        .guest_addr = look->item != NULL ? look->item->guest_addr + (first - look->item->offset)
+                                         : TRK_NOT_KNOWN,
+        .size_bytes = size_bytes,
+        .side = look->side,
+        .finding = finding,
+    };
+    memcpy(wrong.seen, pair->seen, shown);
+    memcpy(wrong.wanted, pair->wanted, shown);
+    if (check->wrong_recorded + check->wrong_replayed == 0) {
+        check->first = wrong;
+    }
+    if (finding == 0 && check->wrong_replayed == 0) {
+        check->first_replayed = wrong;
+    }
+}
+
+/* Gives whether bytes are wrong; the first piece with such is noted. */
+static bool look_compare(struct trk_replay *replay, const struct look *look,
+                         const struct pair *pair)
+{
+    uint64_t first = 0, end = pair->size_bytes;
+    replay->model->check->compared_bytes += pair->size_bytes;
+    if (memcmp(pair->seen, pair->wanted, pair->size_bytes) == 0) {
+        return false;
+    }
+    while (pair->seen[first] == pair->wanted[first]) {
+        first++;
+    }
+    while (pair->seen[end - 1] == pair->wanted[end - 1]) {
+        end--;
+    }
+    struct pair wrong = {pair->at + first, end - first, pair->seen + first, pair->wanted + first};
+    look_note(replay, look, &wrong);
+    return true;
+}
+
+/* What should be there. */
+static const uint8_t *look_wanted(const struct trk_replay *replay, const struct look *look,
+                                  uint64_t at, uint64_t size_bytes)
+{
+    const struct model *model = replay->model;
+    if (look->item == NULL || look->item->finding == 0) {
+        return (look->side == TRK_PLAN_DEVICE ? model->device : model->guest) + at;
+    }
+    const struct trk_plan_finding *finding = &replay->plan->findings[look->item->finding - 1];
+    (finding->by_gpu ? trk_content_gpu : trk_content_store)(model->wanted, at, size_bytes,
+                                                            finding->content);
+    return model->wanted;
+}
+
+static enum trk_status look_at(struct trk_replay *replay, const struct look *look,
+                               struct trk_error *error)
+{
+    struct trk_replay_check *check = replay->model->check;
+    const bool found = look->item != NULL && look->item->finding != 0;
+    bool wrong = false;
+    for (uint64_t done = 0; done < look->size_bytes && !wrong; done += CHECK_BYTES) {
+        uint64_t at = look->offset + done, size = look->size_bytes - done;
+        const uint8_t *seen = replay->guest + at;
+        size = size < CHECK_BYTES ? size : CHECK_BYTES;
+        if (look->side == TRK_PLAN_DEVICE) {
+            enum trk_status status = model_look(replay, at, size, error);
+            if (status != TRK_OK) {
+                return status;
+            }
+            seen = replay->model->seen.host;
+        }
+        struct pair pair = {at, size, seen, look_wanted(replay, look, at, size)};
+        wrong = look_compare(replay, look, &pair);
+    }
+    check->wrong_recorded += wrong && found;
+    check->wrong_replayed += wrong && !found;
+    check->unseen += !wrong && found;
+    return TRK_OK;
+}
+
+enum trk_status replay_check_group(struct trk_replay *replay, const struct trk_plan_group *group,
+                                   struct trk_error *error)
+{
+    for (size_t i = 0; i < group->store_count; i++) {
+        model_apply(replay->model, &replay->plan->stores[group->first_store + i]);
+    }
+    for (size_t i = 0; i < group->item_count; i++) {
+        const struct trk_plan_item *item = &replay->plan->items[group->first_item + i];
+        model_apply(replay->model, item);
+        if (item->kind == TRK_PLAN_CHECK) {
+            struct look look = {item, group->frame, (enum trk_plan_side)item->side, item->offset,
+                                item->size_bytes};
+            replay->model->check->checks++;
+            enum trk_status status = look_at(replay, &look, error);
+            if (status != TRK_OK) {
+                return status;
+            }
+        }
+    }
+    return TRK_OK;
+}
+
+static enum trk_status check_end(struct trk_replay *replay, struct trk_error *error)
+{
+    struct look look = {
+        .frame = (uint32_t)replay->plan->frame_count - 1,
+        .side = TRK_PLAN_DEVICE,
+        .size_bytes = replay->plan->mirror_bytes,
+    };
+    enum trk_status status = look_at(replay, &look, error);
+    look.side = TRK_PLAN_GUEST;
+    return status == TRK_OK ? look_at(replay, &look, error) : status;
+}
+
+static enum trk_status model_open(struct trk_replay *replay, struct model *model,
+                                  struct trk_error *error)
+{
+    const struct trk_plan *plan = replay->plan;
+    model->guest = calloc(1, plan->mirror_bytes);
+    model->device = calloc(1, plan->mirror_bytes);
+    model->wanted = malloc(CHECK_BYTES);
+    if (model->guest == NULL || model->device == NULL || model->wanted == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for what a check holds against");
+    }
+    if (plan->guest_start != NULL) {
+        memcpy(model->guest, plan->guest_start, plan->mirror_bytes);
+        memcpy(model->device, plan->device_start, plan->mirror_bytes);
+    }
+    enum trk_status status =
+        gpu_buffer_init(replay->gpu, &model->seen, GPU_READBACK, CHECK_BYTES, error);
+    return status == TRK_OK
+               ? gpu_commands_init(replay->gpu, &model->commands, TRK_QUEUE_UNIVERSAL, error)
+               : status;
+}
+
+enum trk_status trk_replay_check(struct trk_replay *replay, struct trk_replay_check *out,
+                                 struct trk_error *error)
+{
+    struct model model = {.check = out};
+    memset(out, 0, sizeof *out);
+    replay->model = &model;
+    enum trk_status status = model_open(replay, &model, error);
+    if (status == TRK_OK) {
+        status = replay_run(replay, NULL, error);
+    }
+    if (status == TRK_OK) {
+        status = check_end(replay, error);
+    }
+    replay->model = NULL;
+    (void)gpu_wait(replay->gpu, replay->gpu->value, NULL);
+    gpu_commands_deinit(replay->gpu, &model.commands);
+    gpu_buffer_deinit(replay->gpu, &model.seen);
+    free(model.guest);
+    free(model.device);
+    free(model.wanted);
+    return status;
+}

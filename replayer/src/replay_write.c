@@ -1,0 +1,118 @@
+/* What is written by others than copies: guest memory, the GPU's own writes, the start of a pass.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay_internal.h"
+#include "replayer/content.h"
+
+#define WORD_BYTES 4u
+/* Of the upload ring or a buffer like it, for restoring. */
+#define RESTORE_BYTES (UINT64_C(16) << 20)
+
+void replay_stores(struct trk_replay *replay, const struct trk_plan_group *group)
+{
+    for (size_t i = 0; i < group->store_count; i++) {
+        const struct trk_plan_item *item = &replay->plan->stores[group->first_store + i];
+        trk_content_store(replay->guest + item->offset, item->offset, item->size_bytes,
+                          item->content);
+    }
+}
+
+/* Bytes beside whole words: the word is made in a place of its own, and a part of it is copied. */
+static void write_edge(struct trk_replay *replay, const struct trk_plan_item *item, uint64_t first,
+                       uint64_t end)
+{
+    struct trk_gpu *gpu = replay->gpu;
+    VkBufferCopy copy = {first % WORD_BYTES, first, end - first};
+    if (first >= end) {
+        return;
+    }
+    gpu->api.CmdFillBuffer(replay->writes.buffer, replay->scratch.buffer, 0, WORD_BYTES,
+                           trk_content_gpu_word(item->content));
+    gpu_commands_barrier(gpu, &replay->writes);
+    gpu_commands_copy(gpu, &replay->writes, replay->scratch.buffer, replay->mirror->buffer, &copy);
+    gpu_commands_barrier(gpu, &replay->writes);
+}
+
+static void write_item(struct trk_replay *replay, const struct trk_plan_item *item)
+{
+    const uint64_t end = item->offset + item->size_bytes;
+    uint64_t first_word = (item->offset + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES;
+    uint64_t end_word = end / WORD_BYTES * WORD_BYTES;
+    if (first_word > end) { /* in the middle of one word */
+        write_edge(replay, item, item->offset, end);
+        return;
+    }
+    write_edge(replay, item, item->offset, first_word);
+    if (first_word < end_word) {
+        replay->gpu->api.CmdFillBuffer(replay->writes.buffer, replay->mirror->buffer, first_word,
+                                       end_word - first_word, trk_content_gpu_word(item->content));
+    }
+    write_edge(replay, item, end_word > first_word ? end_word : first_word, end);
+}
+
+enum trk_status replay_writes(struct trk_replay *replay, const struct trk_plan_group *group,
+                              struct trk_error *error)
+{
+    enum trk_status status = gpu_commands_begin(replay->gpu, &replay->writes, true, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    gpu_commands_label(replay->gpu, &replay->writes, "trk gpu writes");
+    for (size_t i = 0; i < group->item_count; i++) {
+        write_item(replay, &replay->plan->items[group->first_item + i]);
+    }
+    gpu_commands_label_end(replay->gpu, &replay->writes);
+    return gpu_commands_submit(replay->gpu, &replay->writes, error);
+}
+
+/* ---- the start of a pass --------------------------------------------------------------------- */
+
+static enum trk_status restore_run(struct trk_replay *replay, struct trk_error *error)
+{
+    enum trk_status status = gpu_commands_submit(replay->gpu, &replay->writes, error);
+    return status == TRK_OK ? gpu_wait(replay->gpu, replay->gpu->value, error) : status;
+}
+
+/* The device's image, piece by piece. */
+static enum trk_status restore_device(struct trk_replay *replay, struct trk_error *error)
+{
+    struct trk_gpu *gpu = replay->gpu;
+    struct gpu_buffer staging = {.size_bytes = 0};
+    const uint64_t all = replay->plan->mirror_bytes;
+    const uint64_t most = all < RESTORE_BYTES ? all : RESTORE_BYTES;
+    enum trk_status status = gpu_buffer_init(gpu, &staging, GPU_UPLOAD, most, error);
+    for (uint64_t at = 0; at < all && status == TRK_OK; at += most) {
+        VkBufferCopy copy = {0, at, all - at < most ? all - at : most};
+        memcpy(staging.host, replay->plan->device_start + at, copy.size);
+        status = gpu_commands_begin(gpu, &replay->writes, true, error);
+        if (status == TRK_OK) {
+            gpu_commands_copy(gpu, &replay->writes, staging.buffer, replay->mirror->buffer, &copy);
+            status = restore_run(replay, error);
+        }
+    }
+    gpu_buffer_deinit(gpu, &staging);
+    return status;
+}
+
+enum trk_status replay_restore(struct trk_replay *replay, struct trk_error *error)
+{
+    const struct trk_plan *plan = replay->plan;
+    enum trk_status status = gpu_wait(replay->gpu, replay->gpu->value, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (plan->guest_start != NULL) {
+        memcpy(replay->guest, plan->guest_start, plan->mirror_bytes);
+        return restore_device(replay, error);
+    }
+    memset(replay->guest, 0, plan->mirror_bytes);
+    status = gpu_commands_begin(replay->gpu, &replay->writes, true, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    replay->gpu->api.CmdFillBuffer(replay->writes.buffer, replay->mirror->buffer, 0,
+                                   plan->mirror_bytes, 0);
+    return restore_run(replay, error);
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# What trk bench says of two policies, held against what is known of them, many times.
+#   trials.sh TRK TOOLS RUNS SEED
+# RUNS benches of a policy against itself: nine in ten say "no difference shown". Then RUNS benches
+# against the same with a seeded slow-down of 5 %, counting those whose own smallest detectable
+# difference is 4 % or less: nine in ten show it. At most three times RUNS benches are made to find so
+# many. Needs a Vulkan device. Prints the counts; 1 where one is too small.
+set -eu
+
+trk=$1
+tools=$2
+runs=$3
+seed=$4
+rounds=${TRK_BENCH_ROUNDS:-30}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
+least=$((runs * 9 / 10))
+
+"$trk" record -o "$dir/t.trk" -- "$trk" demo --frames 8 --megabytes 32 >/dev/null
+
+# bench SEED POLICY: into shown and detectable (in hundredths of a per cent)
+bench()
+{
+    "$trk" bench --a per-range --b "$2" --seed "$1" --rounds "$rounds" --no-check --json "$dir/t.trk" \
+        >"$dir/out"
+    shown=$("$tools/json_get" "$dir/out" comparisons.0.shown)
+    detectable=$("$tools/json_get" "$dir/out" comparisons.0.detectable |
+        awk '{ printf "%d", $1 * 10000 + 0.999999 }')
+}
+
+quiet=0
+i=0
+while [ "$i" -lt "$runs" ]; do
+    bench $((seed + i)) per-range
+    if [ "$shown" = false ]; then
+        quiet=$((quiet + 1))
+    fi
+    i=$((i + 1))
+done
+echo "against itself: $quiet of $runs show no difference (at least $least)"
+
+sure=0
+found=0
+tried=0
+while [ "$sure" -lt "$runs" ] && [ "$tried" -lt $((3 * runs)) ]; do
+    bench $((seed + runs + tried)) per-range,slow=5%
+    if [ "$detectable" -le 400 ]; then
+        sure=$((sure + 1))
+        if [ "$shown" = true ]; then
+            found=$((found + 1))
+        fi
+    fi
+    tried=$((tried + 1))
+done
+echo "5 % slower: $found of $sure found (at least $least), of $tried benches; the others say that 4 %" \
+    "would not show"
+[ "$quiet" -ge "$least" ] && [ "$found" -ge "$least" ]

@@ -1,0 +1,120 @@
+# Goal: trk bench and trk advise say of a trace's copies what was measured, in each of their forms, and
+# refuse what they cannot do.
+# Method: a small trace of the demo on the first Vulkan device; whatever is a time is looked at for its
+# being there, not for its size.
+. "$(dirname "$0")/lib.sh"
+
+# What cannot be meant, before any device or trace is looked at.
+while IFS='|' read -r message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 2 $arguments
+    said "$message"
+done <<'CASES'
+nothing to compare with per-range: give --b or --all|bench absent.trk
+--b auot: .* at column 1|bench --b auot absent.trk
+--c auto+copy+direct: .* at column 11|bench --b auto --c auto+copy+direct absent.trk
+--a coalesce:4Q: .* at column |bench --a coalesce:4Q --b auto absent.trk
+both want standard output|bench --b auto --csv --json absent.trk
+not within|bench --b auto --rounds 5 absent.trk
+No such file|bench --b auto absent.trk
+No such file|advise absent.trk
+none of auto|bench --b auto --clock wall absent.trk
+CASES
+
+: >empty.trk
+run 3 bench --b auto empty.trk
+said 'empty.trk'
+run 3 bench --json --b auto empty.trk
+same 'complete' "$(get complete)" false
+run 3 advise empty.trk
+echo '{}' >s.trk
+run 3 bench --b auto s.trk
+said 'no .trk file but JSON'
+
+need_vulkan
+"$trk" record --payload hash -o t.trk -- "$trk" demo --frames 4 >out 2>err || fail "recording the demo"
+run 2 bench --b auto --from 3 --to 2 t.trk
+said 'the frames end before they begin'
+run 4 bench --b auto --device 4000 t.trk
+said 'no Vulkan device 4000'
+VK_DRIVER_FILES=/nonexistent/driver.json
+export VK_DRIVER_FILES
+run_with VK_ICD_FILENAMES=/nonexistent/driver.json 4 bench --b auto t.trk
+said 'no Vulkan: there is no driver'
+[ -s out ] && fail "a bench without a device prints something"
+
+# Without a device advise still says what the trace is like.
+run_with VK_ICD_FILENAMES=/nonexistent/driver.json 4 advise t.trk
+said 'no Vulkan: there is no driver'
+grep -q '^up       [0-9.]* MB in [0-9]* ranges' out || fail "no word on the uploads"
+grep -q '^pages    [1-9][0-9]* uploaded with a hash' out || fail "no word on the pages"
+grep -q '^gaps between neighbours' out || fail "no gaps"
+run_with VK_ICD_FILENAMES=/nonexistent/driver.json 4 advise --json t.trk
+same 'schema' "$(get schema)" trk-advise/1
+same 'advice' "$(get advice)" null
+at_least 'ranges' "$(get up.ranges)" 1
+at_least 'moved' "$(get up.moved_bytes)" "$(get up.changed_bytes)"
+at_least 'hashed' "$(get pages_hashed)" "$(get pages_redundant)"
+unset VK_DRIVER_FILES
+
+run 0 bench --b auto --c whole --rounds 6 t.trk
+quiet
+grep -q '^a  per-range ' out || fail "no row for a"
+grep -q '^b  auto ' out || fail "no row for b"
+grep -Eq '^whole .*(no difference shown|slower|faster|times as)' out || fail "no verdict on c"
+[ "$(grep -c 'time .*smallest detectable [0-9.]* %$' out)" -eq 2 ] || fail "not two smallest detectable"
+
+run 0 bench --b per-range,slow=5% --rounds 6 --json t.trk
+quiet
+same 'schema' "$(get schema)" trk-bench/1
+same 'rounds' "$(get rounds)" 6
+same 'b' "$(get policies.1.policy)" 'per-range,slow=5%'
+for key in device.name device.driver machine.kernel comparisons.0.clock trace.hash seed turns \
+    policies.0.host_ns.median policies.0.regions comparisons.0.low comparisons.0.detectable \
+    comparisons.0.sign_p passes.23.host_ns; do
+    [ -n "$(get $key)" ] || fail "the JSON has no $key"
+done
+same 'passes' "$(get 'passes.#')" "$(($(get turns) * 24))"
+at_least 'compared bytes' "$(get policies.1.compared_bytes)" 1
+hash=$(get trace.hash)
+run 0 bench --b per-range --rounds 6 --json --no-check --clock host t.trk
+same 'the hash of the same trace' "$(get trace.hash)" "$hash"
+same 'the clock' "$(get comparisons.0.clock)" host
+same 'nothing was compared' "$(get policies.0.compared_bytes)" null
+
+run 0 bench --b auto --rounds 6 --csv --no-check t.trk
+quiet
+at_least 'rows of the CSV' "$(wc -l <out)" 25
+[ "$(($(wc -l <out) % 24))" -eq 1 ] || fail "the CSV has $(wc -l <out) lines"
+head -n 1 out | grep -qx 'round,place,policy,expression,device_ns,host_ns' || fail "the CSV's first line"
+grep -Evq '^[0-5],[0-9]+,[01],"(per-range|auto)",[0-9]*,[0-9]+$' <<ROWS && fail "a row of the CSV"
+$(tail -n +2 out)
+ROWS
+
+# All kinds, each run or left out by name.
+run 0 bench --all --rounds 6 --json t.trk
+quiet
+at_least 'policies' "$(get 'policies.#')" 8
+
+run 0 advise --rounds 6 t.trk
+quiet
+grep -q '^cost     a region [0-9]* ns, a byte ' out || fail "no cost"
+grep -q '^advice   [^ ]*: the least time of [0-9]* policies' out || fail "no advice"
+run 0 advise --rounds 6 --json t.trk
+quiet
+advice=$(get advice)
+found=no
+i=0
+while [ "$i" -lt "$(get 'policies.#')" ]; do
+    [ "$(get policies.$i.policy)" = "$advice" ] && found=yes
+    i=$((i + 1))
+done
+same 'the advice is one of the policies' "$found" yes
+for key in policies.0.predicted_ns policies.0.host_ns policies.0.region_ns policies.0.gap_bytes; do
+    [ -n "$(get $key)" ] || fail "the JSON has no $key"
+done
+
+# A trace that moves nothing.
+"$trk" record -o none.trk -- true >out 2>err
+run 3 bench --b auto none.trk
+finish
