@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "contained.h"
 #include "input.h"
 #include "junit.h"
 #include "options.h"
@@ -65,6 +66,7 @@ static const struct trk_option sim_options[] = {
      .fallback = "0",
      .most = UINT64_MAX,
      .about = "Of --walk."},
+    TRK_CONTAINED_OPTIONS,
     {.name = NULL},
 };
 
@@ -121,6 +123,7 @@ static bool scenarios_asked(const struct trk_options *options, struct trk_scenar
     *asked = (struct trk_scenario_asked){
         .schedule = trk_options_text(options, "schedule"),
         .jobs = (unsigned)trk_options_number(options, "jobs"),
+        .core = trk_contained_asked(options),
         .options = {.size = sizeof asked->options,
                     .engine = (enum trk_scenario_engine)number,
                     .walks = trk_options_number(options, "walk"),
@@ -153,7 +156,10 @@ static int run_scenarios(const struct trk_options *options)
     }
     enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
     int code = TRK_EXIT_OK;
-    if (status != TRK_OK) {
+    if (status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE) { /* of the plug-in */
+        (void)trk_terminal_error("sim", asked.core.core, &error);
+        code = trk_contained_exit_code(status);
+    } else if (status != TRK_OK) {
         code = trk_terminal_error("sim", path, &error);
     } else {
         (trk_options_flag(options, "json") ? trk_scenario_files_print_json
@@ -168,14 +174,44 @@ static int run_scenarios(const struct trk_options *options)
     return code;
 }
 
+struct trace_run {
+    const struct trk_options *options;
+    const struct trk_sim_options *sim;
+};
+
+/* A trace, in this process or in a plug-in's: an exit code. */
+static void run_trace(void *out, const void *context)
+{
+    static struct trk_sim_report report; /* some KiB */
+    const struct trace_run *run = context;
+    const struct trk_options *options = run->options;
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_input input;
+    int code = trk_input_open(&input, options, SCHEMA);
+    if (code == TRK_EXIT_OK) {
+        enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
+        trk_contained_print_from_here();
+        if (status != TRK_OK) {
+            error.status = status;
+            code = trk_input_fail(&input, options, SCHEMA, &error);
+        } else {
+            (trk_options_flag(options, "json") ? trk_sim_print_json
+                                               : trk_sim_print)(&input, run->sim, &report);
+            trk_terminal_flush();
+            (void)trk_input_report(&input, options);
+            code = trk_sim_exit_code(&report);
+        }
+        trk_input_close(&input);
+    }
+    *(int *)out = code;
+}
+
 static int run_sim(const struct trk_options *options)
 {
     static const char *const of_traces[] = {"oracle-only", "granule", NULL};
     static const char *const of_scenarios[] = {"junit", "schedule", "engine", "walk",
                                                "seed",  "jobs",     NULL};
-    static struct trk_sim_report report; /* some KiB */
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_input input;
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
         if (trk_terminal_refuse(options, of_traces, "goes with traces")) {
             return TRK_EXIT_USAGE;
@@ -194,23 +230,20 @@ static int run_sim(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     sim.granule_bytes = (uint32_t)granule_bytes;
-    int code = trk_input_open(&input, options, SCHEMA);
-    if (code != TRK_EXIT_OK) {
+    const struct trace_run run = {options, &sim};
+    struct trk_contained contained = trk_contained_asked(options);
+    int code = TRK_EXIT_OK;
+    if (contained.core == NULL) {
+        run_trace(&code, &run);
         return code;
     }
-    enum trk_status status = trk_sim_trace_with(input.trace, &sim, &report, &error);
-    if (status != TRK_OK) {
-        error.status = status;
-        code = trk_input_fail(&input, options, SCHEMA, &error);
-    } else {
-        (trk_options_flag(options, "json") ? trk_sim_print_json : trk_sim_print)(&input, &sim,
-                                                                                 &report);
-        trk_terminal_flush();
-        (void)trk_input_report(&input, options);
-        code = trk_sim_exit_code(&report);
+    enum trk_status status =
+        trk_contained_run(&contained, run_trace, &run, &code, sizeof code, &error);
+    if (status == TRK_OK) {
+        return code;
     }
-    trk_input_close(&input);
-    return code;
+    (void)trk_terminal_error("sim", contained.core, &error);
+    return trk_contained_exit_code(status);
 }
 
 const struct trk_command trk_cmd_sim = {

@@ -74,11 +74,13 @@ const struct trk_command *trk_command_find(const char *name);
 const char *trk_command_nearest_name(const char *word);
 
 extern const struct trk_command trk_cmd_record;
+extern const struct trk_command trk_cmd_core_check;
 extern const struct trk_command trk_cmd_ctl;
 extern const struct trk_command trk_cmd_stat;
 extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;
 extern const struct trk_command trk_cmd_minimise;
+extern const struct trk_command trk_cmd_why;
 extern const struct trk_command trk_cmd_fuzz;
 extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;

@@ -77,6 +77,7 @@ static void put_case(FILE *out, const struct trk_scenario_file *file)
         fputs("\"/>", out);
         break;
     case TRK_SCENARIO_BROKEN:
+    case TRK_SCENARIO_CRASHED:
         fputs("<error message=\"", out);
         put_text(out, file->fault.where, strlen(file->fault.where));
         fputs(file->fault.where[0] != '\0' ? ": " : "", out);
@@ -95,7 +96,8 @@ static void put_suite(FILE *out, const struct trk_scenario_files *files)
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuite name=\"trk sim\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
             "skipped=\"%zu\">\n",
-            files->count, files->ends[TRK_SCENARIO_FAILED], files->ends[TRK_SCENARIO_BROKEN],
+            files->count, files->ends[TRK_SCENARIO_FAILED],
+            files->ends[TRK_SCENARIO_BROKEN] + files->ends[TRK_SCENARIO_CRASHED],
             files->ends[TRK_SCENARIO_REFUSED]);
     for (size_t i = 0; i < files->count; i++) {
         put_case(out, &files->files[i]);

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "scenario_jobs.h"
+#include "simulator/core.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
 #define DEPTH_MOST 32
@@ -135,17 +136,19 @@ static bool is_regular(const char *path)
     return stat(path, &stat_of) != 0 || S_ISREG(stat_of.st_mode); /* absent: reading it tells */
 }
 
-static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
-                               struct trk_error *error)
+static enum trk_status run_here(struct trk_scenario_file *file,
+                                const struct trk_scenario_asked *asked, struct trk_error *error)
 {
-    const struct trk_scenario_asked *asked = context;
     struct trk_scenario *scenario = NULL;
-    if (asked->folder && !is_regular(file->path)) {
+    if (asked->folder && file->json == NULL && !is_regular(file->path)) {
         file->end = TRK_SCENARIO_BROKEN;
         snprintf(file->fault.text, sizeof file->fault.text, "no regular file, so it is not read");
         return TRK_OK;
     }
-    enum trk_status status = trk_scenario_load(&scenario, file->path, &file->fault);
+    enum trk_status status = file->json != NULL
+                                 ? trk_scenario_parse(&scenario, (const char *)file->json,
+                                                      file->size_bytes, &file->fault)
+                                 : trk_scenario_load(&scenario, file->path, &file->fault);
     if (status == TRK_E_ARGUMENT || status == TRK_E_SYSTEM) {
         file->end = TRK_SCENARIO_BROKEN;
         return TRK_OK;
@@ -154,7 +157,11 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
         return trk_error_set(error, status, "%.80s: no memory", file->path);
     }
     snprintf(file->name, sizeof file->name, "%s", trk_scenario_name(scenario));
+    file->policy = *trk_scenario_policy(scenario);
     const char *needs = trk_scenario_needs(scenario);
+    if (needs == NULL) {
+        needs = trk_core_lacks(scenario);
+    }
     if (needs != NULL) {
         file->end = TRK_SCENARIO_REFUSED;
         snprintf(file->needs, sizeof file->needs, "%s", needs);
@@ -163,7 +170,8 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
                      ? trk_scenario_replay(scenario, asked->schedule, &file->report, &file->fault)
                      : trk_scenario_run_with(scenario, &asked->options, &file->report);
         file->end = file->report.held ? TRK_SCENARIO_HELD : TRK_SCENARIO_FAILED;
-        if (status == TRK_OK && (!asked->folder || file->end == TRK_SCENARIO_FAILED)) {
+        if (status == TRK_OK && !asked->brief &&
+            (!asked->folder || file->end == TRK_SCENARIO_FAILED)) {
             status = look_beside(file, scenario);
         }
     }
@@ -174,6 +182,64 @@ static enum trk_status run_one(struct trk_scenario_file *file, const void *conte
     return status == TRK_OK
                ? TRK_OK
                : trk_error_set(error, status, "%.80s: %s", file->path, trk_status_name(status));
+}
+
+/* A run in a plug-in's process: what it gives. */
+struct apart {
+    struct trk_scenario_file file;
+    enum trk_status status;
+    struct trk_error error;
+};
+
+static void run_apart(void *out, const void *context)
+{
+    struct apart *apart = out;
+    apart->status = run_here(&apart->file, context, &apart->error);
+}
+
+static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
+                               struct trk_error *error)
+{
+    const struct trk_scenario_asked *asked = context;
+    if (asked->core.core == NULL) {
+        return run_here(file, asked, error);
+    }
+    file->core = &asked->core;
+    struct apart apart = {.file = *file, .error = *error};
+    enum trk_status status =
+        trk_contained_run(&asked->core, run_apart, asked, &apart, sizeof apart, error);
+    if (status == TRK_E_INCOMPLETE) {
+        file->end = TRK_SCENARIO_CRASHED;
+        snprintf(file->fault.text, sizeof file->fault.text, "%s", error->text);
+        return TRK_OK;
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    *file = apart.file;
+    *error = apart.error;
+    return apart.status;
+}
+
+static enum trk_status run_all(struct trk_scenario_files *files,
+                               const struct trk_scenario_asked *asked, struct trk_error *error)
+{
+    qsort(files->files, files->count, sizeof *files->files, by_path);
+    files->asked = *asked;
+    files->asked.folder = files->folder;
+    files->core.inside = true;
+    enum trk_status status = TRK_OK;
+    if (asked->core.core != NULL) {
+        status = trk_contained_probe(&asked->core, &files->core, error);
+    }
+    if (status == TRK_OK) {
+        status = trk_scenario_jobs_run(files->files, files->count, asked->jobs, run_one,
+                                       &files->asked, error);
+    }
+    for (size_t i = 0; i < files->count && status == TRK_OK; i++) {
+        files->ends[files->files[i].end]++;
+    }
+    return status;
 }
 
 enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const char *path,
@@ -196,14 +262,27 @@ enum trk_status trk_scenario_files_run(struct trk_scenario_files *out, const cha
     if (out->count == 0) {
         return trk_error_set(error, TRK_E_ARGUMENT, "no scenario files (*.json) below it");
     }
-    qsort(out->files, out->count, sizeof *out->files, by_path);
-    struct trk_scenario_asked all = *asked;
-    all.folder = out->folder;
-    status = trk_scenario_jobs_run(out->files, out->count, asked->jobs, run_one, &all, error);
-    for (size_t i = 0; i < out->count; i++) {
-        out->ends[out->files[i].end]++;
+    return run_all(out, asked, error);
+}
+
+enum trk_status trk_scenario_files_add(struct trk_scenario_files *files, const char *path,
+                                       const unsigned char *json, size_t size_bytes,
+                                       struct trk_error *error)
+{
+    enum trk_status status = add(files, path, error);
+    if (status == TRK_OK) {
+        files->files[files->count - 1].json = json;
+        files->files[files->count - 1].size_bytes = size_bytes;
     }
     return status;
+}
+
+enum trk_status trk_scenario_files_run_added(struct trk_scenario_files *files,
+                                             const struct trk_scenario_asked *asked,
+                                             struct trk_error *error)
+{
+    files->folder = true;
+    return run_all(files, asked, error);
 }
 
 void trk_scenario_files_destroy(struct trk_scenario_files *files)
@@ -217,17 +296,16 @@ void trk_scenario_files_destroy(struct trk_scenario_files *files)
 const char *trk_scenario_end_name(enum trk_scenario_end end)
 {
     static const char *const names[TRK_SCENARIO_END_COUNT] = {
-        [TRK_SCENARIO_HELD] = "held",
-        [TRK_SCENARIO_FAILED] = "failed",
-        [TRK_SCENARIO_REFUSED] = "refused",
-        [TRK_SCENARIO_BROKEN] = "broken",
+        [TRK_SCENARIO_HELD] = "held",       [TRK_SCENARIO_FAILED] = "failed",
+        [TRK_SCENARIO_REFUSED] = "refused", [TRK_SCENARIO_BROKEN] = "broken",
+        [TRK_SCENARIO_CRASHED] = "crashed",
     };
     return names[end];
 }
 
 int trk_scenario_files_exit_code(const struct trk_scenario_files *files)
 {
-    if (files->ends[TRK_SCENARIO_FAILED] > 0) {
+    if (files->ends[TRK_SCENARIO_FAILED] + files->ends[TRK_SCENARIO_CRASHED] > 0) {
         return TRK_EXIT_BROKEN;
     }
     if (files->ends[TRK_SCENARIO_BROKEN] > 0) {

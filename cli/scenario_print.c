@@ -135,9 +135,10 @@ static void print_fault(const struct trk_scenario_fault *fault)
 
 static void print_file(const struct trk_scenario_file *file, bool folder)
 {
-    trk_terminal_word(file->end == TRK_SCENARIO_HELD     ? TRK_TONE_GOOD
-                      : file->end == TRK_SCENARIO_FAILED ? TRK_TONE_BAD
-                                                         : TRK_TONE_DOUBT,
+    trk_terminal_word(file->end == TRK_SCENARIO_HELD ? TRK_TONE_GOOD
+                      : file->end == TRK_SCENARIO_FAILED || file->end == TRK_SCENARIO_CRASHED
+                          ? TRK_TONE_BAD
+                          : TRK_TONE_DOUBT,
                       trk_scenario_end_name(file->end));
     fputs(": ", stdout);
     trk_terminal_text(stdout, file->path);
@@ -146,6 +147,7 @@ static void print_file(const struct trk_scenario_file *file, bool folder)
         printf(": %s\n", file->needs);
         break;
     case TRK_SCENARIO_BROKEN:
+    case TRK_SCENARIO_CRASHED:
         putchar('\n');
         print_fault(&file->fault);
         break;
@@ -157,6 +159,16 @@ static void print_file(const struct trk_scenario_file *file, bool folder)
     }
 }
 
+/* How a plug-in's core was tried, where that is less than could be. */
+static void print_core(const struct trk_scenario_files *files)
+{
+    if (!files->core.inside) {
+        fputs("core ", stdout);
+        trk_terminal_text(stdout, files->core.name);
+        puts(": tried operation by operation, since it does not take its locks through the host");
+    }
+}
+
 void trk_scenario_files_print(const struct trk_scenario_files *files, const char *path)
 {
     (void)path;
@@ -165,11 +177,15 @@ void trk_scenario_files_print(const struct trk_scenario_files *files, const char
             print_file(&files->files[i], files->folder);
         }
     }
+    print_core(files);
     if (!files->folder) {
         return;
     }
     printf("%zu files:", files->count);
     for (int end = 0; end < TRK_SCENARIO_END_COUNT; end++) {
+        if (end == TRK_SCENARIO_CRASHED && files->ends[end] == 0) {
+            continue; /* only plug-ins do */
+        }
         printf("%s %zu %s", end > 0 ? "," : "", files->ends[end],
                trk_scenario_end_name((enum trk_scenario_end)end));
     }
@@ -263,7 +279,7 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file, bool f
     add_verdict(object, file);
     trk_scenario_story_json(object, file, folder);
     add_passing(object, &file->passing);
-    if (file->end != TRK_SCENARIO_BROKEN) {
+    if (file->end != TRK_SCENARIO_BROKEN && file->end != TRK_SCENARIO_CRASHED) {
         cJSON_AddNullToObject(object, "error");
         return;
     }
@@ -274,19 +290,33 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file, bool f
     trk_json_out_text(error, "text", file->fault.text);
 }
 
+static void add_core(cJSON *object, const struct trk_scenario_files *files)
+{
+    if (!files->core.inside) {
+        cJSON *core = cJSON_AddObjectToObject(object, "core");
+        trk_json_out_text(core, "name", files->core.name);
+        cJSON_AddBoolToObject(core, "inside", false);
+    }
+}
+
 void trk_scenario_files_print_json(const struct trk_scenario_files *files, const char *path)
 {
     cJSON *object = trk_json_out_object(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE);
     if (!files->folder) {
         add_file(object, &files->files[0], false);
+        add_core(object, files);
         trk_json_out_print(object);
         return;
     }
     trk_json_out_text(object, "path", path);
     for (int end = 0; end < TRK_SCENARIO_END_COUNT; end++) {
+        if (end == TRK_SCENARIO_CRASHED && files->ends[end] == 0) {
+            continue;
+        }
         trk_json_out_number(object, trk_scenario_end_name((enum trk_scenario_end)end),
                             files->ends[end]);
     }
+    add_core(object, files);
     cJSON *list = cJSON_AddArrayToObject(object, "files");
     for (size_t i = 0; i < files->count; i++) {
         cJSON *file = cJSON_CreateObject();

@@ -6,6 +6,24 @@
 
 #include "terminal.h"
 
+/* What is wanted of a story, and what comes of it. */
+struct telling {
+    const struct trk_scenario *scenario;
+    const struct trk_scenario_report *report;
+};
+
+struct told {
+    enum trk_status status;
+    struct trk_scenario_story story;
+};
+
+static void tell_one(void *out, const void *context)
+{
+    const struct telling *telling = context;
+    struct told *told = out;
+    told->status = trk_scenario_tell(telling->scenario, telling->report, &told->story);
+}
+
 /*
  * The story of a verdict that is not ok; of a folder's files only of those that failed. False:
  * there is none.
@@ -20,9 +38,18 @@ static bool tell(const struct trk_scenario_file *file, bool folder,
         trk_scenario_load(&scenario, file->path, &fault) != TRK_OK) {
         return false;
     }
-    bool told = trk_scenario_tell(scenario, &file->report, story) == TRK_OK;
+    struct telling telling = {scenario, &file->report};
+    struct told told = {.status = TRK_OK};
+    struct trk_error error;
+    enum trk_status status = TRK_OK;
+    if (file->core != NULL) {
+        status = trk_contained_run(file->core, tell_one, &telling, &told, sizeof told, &error);
+    } else {
+        tell_one(&told, &telling);
+    }
     trk_scenario_destroy(scenario);
-    return told;
+    *story = told.story;
+    return status == TRK_OK && told.status == TRK_OK;
 }
 
 static void print_sentence(const char *label, const char *text)

@@ -1,6 +1,8 @@
 # Scenario files: parser, runner, oracle, schedules; and the core that they run.
 include(core.cmake)
 set(scenario_sources
+  src/core_lacks.c src/core_load.c src/core_own_simulated.c src/core_plugin.c src/core_plugin_host.c
+  src/core_plugin_insides.c src/core_plugin_life.c src/core_plugin_look.c
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c
   src/engine_random.c src/footprint.c src/scenario_nearest.c
   src/scenario_access.c src/scenario_ask.c src/scenario_check.c src/scenario_expect.c src/scenario_expr.c
@@ -16,5 +18,5 @@ set(scenario_sources
 target_sources(trk_simulator PRIVATE ${scenario_sources} $<TARGET_OBJECTS:trk_core_sim>)
 set_source_files_properties(${scenario_sources} PROPERTIES
   COMPILE_OPTIONS "-include;${core_names}" OBJECT_DEPENDS ${core_names})
-target_link_libraries(trk_simulator PRIVATE PkgConfig::CJSON PkgConfig::XXHASH)
+target_link_libraries(trk_simulator PRIVATE PkgConfig::CJSON PkgConfig::XXHASH ${CMAKE_DL_LIBS})
 add_dependencies(trk_simulator trk_core_names)

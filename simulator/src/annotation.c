@@ -42,7 +42,7 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
         run->machine_count++;
     /* Declared again: the former one is gone. */
     run->closing = true;
-    trk_tracker_destroy(machine->tracker);
+    core_live->destroy(machine->tracker);
     run->closing = false;
     *machine = (struct machine){
         .backend = {.kind = TRK_BACKEND_SIMULATED,
@@ -67,7 +67,7 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
     options.observer = (struct trk_observer){observer_emit, observer_wait, machine};
     options.failure = observer_failure;
     options.id = event->page;
-    must(stream, trk_tracker_create(&machine->tracker, &options, NULL));
+    must(stream, core_live->create(&machine->tracker, &options, NULL));
     must(stream, snapshot_declare(run, event->page));
 }
 

@@ -59,7 +59,7 @@ const uint64_t *projection_clock(const struct projection *projection, const stru
 static struct page_start look(const struct projection *projection, uint64_t guest_addr)
 {
     const struct machine *machine = &projection->run->machines[projection->tracker];
-    struct trk_page_view view = trk_pages_view(machine->tracker, guest_addr);
+    struct trk_page_view view = core_live->page(machine->tracker, guest_addr);
     return (struct page_start){
         .cpu_dirty = view.cpu_dirty,
         .gpu_dirty = view.gpu_dirty,

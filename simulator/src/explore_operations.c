@@ -184,6 +184,7 @@ static void fault_begin(struct projection *projection, const struct trk_trace_ev
         return;
     item->guest_addr = guest_addr;
     item->size_bytes = 1;
+    item->faulted = true;
     lane->pending = (struct pending){.on = true,
                                      .access = frame->access,
                                      .item = (uint32_t)(item - projection->items),
@@ -218,7 +219,7 @@ bool projection_page_is_cpu(const struct projection *projection, uint64_t guest_
     if (projection->tracker == SCENARIO_NONE ||
         projection->run->machines[projection->tracker].tracker == NULL)
         return true;
-    return trk_pages_view(projection->run->machines[projection->tracker].tracker, guest_addr)
+    return core_live->page(projection->run->machines[projection->tracker].tracker, guest_addr)
         .cpu_dirty;
 }
 
@@ -299,6 +300,8 @@ static void op_end(struct projection *projection, const struct trk_trace_event *
     }
     if (frame.op == TRK_OP_UPLOAD || frame.op == TRK_OP_DOWNLOAD || frame.op == TRK_OP_DRAIN)
         transfer_end(projection, &frame);
+    item->idle = (frame.op == TRK_OP_UPLOAD || frame.op == TRK_OP_DOWNLOAD) && frame.ranges == 0 &&
+                 !item->written && projection->count == frame.item + 1;
     if (item->kind != ITEM_OPEN)
         return;
     if (frame.asked)

@@ -110,9 +110,9 @@ void first_touch_begin(struct run *run, const struct stream *stream,
     bool ours = region != TRK_REGION_COUNT &&
                 trk_range_valid(machine->policy.arena, trk_region_address(region), 1) &&
                 (fault || trk_domain_tracker(event->domain) == id);
-    if (ours && !trk_pages_met(machine->tracker, trk_region_address(region)) &&
+    if (ours && !core_live->met(machine->tracker, trk_region_address(region)) &&
         may_be_met(run, stream, machine, region))
-        trk_pages_set_met(machine->tracker, trk_region_address(region), true);
+        core_live->set_met(machine->tracker, trk_region_address(region), true);
     struct span range = {fault ? event->argument : operation->guest_addr,
                          fault ? 1 : operation->size_bytes};
     for (size_t i = touches->count; i > 0 && touches->list[i - 1].event > stream->previous; i--) {
@@ -120,7 +120,7 @@ void first_touch_begin(struct run *run, const struct stream *stream,
         if (touch->machine != id || (ours && touch->region == region) ||
             !reaches(machine, &range, touch->region) || holds(run, stream, touch))
             continue;
-        trk_pages_set_met(machine->tracker, trk_region_address(touch->region), false);
+        core_live->set_met(machine->tracker, trk_region_address(touch->region), false);
         touch->hidden = true;
     }
 }
@@ -131,8 +131,8 @@ void first_touch_end(struct run *run, const struct stream *stream)
     for (size_t i = touches->count; i > 0 && touches->list[i - 1].event > stream->previous; i--) {
         struct first_touch *touch = &touches->list[i - 1];
         if (touch->hidden)
-            trk_pages_set_met(run->machines[touch->machine].tracker,
-                              trk_region_address(touch->region), true);
+            core_live->set_met(run->machines[touch->machine].tracker,
+                               trk_region_address(touch->region), true);
         touch->hidden = false;
     }
 }

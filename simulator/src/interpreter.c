@@ -45,11 +45,11 @@ static void run_transfer(struct trk_tracker *tracker, void *context, const struc
         .context = context,
     };
     if (event->context == TRK_OP_UPLOAD)
-        ignore(trk_tracker_upload(tracker, &transfer));
+        ignore(core_live->upload(tracker, &transfer));
     else if (event->context == TRK_OP_DOWNLOAD)
-        ignore(trk_tracker_download(tracker, &transfer));
+        ignore(core_live->download(tracker, &transfer));
     else
-        ignore(trk_tracker_drain(tracker, &transfer));
+        ignore(core_live->drain(tracker, &transfer));
 }
 
 static void run_layer(struct trk_tracker *tracker, void *context, const struct trk_event *event)
@@ -60,7 +60,7 @@ static void run_layer(struct trk_tracker *tracker, void *context, const struct t
         .context = context,
     };
     bool any = layer.flush != NULL || layer.read_back != NULL;
-    ignore(trk_tracker_set_resource_layer(tracker, any ? &layer : NULL));
+    ignore(core_live->resource_layer(tracker, any ? &layer : NULL));
 }
 
 static void run_mask(struct stream *stream, struct trk_tracker *tracker,
@@ -70,9 +70,9 @@ static void run_mask(struct stream *stream, struct trk_tracker *tracker,
     memcpy(mask, stream->mask, sizeof mask);
     bool read = (event->flags & TRK_OP_FLAG_READ) != 0;
     if (event->context == TRK_OP_WATCH_MASK)
-        ignore(trk_pages_watch_mask(tracker, event->argument, mask, read));
+        ignore(core_live->watch_mask(tracker, event->argument, mask, read));
     else
-        ignore(trk_pages_unwatch_mask(tracker, event->argument, mask, read));
+        ignore(core_live->unwatch_mask(tracker, event->argument, mask, read));
 }
 
 /* Generations of a range. False: not one of them. */
@@ -81,13 +81,13 @@ static bool run_generations(struct trk_tracker *tracker, const struct trk_event 
     uint64_t guest_addr = event->argument, size_bytes = trk_event_size(event), sum;
     switch (event->context) {
     case TRK_OP_GEN_TRACK:
-        ignore(trk_generations_track(tracker, guest_addr, size_bytes, &sum));
+        ignore(core_live->gen_track(tracker, guest_addr, size_bytes, &sum));
         return true;
     case TRK_OP_GEN_QUERY:
-        ignore(trk_generations_query(tracker, guest_addr, size_bytes, &sum));
+        ignore(core_live->gen_query(tracker, guest_addr, size_bytes, &sum));
         return true;
     case TRK_OP_GEN_NOTIFY:
-        ignore(trk_generations_notify(tracker, guest_addr, size_bytes));
+        ignore(core_live->gen_notify(tracker, guest_addr, size_bytes));
         return true;
     default:
         return false;
@@ -99,7 +99,7 @@ static void run_gen_map(struct stream *stream, struct trk_tracker *tracker,
 {
     struct trk_generations_view view = {event->argument, trk_event_size(event), stream->operand,
                                         event->pages};
-    ignore(trk_generations_map(tracker, &view, NULL));
+    ignore(core_live->gen_map(tracker, &view, NULL));
 }
 
 static void run_hle_write(struct trk_tracker *tracker, void *context, const struct trk_event *event)
@@ -110,7 +110,7 @@ static void run_hle_write(struct trk_tracker *tracker, void *context, const stru
                                   .write = interpreter_range,
                                   .context = context};
     bool written;
-    ignore(trk_tracker_hle_write(tracker, &write, &written));
+    ignore(core_live->hle_write(tracker, &write, &written));
 }
 
 /* Operations of a range and nothing else, likewise. */
@@ -120,46 +120,46 @@ static bool run_plain(struct trk_tracker *tracker, const struct trk_event *event
     bool answer;
     switch (event->context) {
     case TRK_OP_IS_CPU:
-        ignore(trk_tracker_is_cpu(tracker, guest_addr, size_bytes, &answer));
+        ignore(core_live->is_cpu(tracker, guest_addr, size_bytes, &answer));
         return true;
     case TRK_OP_IS_GPU:
-        ignore(trk_tracker_is_gpu(tracker, guest_addr, size_bytes, &answer));
+        ignore(core_live->is_gpu(tracker, guest_addr, size_bytes, &answer));
         return true;
     case TRK_OP_MARK_CPU:
-        ignore(trk_tracker_mark_cpu(tracker, guest_addr, size_bytes));
+        ignore(core_live->mark_cpu(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_MARK_GPU:
-        ignore(trk_tracker_mark_gpu(tracker, guest_addr, size_bytes));
+        ignore(core_live->mark_gpu(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_UNMARK_GPU:
-        ignore(trk_tracker_unmark_gpu(tracker, guest_addr, size_bytes));
+        ignore(core_live->unmark_gpu(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_UNTRACK:
-        ignore(trk_tracker_untrack(tracker, guest_addr, size_bytes));
+        ignore(core_live->untrack(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_REGISTER:
-        ignore(trk_tracker_register(tracker, guest_addr, size_bytes));
+        ignore(core_live->register_bytes(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_UNREGISTER:
-        ignore(trk_tracker_unregister(tracker, guest_addr, size_bytes));
+        ignore(core_live->unregister_bytes(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_GUEST_PROTECT:
-        ignore(trk_tracker_set_guest_protection(tracker, guest_addr, size_bytes, event->pages));
+        ignore(core_live->guest_rights(tracker, guest_addr, size_bytes, event->pages));
         return true;
     case TRK_OP_WATCH:
-        ignore(trk_pages_watch(tracker, guest_addr, size_bytes));
+        ignore(core_live->watch(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_UNWATCH:
-        ignore(trk_pages_unwatch(tracker, guest_addr, size_bytes));
+        ignore(core_live->unwatch(tracker, guest_addr, size_bytes));
         return true;
     case TRK_OP_LOCK:
-        ignore(trk_tracker_lock(tracker, guest_addr));
+        ignore(core_live->lock(tracker, guest_addr));
         return true;
     case TRK_OP_UNLOCK:
-        ignore(trk_tracker_unlock(tracker, guest_addr));
+        ignore(core_live->unlock(tracker, guest_addr));
         return true;
     case TRK_OP_LEAVE_VIEW:
-        ignore(trk_tracker_leave_view(tracker, guest_addr, size_bytes));
+        ignore(core_live->leave_view(tracker, guest_addr, size_bytes));
         return true;
     default:
         return false;
@@ -178,13 +178,13 @@ static void run_call(struct stream *stream, struct machine *machine, const struc
         run_transfer(tracker, machine, event);
         return;
     case TRK_OP_INVALIDATE:
-        ignore(trk_tracker_invalidate(tracker, event->argument, trk_event_size(event),
-                                      event->flags & TRK_OP_FLAG_FLUSH ? interpreter_range : NULL,
-                                      machine));
+        ignore(core_live->invalidate(tracker, event->argument, trk_event_size(event),
+                                     event->flags & TRK_OP_FLAG_FLUSH ? interpreter_range : NULL,
+                                     machine));
         return;
     case TRK_OP_JOIN_VIEWS:
-        ignore(trk_tracker_join_views(tracker, event->argument, stream->operand,
-                                      trk_event_size(event)));
+        ignore(core_live->join_views(tracker, event->argument, stream->operand,
+                                     trk_event_size(event)));
         return;
     case TRK_OP_GEN_MAP:
         run_gen_map(stream, tracker, event);
@@ -251,7 +251,7 @@ static void run_operation(struct stream *stream)
     if (fault && event.pages != 0)
         machine->mappings.budget = INT32_MIN;
     if (fault)
-        trk_tracker_fault(machine->tracker, event.argument, operation.asked.access);
+        core_live->fault(machine->tracker, event.argument, operation.asked.access);
     else
         run_call(stream, machine, &event);
     stream->operation = operation.outer;
@@ -272,7 +272,7 @@ static bool destroyed_watched(const struct run *run, const struct trk_event *eve
         return false;
     for (uint32_t i = 0; i < RUN_TRACKERS; i++) {
         const struct trk_tracker *tracker = run->machines[i].tracker;
-        if (tracker != NULL && trk_pages_live_watches(tracker) > 0)
+        if (tracker != NULL && core_live->live_watches(tracker) > 0)
             return true;
     }
     return false;

@@ -39,7 +39,7 @@ static void look(struct stream *stream, uint64_t guest_addr, uint64_t end_addr, 
 {
     const struct operation_run *operation = stream->operation;
     for (; guest_addr < end_addr; guest_addr += TRK_HOST_PAGE_BYTES) {
-        struct trk_page_view view = trk_pages_view(operation->machine->tracker, guest_addr);
+        struct trk_page_view view = core_live->page(operation->machine->tracker, guest_addr);
         struct breach breach = rules_page(&view);
         if (breach.kind == TRK_VERDICT_OK && after)
             breach = rules_after(&operation->asked, &view);

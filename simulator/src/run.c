@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/checkpoint.h"
 #include "snapshot.h"
 
 /* From so many events on the oracle keeps lines together, unless told otherwise. */
@@ -25,8 +26,7 @@ static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_o
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report)
 {
-    memset(run, 0, sizeof *run);
-    run->trace = trace;
+    *run = (struct run){.resumed = run->resumed, .trace = trace};
     run->report = report;
     run->oracle_only = options->mode == TRK_SIM_ORACLE_ONLY;
     size_t streams = trk_trace_stream_count(trace);
@@ -38,17 +38,20 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     struct trk_trace_state state = trk_trace_state(trace);
     /* Damage behind all events that there are costs what a cut there costs. */
     bool behind = state.first_damage_offset > state.last_events_offset;
-    run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
-    run->damaged = state.damaged_chunks > 0 && !behind;
+    if (!run->resumed) {
+        run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
+        run->damaged = state.damaged_chunks > 0 && !behind;
+    }
     run->stream_count = (uint32_t)streams;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
-        run->streams[i].thread.id = i + 1;
+        run->streams[i].thread.thread.id = i + 1;
+        run->streams[i].taken = trk_trace_before(trace, i);
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
-    if (status == TRK_OK && state.dropped > 0)
+    if (status == TRK_OK && state.dropped > 0 && !run->resumed)
         status = losses_find(&run->losses, trace);
     if (run->damaged)
         judge_holes(&run->judge);
@@ -62,7 +65,7 @@ void run_deinit(struct run *run)
         coroutine_destroy(run->streams[i].coroutine);
     coroutine_destroy(run->aside.coroutine);
     for (uint32_t i = 0; i < RUN_TRACKERS; i++)
-        trk_tracker_destroy(run->machines[i].tracker);
+        core_live->destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     first_touch_deinit(run);
@@ -75,6 +78,35 @@ static bool options_valid(const struct trk_sim_options *options)
     uint32_t granule = options->granule_bytes;
     return options->size == sizeof *options && options->mode <= TRK_SIM_ORACLE_ONLY &&
            granule <= SHADOW_PAGE_BYTES && (granule & (granule - 1)) == 0;
+}
+
+static enum trk_status create(struct run **out, struct trk_trace *trace,
+                              const struct trk_sim_options *options, struct trk_sim_report *report,
+                              bool resumed)
+{
+    struct run *run = calloc(1, sizeof *run); /* some KiB */
+    if (run == NULL)
+        return TRK_E_MEMORY;
+    run->resumed = resumed;
+    enum trk_status status = run_init(run, trace, options, report);
+    if (status != TRK_OK) {
+        run_destroy(run);
+        run = NULL;
+    }
+    *out = run;
+    return status;
+}
+
+enum trk_status run_create_here(struct run **out, struct trk_trace *trace,
+                                const struct trk_sim_options *options,
+                                struct trk_sim_report *report, struct trk_error *error)
+{
+    *out = NULL;
+    memset(report, 0, sizeof *report);
+    report->event_at = report->event_visible = report->guest_addr = TRK_NOT_KNOWN;
+    enum trk_status status = create(out, trace, options, report, true);
+    return status == TRK_OK ? TRK_OK
+                            : trk_error_set(error, status, "no simulation from a checkpoint on");
 }
 
 enum trk_status run_create(struct run **out, struct trk_trace *trace,
@@ -91,18 +123,16 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
         status = trk_trace_rewind(trace, error);
     if (status != TRK_OK)
         return status;
-    struct run *run = calloc(1, sizeof *run); /* some KiB */
-    if (run == NULL)
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
-    status = run_init(run, trace, options, report);
-    if (status != TRK_OK) {
-        run_destroy(run);
+    const uint8_t *end;
+    const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
+    if (cannot != NULL && options->mode != TRK_SIM_ORACLE_ONLY)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
+    status = create(out, trace, options, report, false);
+    if (status != TRK_OK)
         return trk_error_set(error, status,
                              status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
                                                      : "no simulation of a trace with %zu threads",
                              trk_trace_stream_count(trace));
-    }
-    *out = run;
     return TRK_OK;
 }
 
@@ -118,9 +148,11 @@ static void resume(struct stream *stream)
 {
     struct run *run = stream->run;
     run->current = stream;
-    trk_thread_swap(&stream->thread);
+    core_live->thread_swap(&stream->thread.thread);
+    run_in_force(run);
     coroutine_resume(stream->coroutine);
-    trk_thread_swap(NULL);
+    run_in_force(NULL);
+    core_live->thread_swap(NULL);
     run->current = NULL;
 }
 
@@ -155,7 +187,7 @@ static bool run_ends_early(const struct run *run)
 bool run_doubtful(const struct run *run)
 {
     struct trk_trace_state state = trk_trace_state(run->trace);
-    bool inside = state.first_damage_offset <= state.last_events_offset;
+    bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
     return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
            (state.damaged_chunks > 0 && inside);
 }
@@ -358,6 +390,14 @@ void run_event(struct run *run, const struct trk_trace_event *event)
     stream->taken++;
     take_event(run, stream, event);
     stream->previous = event->number;
+}
+
+void run_prologue(struct run *run, const struct trk_trace_event *event)
+{
+    if (event->stream >= run->stream_count)
+        run->failure = TRK_E_DAMAGED;
+    else
+        take_event(run, &run->streams[event->stream], event);
 }
 
 void run_probe(struct run *run)

@@ -16,6 +16,7 @@
 #ifndef SIMULATOR_RUN_H
 #define SIMULATOR_RUN_H
 
+#include "core.h"
 #include "coroutine.h"
 #include "domains.h"
 #include "foreign.h"
@@ -24,8 +25,6 @@
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
-#include "track/thread.h"
-#include "track/tracker.h"
 
 #define RUN_TRACKERS    16u
 #define RUN_NESTED_KEPT 3u
@@ -74,7 +73,7 @@ struct stream {
     struct run *run;
     uint32_t index;
     struct coroutine *coroutine;
-    struct trk_thread thread;
+    struct core_thread thread;
     struct trk_trace_event due;
     bool has_due;
     /* The host needs the outcome of a call before the core emits the former call's event. */
@@ -110,6 +109,7 @@ struct run {
     bool stopped;
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
+    bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     struct losses losses;
@@ -145,6 +145,11 @@ struct run {
 TRK_MUST_USE enum trk_status run_create(struct run **out, struct trk_trace *trace,
                                         const struct trk_sim_options *options,
                                         struct trk_sim_report *report, struct trk_error *error);
+/* Likewise at the checkpoint where the trace stands. */
+TRK_MUST_USE enum trk_status run_create_here(struct run **out, struct trk_trace *trace,
+                                             const struct trk_sim_options *options,
+                                             struct trk_sim_report *report,
+                                             struct trk_error *error);
 /* NULL: nothing. */
 void run_destroy(struct run *run);
 
@@ -158,6 +163,9 @@ void run_deinit(struct run *run);
  * After it run->stopped or run->failure may be set.
  */
 void run_event(struct run *run, const struct trk_trace_event *event);
+
+/* Take an event from before the checkpoint that the run begins at: it tells of what exists. */
+void run_prologue(struct run *run, const struct trk_trace_event *event);
 
 /*
  * Whether events before the due one may be missing, so that what differs proves nothing: some were
@@ -174,6 +182,13 @@ bool stream_exhausted(const struct stream *stream);
 
 /* Let each stream that stands in the core go on until it would wait or emit. */
 void run_probe(struct run *run);
+
+/* ---- core_trace.c ---------------------------------------------------------------------------- */
+
+/* The run whose streams are on this host thread; NULL: none. */
+void run_in_force(struct run *run);
+/* A plug-in wants a lock that is not free. Does not come back where it never will be. */
+void run_wait_word(const uint32_t *word);
 
 /* ---- first_touch.c --------------------------------------------------------------------------- */
 

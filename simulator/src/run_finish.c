@@ -34,7 +34,7 @@ static bool find_leak(const struct machine *machine, uint32_t region, uint64_t *
 {
     uint64_t first = trk_region_address(region);
     for (uint64_t at = first; at < first + TRK_REGION_BYTES; at += TRK_HOST_PAGE_BYTES) {
-        struct trk_page_view view = trk_pages_view(machine->tracker, at);
+        struct trk_page_view view = core_live->page(machine->tracker, at);
         if (rules_watches(&view) > rules_watches_explained(&view)) {
             *guest_addr = at;
             return true;

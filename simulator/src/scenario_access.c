@@ -98,7 +98,7 @@ static struct fault_views look_at_views(const struct scenario_run *run, uint64_t
     struct fault_views found = {0};
     if (!run_tracked(run, guest_addr, 1))
         return found;
-    struct trk_page_view view = trk_pages_view(run->tracker, guest_addr);
+    struct trk_page_view view = core_sim->page(run->tracker, guest_addr);
     found = (struct fault_views){view.gpu_dirty, view.armed};
     struct world_views views = world_views(&run->world, guest_addr);
     if (!views.entry->text->gpu)
@@ -106,7 +106,7 @@ static struct fault_views look_at_views(const struct scenario_run *run, uint64_t
     for (uint64_t other = world_views_next(&views); other != 0; other = world_views_next(&views)) {
         if (!run_tracked(run, other, 1))
             continue;
-        view = trk_pages_view(run->tracker, other);
+        view = core_sim->page(run->tracker, other);
         found.gpu |= view.gpu_dirty;
         found.armed |= view.armed;
     }
@@ -153,8 +153,8 @@ static enum trk_fault_outcome serve(struct doing *doing, uint64_t guest_addr, bo
     for (uint32_t i = 0; views.gpu && i < run->thread_count; i++)
         run_saw(doing->thread, done[i]);
     enum trk_fault_outcome outcome =
-        trk_tracker_fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
-    forget_fault(&doing->thread->core);
+        core_sim->fault(run->tracker, guest_addr, store ? TRK_ACCESS_WRITE : TRK_ACCESS_READ);
+    forget_fault(&doing->thread->core.thread);
     if (outcome == TRK_FAULT_SERVED && views.gpu)
         oracle_join(&run->oracle, oracle_clock(&run->oracle, doing->thread->index), done);
     return outcome;
@@ -276,7 +276,7 @@ void verb_hle_write(struct doing *doing)
             .write = hle_bytes,
             .context = doing,
         };
-        run_status(doing, trk_tracker_hle_write(run->tracker, &write, &written));
+        run_status(doing, core_sim->hle_write(run->tracker, &write, &written));
     } else if (written) {
         verb_store(doing);
     }

@@ -19,13 +19,13 @@ static bool region_locked(const struct scenario_run *run, uint64_t guest_addr)
         return region != NULL;
     footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_PAGES, index));
     footprint_reads(OBJECT_LOCK, run_lock_name(TRK_SIM_LOCK_SHARED, 0));
-    return trk_sim_pages_held(run->tracker, index);
+    return core_insides->pages_held(run->tracker, index);
 }
 
 /* What a page's own watches and state leave of some rights. */
 static unsigned watches_leave(struct trk_page_view view, unsigned rights)
 {
-    if (view.read_watch || view.gpu_dirty)
+    if (view.read_watch || (view.gpu_dirty && !core_ways.open_loads))
         return TRK_RIGHTS_NONE;
     if (view.write_watches > 0 || !view.cpu_dirty)
         return rights & ~TRK_RIGHT_WRITE;
@@ -62,13 +62,13 @@ static unsigned rights_allowed(const struct scenario_run *run, const struct worl
     unsigned rights = page->guest_rights;
     if (!run_tracked(run, guest_addr, 1))
         return rights;
-    rights = watches_leave(trk_pages_view(run->tracker, guest_addr), rights);
+    rights = watches_leave(core_sim->page(run->tracker, guest_addr), rights);
     struct world_views views = world_views(&run->world, guest_addr);
     if (!views.entry->text->gpu)
         return rights;
     for (uint64_t other = world_views_next(&views); other != 0; other = world_views_next(&views))
         if (run_tracked(run, other, 1))
-            rights = watches_leave(trk_pages_view(run->tracker, other), rights);
+            rights = watches_leave(core_sim->page(run->tracker, other), rights);
     return rights;
 }
 
@@ -110,7 +110,7 @@ void check_protection(struct run_thread *thread, struct doing *doing)
 
 static void check_page(struct scenario_run *run, uint64_t guest_addr)
 {
-    struct trk_page_view view = trk_pages_view(run->tracker, guest_addr);
+    struct trk_page_view view = core_sim->page(run->tracker, guest_addr);
     unsigned writes = view.cpu_dirty ? 0 : 1, reads = view.gpu_dirty ? 1 : 0;
     if (view.write_watches <= writes && (unsigned)view.read_watch <= reads)
         return;
@@ -128,7 +128,7 @@ void check_watches(struct scenario_run *run)
         uint64_t base = trk_region_address(run->regions[i].index);
         /* Most pages are as they began, at the end of every schedule. */
         for (uint32_t page = 0; page < TRK_REGION_PAGES && !run->stopped; page++) {
-            if (trk_sim_watches_over(run->tracker, run->regions[i].index, page / 64))
+            if (core_insides->watches_over(run->tracker, run->regions[i].index, page / 64))
                 check_page(run, base + page * SCENARIO_PAGE_BYTES);
             else
                 page |= 63;

@@ -69,7 +69,7 @@ static void note_need(const struct run_thread *thread)
     uint32_t region, kind;
     switch (thread->wait) {
     case WAIT_LOCK:
-        kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+        kind = core_insides->lock_kind(thread->run->tracker, thread->wait_lock, &region);
         footprint_needs(NEED_LOCK, OBJECT_LOCK, run_lock_name(kind, region));
         break;
     case WAIT_MUTEX:
@@ -289,15 +289,29 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
     return status;
 }
 
-enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
+/*
+ * What the core allows: by states only where they can be told, by classes only where what its steps
+ * touch is known. That is so of one that is entered by one thread at a time, as its steps are then.
+ */
+static struct schedule_request allowed(const struct schedule_request *request)
+{
+    struct schedule_request out = *request;
+    if (!core_ways.returns)
+        out.dpor = !core_ways.inside && (request->dpor || !core_ways.knows);
+    out.plain |= !core_ways.knows && !out.dpor;
+    return out;
+}
+
+enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *asked,
                                  struct explored *explored)
 {
+    const struct schedule_request request = allowed(asked);
     struct explorer *explorer = calloc(1, sizeof *explorer);
     *explored = (struct explored){0};
     if (explorer == NULL)
         return TRK_E_MEMORY;
     explorer->driver = driver;
-    explorer->request = request;
+    explorer->request = &request;
     enum trk_status status = driver_prime(driver);
     if (status == TRK_OK)
         status = explore(explorer, explored);

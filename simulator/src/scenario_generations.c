@@ -27,7 +27,7 @@ void verb_gen_track(struct doing *doing)
         return;
     }
     enum trk_status status =
-        trk_generations_track(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
+        core_sim->gen_track(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
     if (status == TRK_E_ARGUMENT)
         doing->found.outcome = OUTCOME_FAIL;
     else
@@ -41,7 +41,7 @@ void verb_gen(struct doing *doing)
     const struct scenario_op *op = doing->op;
     uint64_t sum = 0;
     enum trk_status status =
-        trk_generations_query(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
+        core_sim->gen_query(doing_run(doing)->tracker, op->guest_addr, op->size_bytes, &sum);
     run_status(doing, status);
     doing->found.has_number = status == TRK_OK;
     doing->found.number = sum;
@@ -51,7 +51,7 @@ void verb_gen_hle(struct doing *doing)
 {
     const struct scenario_op *op = doing->op;
     run_status(doing,
-               trk_generations_notify(doing_run(doing)->tracker, op->guest_addr, op->size_bytes));
+               core_sim->gen_notify(doing_run(doing)->tracker, op->guest_addr, op->size_bytes));
 }
 
 bool generation_met(struct doing *doing, const struct scenario_result *result)

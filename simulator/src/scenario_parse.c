@@ -398,6 +398,11 @@ const char *trk_scenario_name(const struct trk_scenario *scenario)
     return scenario->name;
 }
 
+const struct trk_policy *trk_scenario_policy(const struct trk_scenario *scenario)
+{
+    return &scenario->policy.core;
+}
+
 const char *trk_scenario_about(const struct trk_scenario *scenario)
 {
     return scenario->about;

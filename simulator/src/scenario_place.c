@@ -26,7 +26,7 @@ uint8_t place_of(const struct run_thread *thread)
         number = thread->before->number;
     } else if (thread->wait_lock != NULL) {
         enum trk_sim_lock lock =
-            trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+            core_insides->lock_kind(thread->run->tracker, thread->wait_lock, &region);
         kind = lock == TRK_SIM_LOCK_REGION  ? POINT_LOCK
                : lock == TRK_SIM_LOCK_PAGES ? POINT_MANAGER
                                             : POINT_OTHER;

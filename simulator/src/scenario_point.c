@@ -22,7 +22,7 @@ static bool lock_free(const struct run_thread *thread)
 static uint64_t lock_name(const struct scenario_run *run, const uint32_t *word)
 {
     uint32_t region;
-    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    enum trk_sim_lock kind = core_insides->lock_kind(run->tracker, word, &region);
     return run_lock_name(kind, region);
 }
 
@@ -49,18 +49,24 @@ static void give_way(struct run_thread *thread)
 {
     coroutine_yield(thread->coroutine);
     const struct scenario_run *run = thread->run;
-    run_saw(thread, trk_sim_live_digest(run->tracker, run->reach, run->reach_count));
+    run_saw(thread, core_insides->live_digest(run->tracker, run->reach, run->reach_count));
     thread->wait = WAIT_NONE;
     thread->wait_for = 0;
     thread->wait_lock = NULL;
     thread->before = NULL;
 }
 
+/* Inside a tracker that is tried operation by operation there are no points. */
+static bool steps_here(const struct run_thread *thread)
+{
+    return thread->run->stepping && (core_ways.inside || thread->core_depth == 0);
+}
+
 void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr)
 {
     thread->point = (uint8_t)kind;
     thread->point_page = (uint8_t)(guest_addr / SCENARIO_PAGE_BYTES);
-    if (thread->run->stepping)
+    if (steps_here(thread))
         give_way(thread);
     thread->point = thread->point_page = 0;
 }
@@ -69,7 +75,7 @@ void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
 {
     thread->wait = kind;
     thread->wait_for = wait_for;
-    if (thread->run->stepping || !run_can(thread))
+    if (steps_here(thread) || !run_can(thread))
         give_way(thread);
     thread->wait = WAIT_NONE;
 }
@@ -119,7 +125,7 @@ void trk_hook_lock(const uint32_t *word)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     struct run_thread *thread = run->current;
-    enum trk_sim_lock kind = trk_sim_lock_kind(run->tracker, word, &region);
+    enum trk_sim_lock kind = core_insides->lock_kind(run->tracker, word, &region);
     if (kind == TRK_SIM_LOCK_MEMORY)
         return;
     if (kind != TRK_SIM_LOCK_GENERATIONS || *word != 0) {
@@ -131,7 +137,8 @@ void trk_hook_lock(const uint32_t *word)
     }
     footprint_takes(OBJECT_LOCK, lock_name(run, word));
     if (run->stepping)
-        run_saw(thread, trk_sim_lock_digest(run->tracker, word, run->reach, run->reach_count));
+        run_saw(thread,
+                core_insides->lock_digest(run->tracker, word, run->reach, run->reach_count));
 }
 
 void trk_hook_unlock(const uint32_t *word)
@@ -139,8 +146,55 @@ void trk_hook_unlock(const uint32_t *word)
     const struct scenario_run *run = in_force;
     uint32_t region;
     if (run != NULL && run->tracker != NULL && footprint_notes.footprint != NULL &&
-        trk_sim_lock_kind(run->tracker, word, &region) != TRK_SIM_LOCK_MEMORY)
+        core_insides->lock_kind(run->tracker, word, &region) != TRK_SIM_LOCK_MEMORY)
         footprint_writes(OBJECT_LOCK, lock_name(run, word));
+}
+
+/* ---- a core that is looked at from outside --------------------------------------------------- */
+
+/* One operation of such a core at a time: as if all of it were under one lock. */
+void run_core_enter(void)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL)
+        return;
+    struct run_thread *thread = run->current;
+    if (thread->core_depth++ == 0 && !core_ways.inside) {
+        while (run->core_busy != 0) {
+            thread->wait_lock = &run->core_busy;
+            run_wait(thread, WAIT_LOCK, 0);
+            thread->wait_lock = NULL;
+        }
+        run->core_busy = thread->core.thread.id;
+        footprint_takes(OBJECT_LOCK, lock_name(run, &run->core_busy));
+    }
+    if (run->stepping)
+        run_saw(thread, core_insides->digest(run->tracker));
+}
+
+void run_core_leave(void)
+{
+    struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL || --run->current->core_depth > 0 || core_ways.inside)
+        return;
+    footprint_writes(OBJECT_LOCK, lock_name(run, &run->core_busy));
+    run->core_busy = 0;
+}
+
+bool run_core_busy(void)
+{
+    const struct scenario_run *run = in_force;
+    for (uint32_t i = 0; run != NULL && i < run->thread_count; i++)
+        if (run->threads[i].core_depth > 0)
+            return true;
+    return false;
+}
+
+void run_core_yield(void)
+{
+    struct scenario_run *run = in_force;
+    if (run != NULL && run->current != NULL)
+        run_point(run->current, POINT_OTHER, 0);
 }
 
 /* ---- what the core touches ------------------------------------------------------------------- */
@@ -149,7 +203,7 @@ void trk_hook_unlock(const uint32_t *word)
 static void stop_unlocked(struct scenario_run *run, const char *what)
 {
     struct doing *doing = run->current->doing;
-    if (doing != NULL && run->current->core.id != 0)
+    if (doing != NULL && run->current->core.thread.id != 0)
         run_stop(doing, "fatal:lock", TRK_NOT_KNOWN, "unlocked access: %s", what);
 }
 
@@ -159,14 +213,14 @@ void trk_hook_word(const void *word, enum trk_sim_word access)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     if (footprint_notes.footprint != NULL) {
-        uint64_t name = trk_sim_word_name(run->tracker, word);
+        uint64_t name = core_insides->word_name(run->tracker, word);
         if (access == TRK_SIM_STORE || access == TRK_SIM_SET)
             footprint_writes(OBJECT_CORE, name);
         else
             footprint_reads(OBJECT_CORE, name);
     }
     if ((access == TRK_SIM_LOAD || access == TRK_SIM_STORE) && !run->stopped &&
-        !trk_sim_word_held(run->tracker, word, run->current->core.id))
+        !core_insides->word_held(run->tracker, word, run->current->core.thread.id))
         stop_unlocked(run, "a page set is touched without its region's lock");
 }
 
@@ -176,27 +230,27 @@ void trk_hook_pages(const struct region *region, bool change)
     if (run == NULL || run->current == NULL || run->tracker == NULL)
         return;
     if (footprint_notes.footprint != NULL) {
-        uint64_t name = trk_sim_word_name(run->tracker, region);
+        uint64_t name = core_insides->word_name(run->tracker, region);
         if (change)
             footprint_writes(OBJECT_WATCHES, name);
         else
             footprint_reads(OBJECT_WATCHES, name);
     }
     if (change && !run->stopped &&
-        !trk_sim_pages_owned(run->tracker, region, run->current->core.id))
+        !core_insides->pages_owned(run->tracker, region, run->current->core.thread.id))
         stop_unlocked(run, "watches change without the page manager's lock");
 }
 
 void run_resume(struct run_thread *thread)
 {
     struct scenario_run *run = thread->run;
-    struct trk_thread *host = trk_thread_swap(&thread->core);
+    struct trk_thread *host = core_sim->thread_swap(&thread->core.thread);
     in_force = run;
     run->current = thread;
     coroutine_resume(thread->coroutine);
     run->current = NULL;
     in_force = NULL;
-    (void)trk_thread_swap(host);
+    (void)core_sim->thread_swap(host);
 }
 
 /* ---- nobody can run -------------------------------------------------------------------------- */
@@ -209,9 +263,11 @@ static void describe_lock(const struct run_thread *thread, char *out, size_t siz
         [TRK_SIM_LOCK_SHARED] = "the page manager of shared pages",
         [TRK_SIM_LOCK_GENERATIONS] = "the lock of generations",
         [TRK_SIM_LOCK_MEMORY] = "the tracker's memory",
+        [TRK_SIM_LOCK_OTHER] = "a lock of the tracker",
     };
     uint32_t region;
-    enum trk_sim_lock kind = trk_sim_lock_kind(thread->run->tracker, thread->wait_lock, &region);
+    enum trk_sim_lock kind =
+        core_insides->lock_kind(thread->run->tracker, thread->wait_lock, &region);
     int used = snprintf(out, size, "%s waits for %s", thread->text->name, words[kind]);
     if ((kind == TRK_SIM_LOCK_REGION || kind == TRK_SIM_LOCK_PAGES) && used > 0 &&
         (size_t)used < size)

@@ -87,7 +87,7 @@ void repro_write(const struct path *path, const struct trk_scenario *scenario, c
         check = 0;
     }
     add_check(&bytes);
-    int used = snprintf(out, size, "trk1:%.8s:%08" PRIx32 ":", TRK_CORE_HASH, scenario->hash);
+    int used = snprintf(out, size, "trk1:%.8s:%08" PRIx32 ":", core_build, scenario->hash);
     if (bytes.count > sizeof bytes.bytes || bytes.count * 8 / 5 + 2 + (size_t)used > size)
         out[0] = '\0';
     else
@@ -170,7 +170,7 @@ bool repro_read(struct repro *repro, const char *text, const struct trk_scenario
     if (strncmp(text, "trk1:", 5) != 0 || strspn(text + 5, "0123456789abcdef") != 8 ||
         text[13] != ':' || strspn(text + 14, "0123456789abcdef") != 8 || text[22] != ':')
         return fail(fault, "expected trk1:CORE:SCENARIO:STEPS, as a report gives it");
-    repro->same_core = strncmp(text + 5, TRK_CORE_HASH, 8) == 0;
+    repro->same_core = strncmp(text + 5, core_build, 8) == 0;
     snprintf(script, sizeof script, "%08" PRIx32, scenario->hash);
     if (strncmp(text + 14, script, 8) != 0)
         return fail(fault, "it was made for another scenario, or another state of this one");

@@ -19,14 +19,12 @@
 #ifndef SIMULATOR_SCENARIO_RUN_H
 #define SIMULATOR_SCENARIO_RUN_H
 
+#include "core.h"
 #include "coroutine.h"
 #include "scenario_found.h"
 #include "scenario_oracle.h"
 #include "scenario_program.h"
 #include "scenario_world.h"
-#include "track/pages.h"
-#include "track/thread.h"
-#include "track/tracker.h"
 
 #define LIVELOCK_FAULTS 8u
 
@@ -72,7 +70,7 @@ struct run_thread {
     uint32_t index;
     const struct scenario_thread_text *text;
     struct coroutine *coroutine;
-    struct trk_thread core;
+    struct core_thread core;
     enum wait_kind wait;
     uint32_t wait_for; /* a name */
     const uint32_t *wait_lock;
@@ -86,6 +84,7 @@ struct run_thread {
      * passed: with next_op, where it is and what its stack holds.
      */
     uint64_t digest;
+    uint32_t core_depth; /* operations of a core that is looked at from outside */
     bool done;
     bool quiet;
     struct scenario_pool pool;    /* what it keeps */
@@ -133,6 +132,8 @@ struct scenario_run {
     struct world world;
     struct oracle oracle;
     struct trk_tracker *tracker;
+    uint64_t core_digest; /* of a core that gives no pieces, where a state is kept */
+    uint32_t core_busy;   /* the thread inside a core that one enters at a time; 0: none */
     struct run_thread *threads;
     uint32_t thread_count;
     struct run_thread *current; /* NULL: between threads */
@@ -214,6 +215,10 @@ enum trk_status run_trouble(const struct scenario_run *run);
 enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *scenario,
                           struct trk_scenario_report *report);
 void run_end(struct scenario_run *run);
+/* A run that was put back to where run_begin() left it gets a new tracker. */
+enum trk_status run_renew(struct scenario_run *run, bool abandon);
+/* Whether threads stand inside a tracker that would miss them. */
+bool run_inside(const struct scenario_run *run);
 
 /* ---- scenario_point.c ------------------------------------------------------------------------ */
 
@@ -230,6 +235,14 @@ static inline uint64_t run_lock_name(uint32_t kind, uint32_t region)
 {
     return (uint64_t)kind << 32 | region;
 }
+
+/* Around an operation of a core that is looked at from outside. */
+void run_core_enter(void);
+void run_core_leave(void);
+/* Whether any thread is in such an operation. */
+bool run_core_busy(void);
+/* The core lets others run. */
+void run_core_yield(void);
 
 /* Whether a thread can go on; one that stands back only when something has changed. */
 bool run_can(const struct run_thread *thread);

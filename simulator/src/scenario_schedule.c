@@ -118,25 +118,52 @@ static void driver_start(struct driver *driver)
 
 enum trk_status driver_prime(struct driver *driver)
 {
-    snapshot_save(&driver->start, driver->run);
+    if (core_ways.returns)
+        snapshot_save(&driver->start, driver->run);
     driver_start(driver);
     return driver->start.no_memory ? TRK_E_MEMORY : TRK_OK;
 }
 
+/* Back to before the first step, where the tracker is made anew and init runs again. */
+static void begin_again(struct driver *driver)
+{
+    struct scenario_run *run = driver->run;
+    bool inside = run_inside(run);
+    snapshot_restore(&driver->start, run);
+    for (uint32_t i = 0; i < run->thread_count; i++)
+        coroutine_restart(run->threads[i].coroutine);
+    enum trk_status status = run_renew(run, inside);
+    if (status == TRK_OK)
+        status = run_first(run);
+    if (status == TRK_OK && run->stopped)
+        status = TRK_E_UNSUPPORTED; /* it did not stop there the first time */
+    if (status != TRK_OK)
+        run->broken = status;
+}
+
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there)
 {
-    if (there != NULL && coroutine_can_go_back()) {
+    if (there != NULL && coroutine_can_go_back() && core_ways.returns) {
         snapshot_restore(there, driver->run);
         driver->path.count = path_count;
         return;
     }
     struct trk_scenario_report counted = *driver->run->report; /* what was done is done twice */
-    snapshot_restore(&driver->start, driver->run);
+    if (core_ways.returns)
+        snapshot_restore(&driver->start, driver->run);
+    else
+        begin_again(driver);
     for (uint32_t i = 1; i < driver->end; i++)
         coroutine_restart(driver->run->threads[i].coroutine);
     driver_start(driver);
     while (driver->path.count < path_count) {
         struct path_step step = driver->path.steps[driver->path.count];
+        /* A plug-in that answers otherwise than it did cannot be tried. */
+        if (!core_ways.returns && (!driver_can(driver, step.thread) ||
+                                   place_of(&driver->run->threads[step.thread]) != step.label)) {
+            driver->run->broken = TRK_E_UNSUPPORTED;
+            break;
+        }
         driver_step(driver, step.thread, step.usual);
     }
     *driver->run->report = counted;
@@ -244,7 +271,9 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
                             .tally = tally,
                             .end = run->thread_count - 1,
                             .steps_most = request->steps_most};
-    enum trk_status status = run_first(run);
+    if (!core_ways.returns)
+        snapshot_save(&driver.start, run);
+    enum trk_status status = driver.start.no_memory ? TRK_E_MEMORY : run_first(run);
     if (status == TRK_OK && run->stopped)
         tally_add(tally, run, &driver.path);
     else if (status == TRK_OK && request->repro != NULL)

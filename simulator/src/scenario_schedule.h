@@ -132,7 +132,7 @@ struct driver {
     struct path path;
     uint32_t end;          /* threads [1, end) */
     uint64_t steps_most;   /* of a schedule; 0: no bound */
-    struct snapshot start; /* before any thread has run */
+    struct snapshot start; /* before any thread has run; without core_ways.returns before init */
 };
 
 /* Run one step of a thread; usual as in the path. */

@@ -66,7 +66,7 @@ static bool threads_init(struct scenario_run *run)
         thread->run = run;
         thread->index = i;
         thread->text = &scenario->threads[i];
-        thread->core.id = i + 1;
+        thread->core.thread.id = i + 1;
         oracle_thread_pool(&run->oracle, i, &thread->pool);
         /* A block each now: one that is made later lies wherever there is room then. */
         if (scenario_pool_take(&thread->pool, 1) == NULL ||
@@ -121,21 +121,37 @@ enum trk_status run_begin(struct scenario_run *run, const struct trk_scenario *s
     options.observer = (struct trk_observer){host_observe, NULL, run};
     options.failure = host_failure;
     options.failure_context = run;
-    enum trk_status status = trk_tracker_create(&run->tracker, &options, NULL);
+    enum trk_status status = core_sim->create(&run->tracker, &options, NULL);
     if (status != TRK_OK)
         return status;
-    return trk_sim_ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
+    return core_insides->ready(run->tracker) ? space_init(run) : TRK_E_MEMORY;
+}
+
+enum trk_status run_renew(struct scenario_run *run, bool abandon)
+{
+    enum trk_status status = core_renew(run->tracker, abandon);
+    return status == TRK_OK ? space_init(run) : status;
+}
+
+bool run_inside(const struct scenario_run *run)
+{
+    for (uint32_t i = 0; run->threads != NULL && i < run->thread_count; i++)
+        if (run->threads[i].core_depth > 0)
+            return true;
+    return false;
 }
 
 void run_end(struct scenario_run *run)
 {
     run->stopped = true; /* what is said from here on is nobody's */
+    if (run->tracker != NULL && run_inside(run))
+        core_abandon(run->tracker);
     for (uint32_t i = 0; run->threads != NULL && i < run->thread_count; i++) {
         coroutine_destroy(run->threads[i].coroutine);
         scenario_pool_deinit(&run->threads[i].pool);
         scenario_pool_deinit(&run->threads[i].scratch);
     }
-    trk_tracker_destroy(run->tracker);
+    core_sim->destroy(run->tracker);
     touched_destroy(run->touched);
     scenario_pool_deinit(&run->pages);
     scenario_pool_deinit(&run->pool);

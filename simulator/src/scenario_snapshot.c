@@ -38,10 +38,24 @@ static void add(void *context, void *memory, size_t size_bytes)
     snapshot->size = needed;
 }
 
+/* A lock of a tracker that is made anew each time lies anywhere: what a thread has seen says which
+ * one it waits for. */
+static void hide_locks(struct scenario_run *run, const uint32_t **locks, bool hide)
+{
+    for (uint32_t i = 0; !core_ways.returns && i < run->thread_count; i++) {
+        const uint32_t *lock = run->threads[i].wait_lock;
+        run->threads[i].wait_lock = hide ? NULL : locks[i];
+        locks[i] = lock;
+    }
+}
+
 void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
 {
+    const uint32_t *locks[TRK_SCENARIO_THREADS + 2];
+    hide_locks(run, locks, true);
     snapshot->size = 0;
-    trk_sim_forget(run->tracker, run->reach, run->reach_count);
+    run->core_digest = core_insides->digest(run->tracker);
+    core_insides->forget(run->tracker, run->reach, run->reach_count);
     add(snapshot, run, sizeof *run);
     scenario_pool_pieces(&run->pool, add, snapshot);
     touched_pieces(run->touched, add, snapshot);
@@ -50,8 +64,9 @@ void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
         scenario_pool_pieces(&thread->pool, add, snapshot);
         scenario_pool_pieces(&thread->scratch, add, snapshot);
     }
-    trk_sim_pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
+    core_insides->pieces(run->tracker, run->reach, run->reach_count, add, snapshot);
     snapshot->without_stacks = snapshot->size;
+    hide_locks(run, locks, false);
 }
 
 void snapshot_save_stacks(struct snapshot *snapshot, struct scenario_run *run)
@@ -90,10 +105,10 @@ void snapshot_restore(const struct snapshot *snapshot, struct scenario_run *run)
         begun[2 * i] = scenario_pool_restore_begin(&threads[i].pool);
         begun[2 * i + 1] = scenario_pool_restore_begin(&threads[i].scratch);
     }
-    void *core = trk_sim_restore_begin(run->tracker);
+    void *core = core_insides->restore_begin(run->tracker);
     touched_reset(run->touched);
     put_back(snapshot);
-    trk_sim_restore_end(run->tracker, core);
+    core_insides->restore_end(run->tracker, core);
     for (uint32_t i = 0; i < count; i++) {
         scenario_pool_restore_end(&threads[i].pool, begun[2 * i]);
         scenario_pool_restore_end(&threads[i].scratch, begun[2 * i + 1]);

@@ -46,8 +46,7 @@ static enum trk_status tell_rights(struct scenario_run *run, struct pages pages,
 {
     if (!run_tracked(run, pages.guest_addr, pages.size_bytes))
         return TRK_OK;
-    return trk_tracker_set_guest_protection(run->tracker, pages.guest_addr, pages.size_bytes,
-                                            rights);
+    return core_sim->guest_rights(run->tracker, pages.guest_addr, pages.size_bytes, rights);
 }
 
 /* The space is not as the operation wants it. */
@@ -63,7 +62,7 @@ static void take_effective(struct scenario_run *run, struct pages pages)
     while (world_next_mapped(&walk)) {
         unsigned rights = walk.page->guest_rights;
         if (run_tracked(run, walk.guest_addr, 1))
-            rights = trk_pages_view(run->tracker, walk.guest_addr).host_rights;
+            rights = core_sim->page(run->tracker, walk.guest_addr).host_rights;
         world_touch(&run->world, walk.page);
         walk.page->host_rights = (uint8_t)rights;
     }
@@ -98,9 +97,9 @@ static enum trk_status join_with(struct scenario_run *run, const struct world_en
             run_saw(run->current, end);
         if (end > page)
             status =
-                trk_tracker_join_views(run->tracker, entry->guest_addr + page * SCENARIO_PAGE_BYTES,
-                                       other->guest_addr + (page + shift) * SCENARIO_PAGE_BYTES,
-                                       (end - page) * SCENARIO_PAGE_BYTES);
+                core_sim->join_views(run->tracker, entry->guest_addr + page * SCENARIO_PAGE_BYTES,
+                                     other->guest_addr + (page + shift) * SCENARIO_PAGE_BYTES,
+                                     (end - page) * SCENARIO_PAGE_BYTES);
         page = end > page ? end : page + 1;
     }
     return status;
@@ -130,7 +129,7 @@ static enum trk_status leave_views(struct scenario_run *run, struct pages pages)
     if (entry == NULL || !has_views(&run->world, entry) ||
         !run_tracked(run, pages.guest_addr, pages.size_bytes))
         return TRK_OK;
-    return trk_tracker_leave_view(run->tracker, pages.guest_addr, pages.size_bytes);
+    return core_sim->leave_view(run->tracker, pages.guest_addr, pages.size_bytes);
 }
 
 /* Pages of the range have changed; the thread's next look includes them. */
@@ -172,7 +171,7 @@ static enum trk_status tell_mapping(struct scenario_run *run, const struct world
         .physical_offset = entry->offset_pages * SCENARIO_PAGE_BYTES,
         .rights = rights,
     };
-    return trk_generations_map(run->tracker, &view, NULL);
+    return core_sim->gen_map(run->tracker, &view, NULL);
 }
 
 /* ---- init ------------------------------------------------------------------------------------ */
@@ -186,7 +185,7 @@ static enum trk_status entry_tell(struct scenario_run *run, const struct world_e
     bool mapped = text->mapped && !text->reserved;
     enum trk_status status = TRK_OK;
     if (text->gpu)
-        status = trk_tracker_register(run->tracker, pages.guest_addr, pages.size_bytes);
+        status = core_sim->register_bytes(run->tracker, pages.guest_addr, pages.size_bytes);
     if (status == TRK_OK && !mapped)
         status = tell_rights(run, pages, TRK_RIGHTS_NONE);
     else if (status == TRK_OK &&
@@ -198,8 +197,8 @@ static enum trk_status entry_tell(struct scenario_run *run, const struct world_e
 enum trk_status space_init(struct scenario_run *run)
 {
     static const uint32_t setup_id = UINT32_C(0x7ffffffe); /* no thread's */
-    struct trk_thread setup = {.id = setup_id};
-    struct trk_thread *host = trk_thread_swap(&setup);
+    struct core_thread setup = {.thread = {.id = setup_id}};
+    struct trk_thread *host = core_sim->thread_swap(&setup.thread);
     enum trk_status status = TRK_OK;
     run->quiet = true;
     for (uint32_t i = 0; status == TRK_OK && i < run->world.entry_count; i++)
@@ -209,9 +208,9 @@ enum trk_status space_init(struct scenario_run *run)
             status = join_views(run, pages_of_entry(&run->world.entries[i]));
     struct trk_resource_layer layer = {transfer_flush, transfer_read_back, run};
     if (status == TRK_OK)
-        status = trk_tracker_set_resource_layer(run->tracker, &layer);
+        status = core_sim->resource_layer(run->tracker, &layer);
     run->quiet = false;
-    (void)trk_thread_swap(host);
+    (void)core_sim->thread_swap(host);
     return status;
 }
 

@@ -64,7 +64,7 @@ void verb_lock(struct doing *doing)
 {
     struct scenario_run *run = doing_run(doing);
     uint64_t guest_addr = doing->op->guest_addr;
-    if (trk_tracker_lock(run->tracker, guest_addr) != TRK_OK)
+    if (core_sim->lock(run->tracker, guest_addr) != TRK_OK)
         return;
     const struct run_region *region = run_region(run, trk_region_index(guest_addr));
     if (region != NULL)
@@ -80,7 +80,7 @@ void verb_unlock(struct doing *doing)
         if (region != NULL && region->owner == doing->thread->index)
             publish(doing, region->clock);
     }
-    run_status(doing, trk_tracker_unlock(run->tracker, guest_addr));
+    run_status(doing, core_sim->unlock(run->tracker, guest_addr));
 }
 
 void verb_repeat(struct doing *doing)

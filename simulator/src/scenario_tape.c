@@ -22,7 +22,7 @@ static uint8_t state_of(const struct scenario_run *run)
     uint64_t focus = run->tape->focus;
     if (!run_tracked(run, focus, 1))
         return SAID_CPU;
-    struct trk_page_view view = trk_pages_view(run->tracker, focus);
+    struct trk_page_view view = core_sim->page(run->tracker, focus);
     return view.gpu_dirty ? SAID_GPU : view.cpu_dirty ? SAID_CPU : SAID_CLEAN;
 }
 

@@ -12,8 +12,8 @@ void verb_query(struct doing *doing)
     bool answer = false;
     enum trk_status status =
         op->verb == VERB_IS_CPU
-            ? trk_tracker_is_cpu(tracker, op->guest_addr, op->size_bytes, &answer)
-            : trk_tracker_is_gpu(tracker, op->guest_addr, op->size_bytes, &answer);
+            ? core_sim->is_cpu(tracker, op->guest_addr, op->size_bytes, &answer)
+            : core_sim->is_gpu(tracker, op->guest_addr, op->size_bytes, &answer);
     doing->found.has_number = status == TRK_OK;
     doing->found.number = answer;
 }
@@ -43,16 +43,16 @@ void verb_mark(struct doing *doing)
     struct trk_tracker *tracker = doing_run(doing)->tracker;
     switch (op->verb) {
     case VERB_MARK_CPU:
-        run_status(doing, trk_tracker_mark_cpu(tracker, op->guest_addr, op->size_bytes));
+        run_status(doing, core_sim->mark_cpu(tracker, op->guest_addr, op->size_bytes));
         break;
     case VERB_MARK_GPU:
-        run_status(doing, trk_tracker_mark_gpu(tracker, op->guest_addr, op->size_bytes));
+        run_status(doing, core_sim->mark_gpu(tracker, op->guest_addr, op->size_bytes));
         break;
     case VERB_UNMARK_GPU:
-        run_status(doing, trk_tracker_unmark_gpu(tracker, op->guest_addr, op->size_bytes));
+        run_status(doing, core_sim->unmark_gpu(tracker, op->guest_addr, op->size_bytes));
         break;
     default:
-        if (trk_tracker_untrack(tracker, op->guest_addr, op->size_bytes) == TRK_OK)
+        if (core_sim->untrack(tracker, op->guest_addr, op->size_bytes) == TRK_OK)
             untrack_loses(doing);
         break;
     }
@@ -63,9 +63,9 @@ void verb_watch(struct doing *doing)
     const struct scenario_op *op = doing->op;
     struct trk_tracker *tracker = doing_run(doing)->tracker;
     if (op->verb == VERB_WATCH)
-        run_status(doing, trk_pages_watch(tracker, op->guest_addr, op->size_bytes));
+        run_status(doing, core_sim->watch(tracker, op->guest_addr, op->size_bytes));
     else
-        run_status(doing, trk_pages_unwatch(tracker, op->guest_addr, op->size_bytes));
+        run_status(doing, core_sim->unwatch(tracker, op->guest_addr, op->size_bytes));
 }
 
 void verb_watch_mask(struct doing *doing)
@@ -73,10 +73,10 @@ void verb_watch_mask(struct doing *doing)
     const struct scenario_op *op = doing->op;
     struct trk_tracker *tracker = doing_run(doing)->tracker;
     if (op->verb == VERB_WATCH_MASK)
-        run_status(doing, trk_pages_watch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
+        run_status(doing, core_sim->watch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
     else
         run_status(doing,
-                   trk_pages_unwatch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
+                   core_sim->unwatch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
 }
 
 void verb_calls(struct doing *doing)

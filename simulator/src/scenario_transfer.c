@@ -97,7 +97,7 @@ void verb_upload(struct doing *doing)
         .completion = upload_completion,
         .context = doing,
     };
-    run_status(doing, trk_tracker_upload(doing_run(doing)->tracker, &upload));
+    run_status(doing, core_sim->upload(doing_run(doing)->tracker, &upload));
 }
 
 /* ---- download and drain ---------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static bool more_to_come(const struct doing *doing, uint64_t guest_addr)
         uint64_t last = first + TRK_REGION_BYTES < end ? first + TRK_REGION_BYTES : end;
         for (uint64_t at = first > guest_addr ? first : guest_addr; at < last;
              at += SCENARIO_PAGE_BYTES)
-            if (trk_pages_view(run->tracker, at).gpu_dirty)
+            if (core_sim->page(run->tracker, at).gpu_dirty)
                 return true;
     }
     return false;
@@ -150,7 +150,7 @@ void verb_download(struct doing *doing)
         .range = download_range,
         .context = doing,
     };
-    if (trk_tracker_download(doing_run(doing)->tracker, &download) == TRK_OK && !doing->nested_done)
+    if (core_sim->download(doing_run(doing)->tracker, &download) == TRK_OK && !doing->nested_done)
         run_nested(doing, false);
 }
 
@@ -163,7 +163,7 @@ void verb_drain(struct doing *doing)
         .range = download_range,
         .context = doing,
     };
-    run_status(doing, trk_tracker_drain(doing_run(doing)->tracker, &drain));
+    run_status(doing, core_sim->drain(doing_run(doing)->tracker, &drain));
 }
 
 /* ---- flushes --------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ void transfer_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
         .range = flush_range,
         .context = &flush,
     };
-    run_status(run->current->doing, trk_tracker_drain(run->tracker, &drain));
+    run_status(run->current->doing, core_sim->drain(run->tracker, &drain));
 }
 
 void transfer_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
@@ -213,7 +213,7 @@ void transfer_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
         .range = flush_range,
         .context = &flush,
     };
-    run_status(run->current->doing, trk_tracker_download(run->tracker, &download));
+    run_status(run->current->doing, core_sim->download(run->tracker, &download));
 }
 
 /* The flush of an invalidate: its nested operations, or the usual one. */
@@ -230,6 +230,6 @@ static void invalidate_flush(void *context, uint64_t guest_addr, uint64_t size_b
 void verb_invalidate(struct doing *doing)
 {
     const struct scenario_op *op = doing->op;
-    run_status(doing, trk_tracker_invalidate(doing_run(doing)->tracker, op->guest_addr,
-                                             op->size_bytes, invalidate_flush, doing));
+    run_status(doing, core_sim->invalidate(doing_run(doing)->tracker, op->guest_addr,
+                                           op->size_bytes, invalidate_flush, doing));
 }

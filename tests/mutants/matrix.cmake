@@ -50,3 +50,13 @@ add_test(NAME mutants.minimise
          COMMAND mutant_minimise ${matrix_list} ${PROJECT_SOURCE_DIR}/tests/scenarios/handed
                  ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
 set_tests_properties(mutants.minimise PROPERTIES TIMEOUT 600)
+
+# The same core with all faults as a plug-in: what `trk core-check` makes of each.
+trk_libtrack_core(mutable_core core_mutable)
+target_sources(mutable_core PRIVATE mutable_core.c)
+target_compile_definitions(mutable_core PRIVATE TRK_MUTATION_AT_RUN)
+target_include_directories(mutable_core PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/src)
+add_test(NAME mutants.plugin
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
+                 ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt)
+set_tests_properties(mutants.plugin PROPERTIES TIMEOUT 600)

@@ -88,7 +88,7 @@ expect outside libtrack/src/fault.c '#include <zstd.h>\n'
 expect outside simulator/src/b.c '#include <sqlite3.h>\n'
 expect outside cli/main.c '#include <vulkan/vulkan.h>\n'
 expect outside libtrack/src/fault.c '#include <cjson/cJSON.h>\n'
-expect outside simulator/src/b.c '#include <dlfcn.h>\n'
+expect outside recorder/src/b.c '#include <dlfcn.h>\n'
 expect length simulator/src/b.c "$(lines 451 '/* line */')"
 expect functions cli/main.c "int main(void)\n{\n$(lines 69 '    f();')}\n"
 expect functions cli/main.c 'static int f(int a, int b, int c,\n      int d, int e, int g)\n{\n    return 1;\n}\n'

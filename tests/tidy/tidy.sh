@@ -113,7 +113,7 @@ rule_outside()
             only("c?[jJ]?(son|JSON)?/?cJSON\\.h", "recorder|simulator|traces|cli")
             only("sqlite3\\.h", "traces")
             only("vulkan/", "replayer")
-            only("dlfcn\\.h", "replayer")
+            only("dlfcn\\.h", "simulator|replayer")
             only("xxhash\\.h", "recorder|simulator|replayer|traces|cli")
         }' | breach outside
 }

@@ -43,6 +43,7 @@ enum trk_sim_lock {
     TRK_SIM_LOCK_SHARED,      /* the page manager of all regions with shared pages */
     TRK_SIM_LOCK_GENERATIONS, /* never held by two steps at once, unless a lock inside it waits */
     TRK_SIM_LOCK_MEMORY,      /* never held where another thread may run */
+    TRK_SIM_LOCK_OTHER,       /* of a tracker that is none of ours */
 };
 
 /**

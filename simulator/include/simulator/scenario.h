@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "track/policy.h"
 #include "track/status.h"
 
 TRK_EXTERN_C_BEGIN
@@ -128,6 +129,9 @@ void trk_scenario_destroy(struct trk_scenario *scenario);
 /* The file's name and sentence ("" if it has none); live as long as the scenario. */
 const char *trk_scenario_name(const struct trk_scenario *scenario);
 const char *trk_scenario_about(const struct trk_scenario *scenario);
+
+/* The policy that its tracker has; lives as long as the scenario. */
+const struct trk_policy *trk_scenario_policy(const struct trk_scenario *scenario);
 
 /* What the scenario needs that this build cannot do yet, in words; NULL: nothing. */
 const char *trk_scenario_needs(const struct trk_scenario *scenario);

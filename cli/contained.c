@@ -1,0 +1,205 @@
+#define _GNU_SOURCE
+#include "contained.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* What both processes see; the work's own memory lies behind it. */
+struct board {
+    bool loaded, done;
+    enum trk_status status; /* of loading */
+    struct trk_error error;
+    size_t size_bytes;
+    _Alignas(max_align_t) unsigned char out[];
+};
+
+struct trk_contained trk_contained_asked(const struct trk_options *options)
+{
+    return (struct trk_contained){.core = trk_options_text(options, "core"),
+                                  .seconds = (unsigned)trk_options_number(options, "core-limit")};
+}
+
+/* ---- the child ------------------------------------------------------------------------------- */
+
+/* A loop that takes memory ends at this, beyond what the process has. */
+#define MEMORY_BYTES (UINT64_C(16) << 30)
+
+/* Bytes of private memory that the process may write; 0: not known. */
+static uint64_t memory_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fscanf(file, "%*s %*s %*s %*s %*s %llu", &pages) != 1) {
+        pages = 0;
+    }
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_it(void)
+{
+    struct rlimit none = {0, 0};
+    uint64_t most = memory_bytes() + MEMORY_BYTES;
+    struct rlimit memory = {most, most};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)setrlimit(RLIMIT_DATA, &memory);
+}
+
+static int real_output = -1;
+
+void trk_contained_print_from_here(void)
+{
+    fflush(stdout);
+    if (real_output >= 0) {
+        (void)dup2(real_output, STDOUT_FILENO);
+    }
+}
+
+static _Noreturn void child(struct board *board, const struct trk_contained *contained,
+                            trk_contained_fn *work, const void *context)
+{
+    limit_it();
+    real_output = dup(STDOUT_FILENO);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    board->status = trk_core_load(contained->core, &board->error);
+    board->loaded = true;
+    if (board->status == TRK_OK) {
+        work(board->out, context);
+    }
+    fflush(stdout);
+    __atomic_store_n(&board->done, true, __ATOMIC_RELEASE);
+    _exit(0); /* what the plug-in registered for exits is not run */
+}
+
+/* ---- the parent ------------------------------------------------------------------------------ */
+
+/* Wait for a process as long as it may take; false: it was ended. The pipe's other end is its. */
+static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
+{
+    struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
+    int64_t left_ms = (int64_t)seconds * 1000;
+    bool in_time = false;
+    while (!in_time && left_ms > 0) {
+        /* In steps, since a signal (a resized terminal) interrupts the wait. */
+        int step_ms = left_ms < 100 ? (int)left_ms : 100;
+        in_time = poll(&poll_fd, 1, step_ms) > 0;
+        left_ms -= step_ms;
+        if (!in_time && waitpid(pid, end, WNOHANG) == pid) {
+            return true; /* a child of its own keeps the pipe open */
+        }
+    }
+    if (!in_time) {
+        (void)kill(pid, SIGKILL);
+    }
+    while (waitpid(pid, end, 0) < 0 && errno == EINTR) {
+    }
+    return in_time;
+}
+
+/* What became of a process whose work did not come to its end. */
+static enum trk_status how_it_ended(const struct trk_contained *contained, bool loaded, int end,
+                                    struct trk_error *error)
+{
+    const char *when = loaded ? "" : " while it was loaded";
+    if (WIFSIGNALED(end)) {
+        const char *name = sigabbrev_np(WTERMSIG(end));
+        return trk_error_set(error, TRK_E_INCOMPLETE, "the core %.60s crashed%s: SIG%s",
+                             contained->core, when, name != NULL ? name : "?");
+    }
+    return trk_error_set(error, TRK_E_INCOMPLETE,
+                         "the core %.60s ended its process%s: exit code %d", contained->core, when,
+                         WEXITSTATUS(end));
+}
+
+static enum trk_status run(const struct trk_contained *contained, trk_contained_fn *work,
+                           const void *context, struct board *board, struct trk_error *error)
+{
+    int ends[2], end = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "no pipe to be had");
+    }
+    fflush(stdout);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[0]);
+        if (getppid() != parent) {
+            _exit(0);
+        }
+        child(board, contained, work, context);
+    }
+    int reason = errno;
+    close(ends[1]);
+    bool in_time = pid > 0 && wait_for(pid, ends[0], contained->seconds, &end);
+    close(ends[0]);
+    if (pid < 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
+    }
+    if (!in_time) {
+        return trk_error_set(error, TRK_E_INCOMPLETE,
+                             "the core %.60s took longer than %u s and was ended", contained->core,
+                             contained->seconds);
+    }
+    if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
+        return how_it_ended(contained, board->loaded, end, error);
+    }
+    if (board->status != TRK_OK && error != NULL) {
+        *error = board->error;
+    }
+    return board->status;
+}
+
+enum trk_status trk_contained_run(const struct trk_contained *contained, trk_contained_fn *work,
+                                  const void *context, void *out, size_t size_bytes,
+                                  struct trk_error *error)
+{
+    size_t all = sizeof(struct board) + size_bytes;
+    struct board *board =
+        mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for what comes of a plug-in");
+    }
+    if (size_bytes > 0) {
+        memcpy(board->out, out, size_bytes);
+    }
+    enum trk_status status = run(contained, work, context, board, error);
+    if (status == TRK_OK && size_bytes > 0) {
+        memcpy(out, board->out, size_bytes);
+    }
+    munmap(board, all);
+    return status;
+}
+
+static void about(void *out, const void *context)
+{
+    (void)context;
+    (void)trk_core_about(out);
+}
+
+enum trk_status trk_contained_probe(const struct trk_contained *contained,
+                                    struct trk_core_about *out, struct trk_error *error)
+{
+    *out = (struct trk_core_about){.inside = true};
+    return trk_contained_run(contained, about, NULL, out, sizeof *out, error);
+}
+
+int trk_contained_exit_code(enum trk_status status)
+{
+    return status == TRK_E_INCOMPLETE ? TRK_EXIT_BROKEN : TRK_EXIT_ENVIRONMENT;
+}

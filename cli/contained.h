@@ -1,0 +1,71 @@
+/*
+ * Work with a plug-in core, in a process of its own.
+ *
+ * A plug-in may crash, loop or call exit(): that ends its process, and is told. What the work gives
+ * comes back in memory that both share. What the plug-in prints goes to standard error.
+ */
+#ifndef CLI_CONTAINED_H
+#define CLI_CONTAINED_H
+
+#include <stddef.h>
+
+#include "options.h"
+#include "simulator/core.h"
+#include "track/status.h"
+
+/* A plug-in to run against, and how long one piece of work may take. */
+struct trk_contained {
+    const char *core; /* path; NULL: no plug-in */
+    unsigned seconds;
+};
+
+/* The options --core and --core-limit of a table. */
+#define TRK_CONTAINED_OPTIONS                                                                      \
+    {.name = "core",                                                                               \
+     .kind = TRK_OPTION_TEXT,                                                                      \
+     .value = "X.so",                                                                              \
+     .about = "Run against the tracker in this plug-in instead of the built-in core, in a "        \
+              "process of its own (simulator/core_plugin.h)."},                                    \
+    {                                                                                              \
+        .name = "core-limit", .kind = TRK_OPTION_NUMBER, .value = "S", .fallback = "120",          \
+        .least = 1, .most = 86400,                                                                 \
+        .about = "Seconds that one scenario, or one trace, may take against a plug-in."            \
+    }
+
+struct trk_contained trk_contained_asked(const struct trk_options *options);
+
+typedef void trk_contained_fn(void *out, const void *context);
+
+/**
+ * Load the plug-in in a process, and run work there.
+ *
+ * @param out  size_bytes, given to the work as they are and taken back as it leaves them; left
+ * alone unless the work came to its end.
+ * @return TRK_OK; with error filled
+ *         TRK_E_UNSUPPORTED  the plug-in is not to be loaded,
+ *         TRK_E_INCOMPLETE   the plug-in ended the process, or took longer than it may,
+ *         TRK_E_SYSTEM, TRK_E_MEMORY.
+ *
+ * Allocates: yes. Blocks: until the process has ended. Signal-safe: no. Threads: the process has
+ * one.
+ */
+TRK_MUST_USE enum trk_status trk_contained_run(const struct trk_contained *contained,
+                                               trk_contained_fn *work, const void *context,
+                                               void *out, size_t size_bytes,
+                                               struct trk_error *error);
+
+/* Whether it can be loaded, and what it is: the same with no other work. */
+TRK_MUST_USE enum trk_status trk_contained_probe(const struct trk_contained *contained,
+                                                 struct trk_core_about *out,
+                                                 struct trk_error *error);
+
+/*
+ * For work that prints its result itself: what standard output is, to be put back behind the last
+ * call of the plug-in.
+ */
+void trk_contained_print_from_here(void);
+
+/* The exit code of such an error: 4 for a plug-in that is none, 1 for one that ended. */
+int trk_contained_exit_code(enum trk_status status);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * Loading a plug-in, and which core is in force.
+ */
+#include "simulator/core.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "core_plugin.h"
+
+struct core_ways core_ways = {.inside = true, .returns = true, .knows = true};
+
+enum trk_status core_renew(struct trk_tracker *tracker, bool abandon)
+{
+    if (abandon)
+        core_plugin_abandon(tracker);
+    return core_plugin_renew(tracker);
+}
+
+void core_abandon(struct trk_tracker *tracker)
+{
+    core_plugin_abandon(tracker);
+}
+
+const char *core_cannot_follow(bool snapshot)
+{
+    if (core_foreign())
+        return "the plug-in tells no events: no trace is run again against it";
+    return core_table != NULL && snapshot
+               ? "the trace begins with a snapshot, which no plug-in can take"
+               : NULL;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* What must be there and is not; NULL: nothing. */
+static const char *missing(const struct trk_core_table *table)
+{
+    const struct {
+        const char *name;
+        bool there;
+    } needed[] = {
+        {"name", table->name != NULL},
+        {"build", table->build != NULL},
+        {"create", table->create != NULL},
+        {"destroy", table->destroy != NULL},
+        {"page", table->page != NULL},
+        {"fault", table->fault != NULL},
+        {"upload", table->upload != NULL},
+        {"download", table->download != NULL},
+        {"invalidate", table->invalidate != NULL},
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!needed[i].there)
+            return needed[i].name;
+    return NULL;
+}
+
+/* An older plug-in's table is shorter: what it does not have is not there. */
+static struct trk_core_table table_of_plugin;
+
+static enum trk_status accept(const struct trk_core_table *table, struct trk_error *error)
+{
+    if (table == NULL)
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "the plug-in refuses this host (plug-in interface %u)", TRK_CORE_ABI);
+    if (table->size < offsetof(struct trk_core_table, features))
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "the plug-in's table is of %zu bytes",
+                             table->size);
+    if (table->abi != TRK_CORE_ABI)
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "the plug-in has version %u of the interface, this program %u",
+                             table->abi, TRK_CORE_ABI);
+    memcpy(&table_of_plugin, table,
+           table->size < sizeof *table ? table->size : sizeof table_of_plugin);
+    const char *lacks = missing(&table_of_plugin);
+    if (lacks != NULL)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "the plug-in's table has no %s", lacks);
+    if (table_of_plugin.state != NULL && table_of_plugin.state->size < sizeof *table->state)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "the plug-in's state is of %zu bytes",
+                             table_of_plugin.state->size);
+    return TRK_OK;
+}
+
+static void take(void)
+{
+    static char build[9];
+    const char *its = table_of_plugin.build;
+    size_t length = strlen(its);
+    if (length == 8 && strspn(its, "0123456789abcdef") == 8)
+        memcpy(build, its, 8);
+    else
+        snprintf(build, sizeof build, "%08x", (unsigned)XXH32(its, length, 0));
+    core_table = &table_of_plugin;
+    core_build = build;
+    core_sim = core_live = &core_plugin_calls;
+    core_insides = &core_plugin_insides;
+    bool state = table_of_plugin.state != NULL;
+    core_ways = (struct core_ways){
+        .inside = table_of_plugin.features & TRK_CORE_LOCKS,
+        .returns = state,
+        .knows = state || table_of_plugin.digest != NULL,
+        .open_loads = table_of_plugin.features & TRK_CORE_OPEN_LOADS,
+    };
+}
+
+enum trk_status trk_core_load(const char *path, struct trk_error *error)
+{
+    if (core_table != NULL)
+        return trk_error_set(error, TRK_E_EXISTS, "a plug-in is loaded already");
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (object == NULL)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "%.120s", dlerror());
+    /* POSIX wants a symbol's address to be a function's as well; C has no such cast. */
+    trk_core_plugin_fn *entry = NULL;
+    void *symbol = dlsym(object, TRK_CORE_SYMBOL);
+    memcpy(&entry, &symbol, sizeof entry);
+    enum trk_status status =
+        entry == NULL ? trk_error_set(error, TRK_E_UNSUPPORTED,
+                                      "it has no function " TRK_CORE_SYMBOL ": no plug-in")
+                      : accept(entry(&core_plugin_host), error);
+    if (status == TRK_OK)
+        take(); /* it stays loaded */
+    else
+        dlclose(object);
+    return status;
+}
+
+bool trk_core_about(struct trk_core_about *out)
+{
+    if (core_table == NULL)
+        return false;
+    *out = (struct trk_core_about){
+        .inside = core_ways.inside,
+        .events = !core_foreign(),
+        .returns = core_ways.returns,
+        .knows = core_ways.knows,
+    };
+    snprintf(out->name, sizeof out->name, "%.63s", core_table->name);
+    snprintf(out->build, sizeof out->build, "%.63s", core_table->build);
+    return true;
+}

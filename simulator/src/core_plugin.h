@@ -1,0 +1,96 @@
+/*
+ * Inside the simulator: a plug-in as a core.
+ *
+ * Glossary
+ *   table    what the plug-in gave (simulator/core_plugin.h)
+ *   foreign  a plug-in that tells no events: what the host wants to know of an operation is seen by
+ *            looking at pages before and after it
+ */
+#ifndef SIMULATOR_CORE_PLUGIN_INSIDE_H
+#define SIMULATOR_CORE_PLUGIN_INSIDE_H
+
+#include "core.h"
+#include "simulator/core_plugin.h"
+
+struct core_span {
+    uint64_t guest_addr, size_bytes;
+};
+
+/* A plug-in's tracker: what the rest of the simulator calls a struct trk_tracker. */
+struct core_tracker {
+    void *its;
+    struct trk_core_owner owner;
+    struct trk_tracker_options options;
+    struct trk_resource_layer layer;
+    struct core_span *registered; /* foreign: faults elsewhere are nobody's */
+    size_t registered_count;
+};
+
+/* The plug-in in force; NULL: none. */
+extern const struct trk_core_table *core_table;
+
+static inline struct core_tracker *core_tracker_of(struct trk_tracker *tracker)
+{
+    return (struct core_tracker *)(void *)tracker;
+}
+
+static inline void *core_its(const struct trk_tracker *tracker)
+{
+    return ((const struct core_tracker *)(const void *)tracker)->its;
+}
+
+static inline bool core_foreign(void)
+{
+    return core_table != NULL && !(core_table->features & TRK_CORE_EVENTS);
+}
+
+/* A status that no operation gives is as good as "unsupported", which ends a run with its name. */
+static inline enum trk_status core_status_of(enum trk_core_status status)
+{
+    bool known = (status >= TRK_CORE_OK && status <= TRK_CORE_LIVELOCK) ||
+                 status == TRK_CORE_ARGUMENT || status == TRK_CORE_MEMORY;
+    return known ? (enum trk_status)status : TRK_E_UNSUPPORTED;
+}
+
+/* ---- core_plugin_life.c ---------------------------------------------------------------------- */
+
+enum trk_status core_plugin_create(struct trk_tracker **out,
+                                   const struct trk_tracker_options *options,
+                                   struct trk_error *error);
+void core_plugin_destroy(struct trk_tracker *tracker);
+/* What a tracker calls its owner's flush by; the context is the struct core_tracker. */
+void core_plugin_flush(void *context, uint64_t guest_addr, uint64_t size_bytes);
+
+/* ---- core_plugin.c, core_plugin_insides.c ---------------------------------------------------- */
+
+extern const struct core_calls core_plugin_calls;
+extern const struct core_insides core_plugin_insides;
+/* The tracker is not destroyed with its owner: threads stand inside it. */
+void core_plugin_abandon(struct trk_tracker *tracker);
+/* The number of the thread that acts. */
+uint32_t core_plugin_self(void);
+/* A new one in its place, as it was at its creation. */
+enum trk_status core_plugin_renew(struct trk_tracker *tracker);
+/* core_plugin_host.c: what the plug-in may call. */
+extern const struct trk_core_host core_plugin_host;
+
+/* ---- core_plugin_look.c: a foreign operation ------------------------------------------------- */
+
+/* Ranges over more regions are looked at in the first of them. */
+#define CORE_LOOK_REGIONS 64u
+
+/* An operation under way: what its pages looked like before. */
+struct core_look {
+    struct trk_tracker *tracker;
+    enum trk_op op;
+    uint64_t first, end; /* rounded to pages; the same: the range is none */
+    uint32_t region, region_count;
+    uint64_t before[CORE_LOOK_REGIONS]; /* a digest of its pages in each */
+};
+
+/* Around each call that may change something. Nothing where the plug-in tells events. */
+void core_look_begin(struct core_look *look, struct trk_tracker *tracker, enum trk_op op,
+                     uint64_t guest_addr, uint64_t size_bytes);
+void core_look_end(const struct core_look *look);
+
+#endif

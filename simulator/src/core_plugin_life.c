@@ -1,0 +1,149 @@
+/*
+ * A plug-in as a core: its trackers' lives, and what they call.
+ */
+#include "core_plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)TRK_CORE_RANGE == TRK_E_RANGE && (int)TRK_CORE_REENTRY == TRK_E_REENTRY &&
+                   (int)TRK_CORE_CONFLICT == TRK_E_CONFLICT &&
+                   (int)TRK_CORE_RETAINED == TRK_E_RETAINED &&
+                   (int)TRK_CORE_UNTRACK == TRK_E_UNTRACK && (int)TRK_CORE_LOCK == TRK_E_LOCK &&
+                   (int)TRK_CORE_WATCH == TRK_E_WATCH && (int)TRK_CORE_PROTECT == TRK_E_PROTECT &&
+                   (int)TRK_CORE_LIVELOCK == TRK_E_LIVELOCK &&
+                   (int)TRK_CORE_ARGUMENT == TRK_E_ARGUMENT &&
+                   (int)TRK_CORE_MEMORY == TRK_E_MEMORY &&
+                   (int)TRK_CORE_UNSUPPORTED == TRK_E_UNSUPPORTED,
+               "the plug-in's statuses are ours");
+_Static_assert((int)TRK_CORE_READ == TRK_RIGHT_READ && (int)TRK_CORE_WRITE == TRK_RIGHT_WRITE &&
+                   (int)TRK_CORE_EXECUTE == TRK_RIGHT_EXEC,
+               "the plug-in's rights are ours");
+_Static_assert((int)TRK_CORE_UNHANDLED == TRK_FAULT_UNHANDLED &&
+                   (int)TRK_CORE_SERVED == TRK_FAULT_SERVED &&
+                   (int)TRK_CORE_RETRY == TRK_FAULT_RETRY,
+               "the plug-in's outcomes of faults are ours");
+
+const struct trk_core_table *core_table;
+
+/* ---- what the tracker calls ------------------------------------------------------------------ */
+
+static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes, uint32_t rights)
+{
+    const struct core_tracker *tracker = context;
+    struct trk_backend *backend = tracker->options.backend;
+    return backend->protect(backend, guest_addr, size_bytes, rights);
+}
+
+static void owner_fail(void *context, uint32_t status, uint64_t guest_addr, const char *text)
+{
+    const struct core_tracker *tracker = context;
+    struct trk_failure failure = {.failure_class = core_status_of((enum trk_core_status)status),
+                                  .guest_addr = guest_addr};
+    if (text != NULL)
+        strncpy(failure.text, text, sizeof failure.text - 1);
+    tracker->options.failure(tracker->options.failure_context, &failure);
+}
+
+void core_plugin_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    const struct trk_resource_layer *layer = &((struct core_tracker *)context)->layer;
+    if (layer->flush != NULL)
+        layer->flush(layer->context, guest_addr, size_bytes);
+}
+
+static void owner_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    const struct trk_resource_layer *layer = &((struct core_tracker *)context)->layer;
+    if (layer->read_back != NULL)
+        layer->read_back(layer->context, guest_addr, size_bytes);
+}
+
+static void owner_event(void *context, const struct trk_event *event)
+{
+    const struct core_tracker *tracker = context;
+    tracker->options.observer.emit(tracker->options.observer.context, event);
+}
+
+static void owner_wait(void *context, uint32_t domain)
+{
+    const struct core_tracker *tracker = context;
+    if (tracker->options.observer.wait != NULL)
+        tracker->options.observer.wait(tracker->options.observer.context, domain);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static enum trk_status start(struct core_tracker *tracker)
+{
+    const struct trk_policy *policy = &tracker->options.policy;
+    struct trk_core_policy asked = {
+        .size = sizeof asked,
+        .invalidate = policy->invalidate,
+        .download = policy->download,
+        .arena = policy->arena,
+        .fault_width_bytes = policy->fault_width_bytes,
+        .page_size_bytes = policy->page_size_bytes,
+        .generations = policy->generations,
+    };
+    tracker->its = NULL;
+    enum trk_status status =
+        core_status_of(core_table->create(&tracker->its, &asked, &tracker->owner));
+    return status == TRK_OK && tracker->its == NULL ? TRK_E_MEMORY : status;
+}
+
+enum trk_status core_plugin_create(struct trk_tracker **out,
+                                   const struct trk_tracker_options *options,
+                                   struct trk_error *error)
+{
+    struct core_tracker *tracker = calloc(1, sizeof *tracker);
+    if (tracker == NULL)
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a tracker");
+    tracker->options = *options;
+    tracker->owner = (struct trk_core_owner){
+        .size = sizeof tracker->owner,
+        .context = tracker,
+        .protect = owner_protect,
+        .fail = owner_fail,
+        .flush = core_plugin_flush,
+        .read_back = owner_read_back,
+        .event = owner_event,
+        .wait = owner_wait,
+        .number = options->id,
+        .counts_faults = options->observer.wait == NULL,
+        .separate_runs = options->backend->separate_runs,
+        .mappings = options->backend->mappings,
+    };
+    enum trk_status status = start(tracker);
+    if (status != TRK_OK) {
+        free(tracker);
+        return trk_error_set(error, status, "the plug-in made no tracker");
+    }
+    *out = (struct trk_tracker *)(void *)tracker;
+    return TRK_OK;
+}
+
+void core_plugin_destroy(struct trk_tracker *tracker)
+{
+    struct core_tracker *self = core_tracker_of(tracker);
+    if (self == NULL)
+        return;
+    if (self->its != NULL)
+        core_table->destroy(self->its);
+    free(self->registered);
+    free(self);
+}
+
+void core_plugin_abandon(struct trk_tracker *tracker)
+{
+    core_tracker_of(tracker)->its = NULL;
+}
+
+enum trk_status core_plugin_renew(struct trk_tracker *tracker)
+{
+    struct core_tracker *self = core_tracker_of(tracker);
+    if (self->its != NULL)
+        core_table->destroy(self->its);
+    self->registered_count = 0;
+    return start(self);
+}

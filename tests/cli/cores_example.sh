@@ -1,0 +1,54 @@
+#!/bin/sh
+# Goal: the example's tracker, a C++ class that is not libtrack's, runs as a plug-in; each of its three
+# bugs is found by core-check and by exploring, and nothing is found without.
+# Method: the plug-in without a bug and with each; the cases that it has, and one of them by name.
+#   cores_example.sh TRK TOOLS EXAMPLES SCENARIOS
+. "$(dirname "$0")/lib.sh"
+examples=$3
+own=$4/own
+
+run 0 core-check --json "$examples/example_core.so"
+same departs "$(get departs)" 0
+same crashes "$(get crashes)" 0
+same undecided "$(get undecided)" 0
+at_least holds "$(get holds)" 6
+same "best match" "$(get best)" default
+same inside "$(get core.inside)" true
+same returns "$(get core.returns)" false
+same knows "$(get core.knows)" true
+
+# found BUG CASE VERDICT
+found() {
+    core=$examples/example_core_bug$1.so
+    case=$own/$2.json
+    run 1 core-check --json "$core"
+    same "bug $1: crashes" "$(get crashes)" 0
+    at_least "bug $1: departs" "$(get departs)" 1
+    grep -q "\"path\":.*$2" out || fail "bug $1: the case is not there"
+    run 0 sim "$case"
+    run 0 sim --core "$examples/example_core.so" "$case"
+    run 1 sim --json --core "$core" "$case"
+    same "bug $1: verdict" "$(get verdict)" "$3"
+    cp out first
+    run 1 sim --json --core "$core" "$case"
+    cmp out first || fail "bug $1: another report the second time"
+}
+found 1 a-store-during-an-upload-of-large-pages stale-gpu-read
+line=$(get schedule)
+run 1 sim --core "$examples/example_core_bug1.so" --schedule "$line" \
+    "$own/a-store-during-an-upload-of-large-pages.json"
+grep -q "what happened:" out || fail "no story"
+found 2 a-clearing-download-of-large-pages-brings-all-home mismatch
+found 3 an-invalidate-of-large-pages-reaches-its-end mismatch
+
+# Exploring comes to the same inside its locks and with all orders as when states are known again.
+run 0 sim --core "$examples/example_core.so" --engine both \
+    "$own/a-store-over-a-large-page-of-the-gpu.json"
+run 1 sim --core "$examples/example_core_bug1.so" --walk 200 \
+    "$own/a-store-during-an-upload-of-large-pages.json"
+
+# A tracker that tells no events re-executes no trace, and that is said.
+"$tools/trace_tool" make made.trk
+run 4 sim --core "$examples/example_core.so" made.trk
+said "tells no events"
+finish
