@@ -8,6 +8,12 @@
 #include "note.h"
 #include "totals.h"
 
+/*
+ * A file without its end is looked through backwards so far for its last INDEX, which comes with
+ * each 64 chunks.
+ */
+#define SEARCH_MAX_BYTES (UINT64_C(256) << 20)
+
 struct quick {
     const struct trk_scan_target *target;
     struct trk_error *error;
@@ -212,30 +218,74 @@ static bool totals_match(const struct quick *quick)
            quick->seen + 1 == quick->head.chunks; /* and HEADER */
 }
 
+/* What the indexes name, up to the last of them. */
+static enum trk_status take_indexes(struct quick *quick, uint64_t offset, uint64_t last_index)
+{
+    enum trk_status status = find_indexes(quick, last_index);
+    if (status == TRK_OK) {
+        status = take_schema(quick, offset);
+    }
+    for (size_t i = quick->index_count; i > 0 && status == TRK_OK; i--) {
+        status = take_index(quick, quick->indexes[i - 1]);
+    }
+    return status;
+}
+
+static enum trk_status run_ended(struct quick *quick, uint64_t offset)
+{
+    uint64_t last_index = 0;
+    enum trk_status status = read_end(quick, &last_index);
+    if (status == TRK_OK) {
+        status = take_indexes(quick, offset, last_index);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    struct trk_trace_state *state = &quick->target->index->state;
+    state->ended = true;
+    state->chunks = quick->head.chunks - 1;
+    state->child_status = quick->head.child_status;
+    state->cut = quick->head.cut;
+    return totals_match(quick) ? TRK_OK : TRK_E_END;
+}
+
+/* [F-35] No end: from the last INDEX that there is, and what stands behind it. HEADER is chunk 0.
+ */
+static enum trk_status run_unended(struct quick *quick, uint64_t offset)
+{
+    const struct trk_scan_target *target = quick->target;
+    struct trk_format_chunk chunk;
+    struct trk_scan_from from = {0};
+    enum trk_status status = trk_unpack_find_last(
+        target->unpack, TRK_FORMAT_INDEX, SEARCH_MAX_BYTES, &from.last_index, &chunk, quick->error);
+    if (status == TRK_OK) {
+        status = take_indexes(quick, offset, from.last_index);
+    }
+    if (status != TRK_OK || quick->seen != chunk.file_chunk) {
+        return status == TRK_OK ? TRK_E_END : status;
+    }
+    target->index->state.chunks = quick->seen;
+    from.offset = from.last_index + trk_format_chunk_span(&chunk);
+    from.file_chunk = (uint64_t)chunk.file_chunk + 1;
+    return trk_scan_run(target, &from, quick->error);
+}
+
 enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t offset,
                               struct trk_error *error)
 {
     struct quick quick = {.target = target, .error = error};
-    uint64_t last_index = 0;
-    enum trk_status status = read_end(&quick, &last_index);
-    if (status == TRK_OK) {
-        status = find_indexes(&quick, last_index);
+    struct trk_format_end end;
+    uint64_t size_bytes = target->unpack->source->size_bytes;
+    enum trk_status status =
+        size_bytes < TRK_FORMAT_END_BYTES
+            ? TRK_E_END
+            : trk_unpack_end(target->unpack, size_bytes - TRK_FORMAT_END_BYTES, &end, error);
+    if (status == TRK_OK || status == TRK_E_END) {
+        status = status == TRK_OK ? run_ended(&quick, offset) : run_unended(&quick, offset);
     }
     if (status == TRK_OK) {
-        status = take_schema(&quick, offset);
-    }
-    for (size_t i = quick.index_count; i > 0 && status == TRK_OK; i--) {
-        status = take_index(&quick, quick.indexes[i - 1]);
-    }
-    if (status == TRK_OK) {
-        struct trk_trace_state *state = &target->index->state;
-        state->ended = true;
-        state->quick = true;
-        state->chunks = quick.head.chunks - 1;
-        state->child_status = quick.head.child_status;
-        state->cut = quick.head.cut;
+        target->index->state.quick = true;
         target->index->all_summarised = false;
-        status = totals_match(&quick) ? TRK_OK : TRK_E_END;
     }
     free(quick.totals);
     free(quick.indexes);
