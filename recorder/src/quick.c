@@ -168,6 +168,10 @@ static enum trk_status take_index(struct quick *quick, uint64_t offset)
         } else if (entry.chunk.kind == TRK_FORMAT_BLOB) {
             quick->seen++; /* what it holds is looked at when somebody asks */
             status = other_way(trk_blob_list_add(&quick->target->index->blobs, entry.offset));
+        } else if (entry.chunk.kind == TRK_FORMAT_CHECKPOINT) {
+            quick->seen++;
+            status = other_way(trk_checkpoint_list_add(&quick->target->index->checkpoints,
+                                                       entry.offset, entry.chunk.first_ordinal));
         } else {
             status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
         }

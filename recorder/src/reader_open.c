@@ -145,6 +145,8 @@ void trk_trace_close(struct trk_trace *trace)
         return;
     }
     trk_reader_stop(trace);
+    trk_checkpoint_state_deinit(&trace->checkpoint);
+    free(trace->begin);
     trk_index_deinit(&trace->index);
     trk_columns_destroy(trace->columns);
     trk_unpack_deinit(&trace->unpack);
@@ -167,8 +169,10 @@ unsigned trk_trace_clock_shift(const struct trk_trace *trace)
 
 const uint8_t *trk_trace_snapshot(const struct trk_trace *trace, const uint8_t **end)
 {
-    const uint8_t *snapshot = trace->index.snapshot;
-    *end = snapshot != NULL ? snapshot + trace->index.snapshot_bytes : NULL;
+    const struct trk_packing *there = &trace->checkpoint.snapshot;
+    const uint8_t *snapshot = trace->begin != NULL ? there->bytes : trace->index.snapshot;
+    size_t size_bytes = trace->begin != NULL ? there->size_bytes : trace->index.snapshot_bytes;
+    *end = snapshot != NULL ? snapshot + size_bytes : NULL;
     return snapshot;
 }
 

@@ -268,6 +268,11 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
         return take_schema(scan, chunk);
     case TRK_FORMAT_BLOB:
         return take_blob(scan, chunk);
+    case TRK_FORMAT_CHECKPOINT:
+        return trk_checkpoint_list_add(&scan->index->checkpoints, scan->offset,
+                                       chunk->first_ordinal) == TRK_E_MEMORY
+                   ? no_memory(scan)
+                   : TRK_OK;
     default:
         return TRK_OK;
     }

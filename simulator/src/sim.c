@@ -3,6 +3,7 @@
  */
 #include "simulator/sim.h"
 
+#include "resumed.h"
 #include "run.h"
 #include "untainted.h"
 
@@ -91,8 +92,13 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
     if (run->foreign.declared != 0)
         foreign_report(run);
     bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
+    uint64_t lost_at = run->core_lost_at;
     run_destroy(run);
-    return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;
+    if (status == TRK_OK && lost)
+        status = untainted_run(trace, options, report, error);
+    if (status == TRK_OK && lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE)
+        status = resumed_run(trace, options, lost_at, report, error);
+    return status;
 }
 
 enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,
