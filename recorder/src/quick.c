@@ -13,15 +13,24 @@
  * each 64 chunks.
  */
 #define SEARCH_MAX_BYTES (UINT64_C(256) << 20)
+/* The indexes of a file of 10 GB. What is above is read twice. */
+#define KEPT_MAX_BYTES (32u << 20)
+
+struct found {
+    uint64_t offset;
+    uint8_t *payload; /* NULL: it is read again */
+    size_t size_bytes;
+};
 
 struct quick {
     const struct trk_scan_target *target;
     struct trk_error *error;
     uint8_t *totals; /* END's payload */
     struct trk_totals_head head;
-    uint32_t seen;     /* of head.chunks, found by now */
-    uint64_t *indexes; /* offsets of the INDEX chunks, last first */
+    uint32_t seen;         /* of head.chunks, found by now */
+    struct found *indexes; /* the INDEX chunks, last first */
     size_t index_count, index_room;
+    size_t kept_bytes; /* payloads of indexes that are kept */
 };
 
 /* Whatever is not as it should be: the file has to be read as a whole. */
@@ -78,6 +87,18 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
     return *last_index == 0 || quick->head.chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
 }
 
+/* Keep what was read of an INDEX. False: no memory. */
+static bool keep(struct quick *quick, struct found *index)
+{
+    index->payload = malloc(index->size_bytes + 1);
+    if (index->payload == NULL) {
+        return false;
+    }
+    memcpy(index->payload, quick->target->unpack->raw, index->size_bytes);
+    quick->kept_bytes += index->size_bytes;
+    return true;
+}
+
 /* [F-35] The offsets of all INDEX chunks, from the last one back. */
 static enum trk_status find_indexes(struct quick *quick, uint64_t offset)
 {
@@ -94,14 +115,18 @@ static enum trk_status find_indexes(struct quick *quick, uint64_t offset)
         }
         if (quick->index_count == quick->index_room) {
             size_t room = quick->index_room == 0 ? 64 : 2 * quick->index_room;
-            uint64_t *indexes = realloc(quick->indexes, room * sizeof *indexes);
+            struct found *indexes = realloc(quick->indexes, room * sizeof *indexes);
             if (indexes == NULL) {
                 return TRK_E_MEMORY;
             }
             quick->indexes = indexes;
             quick->index_room = room;
         }
-        quick->indexes[quick->index_count++] = offset;
+        struct found *index = &quick->indexes[quick->index_count++];
+        *index = (struct found){.offset = offset, .size_bytes = chunk.raw_bytes};
+        if (quick->kept_bytes + chunk.raw_bytes <= KEPT_MAX_BYTES && !keep(quick, index)) {
+            return TRK_E_MEMORY;
+        }
         offset = head.previous;
     }
     return TRK_OK;
@@ -150,21 +175,23 @@ static enum trk_status take_events(struct quick *quick, const struct trk_index_e
 }
 
 /* Entries are copied: reading a NOTE takes the place of the payload that they are in. */
-static enum trk_status take_index(struct quick *quick, uint64_t offset)
+static enum trk_status take_index(struct quick *quick, struct found *index)
 {
-    struct trk_unpack *unpack = quick->target->unpack;
     struct trk_format_chunk chunk;
     struct trk_index_chunk_head head;
-    quick->seen--; /* counted when it was found */
-    enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_INDEX, &chunk);
-    if (status != TRK_OK || !trk_index_chunk_head(unpack->raw, chunk.raw_bytes, &head)) {
-        return status == TRK_OK ? TRK_E_END : status;
+    if (index->payload == NULL) {
+        quick->seen--; /* counted when it was found */
+        enum trk_status read = read_chunk(quick, index->offset, TRK_FORMAT_INDEX, &chunk);
+        if (read != TRK_OK || chunk.raw_bytes != index->size_bytes) {
+            return read == TRK_OK ? TRK_E_END : read;
+        }
+        if (!keep(quick, index)) {
+            return TRK_E_MEMORY;
+        }
     }
-    uint8_t *payload = malloc(chunk.raw_bytes);
-    if (payload == NULL) {
-        return TRK_E_MEMORY;
-    }
-    memcpy(payload, unpack->raw, chunk.raw_bytes);
+    const uint8_t *payload = index->payload;
+    enum trk_status status =
+        trk_index_chunk_head(payload, index->size_bytes, &head) ? TRK_OK : TRK_E_END;
     for (uint32_t i = 0; i < head.count && status == TRK_OK; i++) {
         struct trk_index_entry entry = trk_index_chunk_entry(payload, i);
         if (entry.chunk.kind == TRK_FORMAT_NOTE) {
@@ -182,7 +209,8 @@ static enum trk_status take_index(struct quick *quick, uint64_t offset)
             status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
         }
     }
-    free(payload);
+    free(index->payload);
+    index->payload = NULL;
     return status;
 }
 
@@ -226,7 +254,7 @@ static enum trk_status take_indexes(struct quick *quick, uint64_t offset, uint64
         status = take_schema(quick, offset);
     }
     for (size_t i = quick->index_count; i > 0 && status == TRK_OK; i--) {
-        status = take_index(quick, quick->indexes[i - 1]);
+        status = take_index(quick, &quick->indexes[i - 1]);
     }
     return status;
 }
@@ -286,6 +314,9 @@ enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t off
     if (status == TRK_OK) {
         target->index->state.quick = true;
         target->index->all_summarised = false;
+    }
+    for (size_t i = 0; i < quick.index_count; i++) {
+        free(quick.indexes[i].payload);
     }
     free(quick.totals);
     free(quick.indexes);

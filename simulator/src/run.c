@@ -370,12 +370,8 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
 
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
-        return;
-    }
-    if (run->refused[event->event.type]) {
-        run->failure = TRK_E_VERSION;
+    if (event->stream >= run->stream_count || run->refused[event->event.type]) {
+        run->failure = event->stream >= run->stream_count ? TRK_E_DAMAGED : TRK_E_VERSION;
         return;
     }
     struct stream *stream = &run->streams[event->stream];
