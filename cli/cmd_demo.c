@@ -47,6 +47,13 @@ static const struct trk_option demo_options[] = {
      .fallback = "0",
      .most = UINT32_MAX,
      .about = "Number of the Vulkan device; exit code 4 if there is none."},
+    {.name = "work",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "KIB",
+     .fallback = "0",
+     .most = TRK_DEMO_WORK_MAX,
+     .about = "Let each guest read KIB KiB of memory that is its own in every frame, as a game "
+              "computes beside its stores."},
     {.name = "check",
      .about = "Check every byte of the GPU's copy in each frame, not a sample, and "
               "end with 1 if one was wrong or an operation was refused."},
@@ -136,6 +143,7 @@ static void print_result(const struct trk_demo_options *demo, const struct trk_d
         {"mismatches", result->mismatches},
         {"failures", result->failures},
         {"frames_ns", result->frames_ns},
+        {"frame_median_ns", result->frame_median_ns},
         {"frames_cpu_ns", result->frames_cpu_ns},
         {"paranoid_findings", result->paranoid_findings},
         {"paranoid_compared", result->paranoid_compared},
@@ -195,6 +203,7 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->device = (uint32_t)trk_options_number(options, "device");
     demo->seed = trk_options_number(options, "seed");
     demo->check = trk_options_flag(options, "check");
+    demo->work_kib = (uint32_t)trk_options_number(options, "work");
     demo->pages = (uint32_t)trk_options_number(options, "pages");
     demo->paranoid = (uint32_t)trk_options_number(options, "paranoid");
     if (demo->megabytes % 2 != 0) {

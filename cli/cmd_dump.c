@@ -11,6 +11,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "range.h"
+#include "recorder/checkpoint.h"
 #include "recorder/text.h"
 #include "terminal.h"
 
@@ -102,6 +103,21 @@ static void print_json(const struct dump *dump, const struct trk_trace_event *ev
     puts("}");
 }
 
+/* Behind the first event, which times count from: go to where events are printed from, if there is
+ * a way. */
+static enum trk_status skip_to_range(struct dump *dump, struct trk_error *error)
+{
+    const struct trk_range *range = &dump->range;
+    bool far = range->kind == TRK_RANGE_EVENTS && range->first > 1 &&
+               trk_trace_checkpoint_count(dump->input.trace) > 0;
+    enum trk_status status = far ? trk_trace_seek(dump->input.trace, range->first, error) : TRK_OK;
+    if (status == TRK_E_END) { /* then it is read, to say where it ends */
+        return trk_trace_seek(dump->input.trace, 1, error);
+    }
+    dump->seen = far && status == TRK_OK ? range->first : dump->seen;
+    return status;
+}
+
 /* Print until the range or the trace ends, or nobody reads any more. */
 static enum trk_status print_events(struct dump *dump, struct trk_error *error)
 {
@@ -124,6 +140,9 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
         }
         if (!trk_terminal_alive() || trk_range_ends_at(&dump->range, &event)) {
             return TRK_OK;
+        }
+        if (dump->seen == 1 && (status = skip_to_range(dump, error)) != TRK_OK) {
+            return status;
         }
     }
 }

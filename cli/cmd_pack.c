@@ -6,8 +6,10 @@
 
 #include "command.h"
 #include "recorder/blobs.h"
+#include "recorder/checkpoint.h"
 #include "redact.h"
 #include "rewrite.h"
+#include "simulator/checkpoints.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-pack/1"
@@ -16,6 +18,8 @@
 /* So many threads, and smaller chunks keep the memory that is needed bounded. */
 #define MANY_STREAMS     64u
 #define PACK_EVENTS_MANY 16384u
+/* So many checkpoints, and one says all. */
+#define FULL_EVERY 16u
 
 #define ABOUT_REDACT                                                                               \
     "Leave out command line, environment, host, paths and contents of pages, and move guest "      \
@@ -30,6 +34,14 @@ static const struct trk_option pack_options[] = {
      .least = 1,
      .most = 22,
      .about = "zstd's level."},
+    {.name = "checkpoints",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "0",
+     .most = UINT32_MAX,
+     .about =
+         "Put in the state of the trackers about every N events, found by re-executing F: G can "
+         "then be read from the middle, and trk sim goes on behind damage. 0: none."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
     {.name = NULL},
@@ -49,6 +61,10 @@ struct pack {
     bool redacted;
     struct trk_record *operands; /* one a stream: what it means is said by the event behind it */
     bool *has_operand;
+    uint64_t every; /* events between checkpoints; 0: there are none */
+    uint64_t next;  /* event from which on one is due */
+    uint64_t made;
+    struct trk_sim_checkpoints *checkpoints;
 };
 
 static enum trk_status write_one(struct pack *pack, uint32_t stream, struct trk_record *record,
@@ -98,6 +114,30 @@ static enum trk_status look_first(struct pack *pack, struct trk_error *error)
     return status == TRK_E_END ? trk_trace_rewind(pack->input.trace, error) : status;
 }
 
+/* Behind an event: the state, when it is time and nothing is under way. */
+static enum trk_status write_checkpoint(struct pack *pack, const struct trk_trace_event *event,
+                                        struct trk_error *error)
+{
+    struct trk_packing payload;
+    if (pack->every == 0) {
+        return TRK_OK;
+    }
+    enum trk_status status = trk_sim_checkpoints_event(pack->checkpoints, event, error);
+    if (status != TRK_OK || event->number + 1 < pack->next) {
+        return status;
+    }
+    status =
+        trk_sim_checkpoints_pack(pack->checkpoints, pack->made % FULL_EVERY == 0, &payload, error);
+    if (status == TRK_OK) {
+        status = trk_writer_checkpoint(pack->rewrite.writer, event->number + 1, payload.bytes,
+                                       payload.size_bytes, error);
+        free(payload.bytes);
+        pack->made++;
+        pack->next = event->number + 1 + pack->every;
+    }
+    return status == TRK_E_UNSUPPORTED ? TRK_OK : status;
+}
+
 static enum trk_status write_all(struct pack *pack, struct trk_error *error)
 {
     struct trk_trace *trace = pack->input.trace;
@@ -122,6 +162,9 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
         status = write_event(pack, &event, error);
+        if (status == TRK_OK) {
+            status = write_checkpoint(pack, &event, error);
+        }
     }
     status = status == TRK_E_END ? TRK_OK : status;
     for (size_t i = 0; i < streams && status == TRK_OK; i++) {
@@ -163,6 +206,31 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
     return code == TRK_EXIT_OK ? trk_input_report(&pack->input, options) : code;
 }
 
+/* False: there can be none, and the exit code says why. */
+static bool begin_checkpoints(struct pack *pack, const struct trk_options *options, int *code)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    pack->every = trk_options_number(options, "checkpoints");
+    pack->next = pack->every;
+    if (pack->every == 0) {
+        return true;
+    }
+    if (pack->redacted) {
+        trk_terminal_say("pack",
+                         "--checkpoints and --redact: the state has the addresses that are to "
+                         "be left out");
+        *code = TRK_EXIT_USAGE;
+        return false;
+    }
+    enum trk_status status =
+        trk_sim_checkpoints_create(&pack->checkpoints, pack->input.trace, &error);
+    if (status != TRK_OK) {
+        error.status = status;
+        *code = trk_input_fail(&pack->input, options, SCHEMA, &error);
+    }
+    return status == TRK_OK;
+}
+
 static int run(const struct trk_options *options, bool small)
 {
     struct pack pack = {.redacted = trk_options_flag(options, "redact"), .rewrite.schema = SCHEMA};
@@ -178,9 +246,10 @@ static int run(const struct trk_options *options, bool small)
                                   : PACK_EVENTS;
     }
     code = trk_rewrite_check(&pack.input, options);
-    if (code == TRK_EXIT_OK) {
+    if (code == TRK_EXIT_OK && (!small || begin_checkpoints(&pack, options, &code))) {
         code = rewrite(&pack, options, &writer);
     }
+    trk_sim_checkpoints_destroy(pack.checkpoints);
     free(pack.operands);
     free(pack.has_operand);
     trk_input_close(&pack.input);

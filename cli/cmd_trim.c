@@ -10,6 +10,7 @@
 #include "kept_pages.h"
 #include "range.h"
 #include "rewrite.h"
+#include "simulator/rest.h"
 #include "simulator/selection.h"
 #include "simulator/snapshot.h"
 #include "terminal.h"
@@ -38,51 +39,21 @@ struct trim {
     uint64_t frame;                 /* event that began the frame the window begins in */
 };
 
-/* What is under way in a trace, from its events alone: where nothing is, it can be cut. */
-struct rest {
-    uint64_t open;  /* operations, holds and copies */
-    uint64_t ahead; /* MASKs and OPERANDs whose OP_BEGIN is to come */
-};
-
-static void take(struct rest *rest, const struct trk_trace_event *due)
-{
-    const struct trk_event *event = &due->event;
-    switch (event->type) {
-    case TRK_EVENT_OP_BEGIN:
-        rest->ahead = 0;
-        rest->open++;
-        break;
-    case TRK_EVENT_FAULT:
-    case TRK_EVENT_LOCK:
-    case TRK_EVENT_COPY_BEGIN:
-        rest->open++;
-        break;
-    case TRK_EVENT_OP_END:
-    case TRK_EVENT_UNLOCK:
-    case TRK_EVENT_COPY_END:
-        rest->open -= rest->open > 0; /* an end without its beginning, behind a loss */
-        break;
-    case TRK_EVENT_MASK:
-    case TRK_EVENT_OPERAND:
-        rest->ahead++;
-        break;
-    default:
-        break;
-    }
-}
-
 /* The places before and behind the range where nothing is under way. */
 static enum trk_status find_window(struct trim *trim, struct trk_error *error)
 {
-    struct rest rest = {0};
+    struct trk_rest rest;
     struct trk_trace_event event;
     enum trk_status status;
     uint64_t resting = 0, frame = TRK_NOT_KNOWN, resting_frame = TRK_NOT_KNOWN, count = 0;
     bool found = false;
     trim->end = 0;
+    if (trk_rest_init(&rest, trim->input.trace) != TRK_OK) {
+        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    }
     while ((status = trk_trace_next(trim->input.trace, &event, error)) == TRK_OK) {
         count = event.number + 1;
-        if (rest.open == 0 && rest.ahead == 0) {
+        if (trk_rest_is(&rest)) {
             resting = event.number;
             resting_frame = frame;
             if (found && trim->end == 0) {
@@ -100,8 +71,9 @@ static enum trk_status find_window(struct trim *trim, struct trk_error *error)
             found = true;
             trim->end = 0;
         }
-        take(&rest, &event);
+        trk_rest_take(&rest, &event);
     }
+    trk_rest_deinit(&rest);
     if (status != TRK_E_END) {
         return status;
     }

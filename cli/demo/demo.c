@@ -88,6 +88,10 @@ static enum trk_status demo_options_check(const struct trk_demo_options *options
         return trk_error_set(error, TRK_E_ARGUMENT, "megabytes must be even, %u to %u",
                              TRK_DEMO_MEGABYTES_MIN, TRK_DEMO_MEGABYTES_MAX);
     }
+    if (options->work_kib > TRK_DEMO_WORK_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "work must be at most %u KiB",
+                             TRK_DEMO_WORK_MAX);
+    }
     if (options->pages > trk_demo_pages_most(options->megabytes)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "pages must be at most %u with %u MiB",
                              trk_demo_pages_most(options->megabytes), options->megabytes);
@@ -259,6 +263,11 @@ static void demo_start_guests(struct demo *demo)
         guest->demo = demo;
         guest->number = i;
         guest->dice = demo_dice_make(demo->options.seed, i + 1);
+        guest->work = calloc(demo->options.work_kib, 1024);
+        if (guest->work == NULL && demo->options.work_kib > 0) {
+            demo->status = trk_error_set(&demo->error, TRK_E_MEMORY, "no memory for guest %u", i);
+            return;
+        }
         int os_errno = pthread_create(&guest->thread, NULL, demo_guest_main, guest);
         guest->started = os_errno == 0;
         if (os_errno != 0) {
@@ -282,6 +291,7 @@ static void demo_join_guests(struct demo *demo, uint32_t frames_run)
     demo_sync_gather(&demo->sync, started, UINT32_MAX, demo_transfer_serve, demo);
     for (uint32_t i = 0; i < started; i++) {
         pthread_join(demo->guests[i].thread, NULL);
+        free((void *)(uintptr_t)demo->guests[i].work);
         demo->result.faults += demo->guests[i].faults;
         demo->result.stores += demo->guests[i].stores;
         demo->result.loads += demo->guests[i].loads;
@@ -296,18 +306,45 @@ static uint64_t demo_clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+static int demo_compare_ns(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The frames' times in between their starts and the last one's end. */
+static uint64_t demo_median_ns(uint64_t *starts_ns, uint32_t frames)
+{
+    for (uint32_t i = 0; i < frames; i++) {
+        starts_ns[i] = starts_ns[i + 1] - starts_ns[i];
+    }
+    qsort(starts_ns, frames, sizeof *starts_ns, demo_compare_ns);
+    return frames > 0 ? starts_ns[frames / 2] : 0;
+}
+
 static void demo_play(struct demo *demo)
 {
     uint32_t frame = 0;
+    uint64_t *starts_ns = calloc((size_t)demo->options.frames + 1, sizeof *starts_ns);
+    if (starts_ns == NULL) {
+        demo->status = trk_error_set(&demo->error, TRK_E_MEMORY, "no memory for the frames' times");
+        demo_untrack(demo);
+        return;
+    }
     demo->dice = demo_dice_make(demo->options.seed, 0);
     demo_start_guests(demo);
     uint64_t start_ns = demo_clock_ns(CLOCK_MONOTONIC);
     uint64_t start_cpu_ns = demo_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     while (frame < demo->options.frames && demo->status == TRK_OK) {
+        starts_ns[frame] = demo_clock_ns(CLOCK_MONOTONIC);
         demo_render_frame(demo, frame++);
     }
-    demo->result.frames_ns = demo_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    starts_ns[frame] = demo_clock_ns(CLOCK_MONOTONIC);
+    demo->result.frames_ns = starts_ns[frame] - start_ns;
     demo->result.frames_cpu_ns = demo_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_cpu_ns;
+    demo->result.frame_median_ns = demo_median_ns(starts_ns, frame);
+    free(starts_ns);
     demo_join_guests(demo, frame);
     demo_untrack(demo);
 }

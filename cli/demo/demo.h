@@ -23,6 +23,7 @@
 #define TRK_DEMO_THREADS_MAX   32u
 #define TRK_DEMO_MEGABYTES_MIN 2u
 #define TRK_DEMO_MEGABYTES_MAX 1024u
+#define TRK_DEMO_WORK_MAX      (1u << 20)
 
 /* A fault put into the demo on purpose, by name; see trk_demo_bugs. */
 enum trk_demo_bug_id {
@@ -77,6 +78,8 @@ struct trk_demo_options {
     uint32_t pages;
     uint32_t
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
+    /* KiB of memory of its own that each guest reads in a frame, up to TRK_DEMO_WORK_MAX. */
+    uint32_t work_kib;
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 
@@ -87,17 +90,18 @@ struct trk_demo_options trk_demo_options_default(void);
 uint32_t trk_demo_pages_most(uint32_t megabytes);
 
 struct trk_demo_result {
-    uint64_t frames;        /* completed */
-    uint64_t faults;        /* guest accesses that trapped and were served */
-    uint64_t stores;        /* slots written by guest threads */
-    uint64_t loads;         /* slots read and checked by guest threads */
-    uint64_t uploads;       /* runs of pages copied to the GPU */
-    uint64_t downloads;     /* runs of pages copied back */
-    uint64_t bytes;         /* bytes copied, both ways */
-    uint64_t checks;        /* slots of the GPU's copy that were checked */
-    uint64_t mismatches;    /* slots, on either side, whose bytes were not the expected ones */
-    uint64_t failures;      /* operations that the tracker refused */
-    uint64_t frames_ns;     /* from the first frame's start to the last one's end */
+    uint64_t frames;     /* completed */
+    uint64_t faults;     /* guest accesses that trapped and were served */
+    uint64_t stores;     /* slots written by guest threads */
+    uint64_t loads;      /* slots read and checked by guest threads */
+    uint64_t uploads;    /* runs of pages copied to the GPU */
+    uint64_t downloads;  /* runs of pages copied back */
+    uint64_t bytes;      /* bytes copied, both ways */
+    uint64_t checks;     /* slots of the GPU's copy that were checked */
+    uint64_t mismatches; /* slots, on either side, whose bytes were not the expected ones */
+    uint64_t failures;   /* operations that the tracker refused */
+    uint64_t frames_ns;  /* from the first frame's start to the last one's end */
+    uint64_t frame_median_ns;
     uint64_t frames_cpu_ns; /* processor time of all threads in between, the device's among them */
     uint64_t paranoid_findings, paranoid_compared, paranoid_ns;
     char device_name[256];

@@ -183,6 +183,17 @@ static void guest_visit(struct demo_guest *guest, const struct demo_plan *plan)
     demo_sync_visited(&demo->sync, guest->number, plan->frame + 1);
 }
 
+/* What a game does beside its stores: here it reads memory that nobody tracks. */
+static void guest_work(struct demo_guest *guest)
+{
+    size_t words = (size_t)guest->demo->options.work_kib * 1024 / sizeof *guest->work;
+    uint64_t sum = guest->sum;
+    for (size_t i = 0; guest->work != NULL && i < words; i++) {
+        sum = (sum ^ guest->work[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    guest->sum = sum;
+}
+
 void *demo_guest_main(void *context)
 {
     struct demo_guest *guest = context;
@@ -201,6 +212,7 @@ void *demo_guest_main(void *context)
             break;
         }
         guest_first_part(guest, &plan);
+        guest_work(guest);
         demo_sync_done(&demo->sync, guest->number, frame + 1);
         guest_second_part(guest, &plan);
         if (plan.mid_guest == guest->number) {

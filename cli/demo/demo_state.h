@@ -55,6 +55,8 @@ struct demo_guest {
     pthread_t thread;
     struct demo_dice dice;
     uint64_t faults, stores, loads, mismatches;
+    const uint64_t *work; /* what it reads in each frame; NULL: nothing */
+    volatile uint64_t sum;
 };
 
 struct demo {

@@ -270,6 +270,20 @@ static enum trk_status take_other(struct trk_assemble *assemble, struct trk_text
                             assemble->error);
 }
 
+/* [F-40] */
+static enum trk_status take_checkpoint(struct trk_assemble *assemble, struct trk_text_words *words)
+{
+    uint64_t event;
+    if (!trk_text_take(words, "event", UINT64_MAX, &event) || words->count > 0 ||
+        words->text == NULL || words->text_bytes > TRK_FORMAT_RAW_MAX) {
+        return refuse(assemble, "expected checkpoint event=N \"BYTES\"");
+    }
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_CHECKPOINT, .stream = TRK_FORMAT_NO_STREAM, .first_ordinal = event};
+    return trk_output_chunk(assemble->output, &chunk, words->text, words->text_bytes,
+                            assemble->error);
+}
+
 static enum trk_status take_events(struct trk_assemble *assemble, struct trk_text_words *words)
 {
     uint64_t stream, shift, flags;
@@ -362,7 +376,7 @@ static enum trk_status take_chunk(struct trk_assemble *assemble, struct trk_text
         enum trk_status (*take)(struct trk_assemble *assemble, struct trk_text_words *words);
     } kinds[] = {
         {"events", take_events}, {"note", take_note}, {"schema", take_schema},
-        {"chunk", take_other},   {"end", take_end},
+        {"chunk", take_other},   {"end", take_end},   {"checkpoint", take_checkpoint},
     };
     if (strcmp(words->first, "file") == 0) {
         return take_file(assemble, words);
@@ -376,7 +390,8 @@ static enum trk_status take_chunk(struct trk_assemble *assemble, struct trk_text
                                             : refuse(assemble, "file and header come first");
         }
     }
-    return refuse(assemble, "expected file, header, schema, note, events, chunk or end");
+    return refuse(assemble,
+                  "expected file, header, schema, note, events, checkpoint, chunk or end");
 }
 
 enum trk_status trk_assemble_line(struct trk_assemble *assemble, char *line,

@@ -133,7 +133,7 @@ enum trk_status trk_format_get_file(const uint8_t *from, struct trk_format_file 
 
 bool trk_format_kind_known(uint8_t kind)
 {
-    return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_BLOB;
+    return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_CHECKPOINT;
 }
 
 static bool within_limits(const struct trk_format_chunk *chunk)

@@ -16,8 +16,8 @@
 #include "track/status.h"
 
 /* Version that is written, and the oldest reader that understands it [F-4]. */
-#define TRK_FORMAT_MAJOR            0u
-#define TRK_FORMAT_MINOR            2u
+#define TRK_FORMAT_MAJOR            1u
+#define TRK_FORMAT_MINOR            0u
 #define TRK_FORMAT_MIN_READER_MAJOR 0u
 #define TRK_FORMAT_MIN_READER_MINOR 2u
 /* Feature bits this reader knows; it refuses a file that requires another one [F-5]. */
@@ -56,14 +56,15 @@
 #define TRK_FORMAT_FRAME_PREFIX 8u
 
 enum trk_format_kind {
-    TRK_FORMAT_HEADER = 1,   /* JSON: what the recording is of; the first chunk */
-    TRK_FORMAT_EVENTS = 2,   /* columns */
-    TRK_FORMAT_NOTE = 3,     /* JSON: a stream's name, role and thread */
-    TRK_FORMAT_END = 4,      /* totals; the last chunk */
-    TRK_FORMAT_SCHEMA = 5,   /* JSON: the types of events and how their columns are read */
-    TRK_FORMAT_INDEX = 6,    /* where the chunks before it are */
-    TRK_FORMAT_SNAPSHOT = 7, /* the state that the events behind it begin with */
-    TRK_FORMAT_BLOB = 8,     /* contents of pages */
+    TRK_FORMAT_HEADER = 1,     /* JSON: what the recording is of; the first chunk */
+    TRK_FORMAT_EVENTS = 2,     /* columns */
+    TRK_FORMAT_NOTE = 3,       /* JSON: a stream's name, role and thread */
+    TRK_FORMAT_END = 4,        /* totals; the last chunk */
+    TRK_FORMAT_SCHEMA = 5,     /* JSON: the types of events and how their columns are read */
+    TRK_FORMAT_INDEX = 6,      /* where the chunks before it are */
+    TRK_FORMAT_SNAPSHOT = 7,   /* the state that the events behind it begin with */
+    TRK_FORMAT_BLOB = 8,       /* contents of pages */
+    TRK_FORMAT_CHECKPOINT = 9, /* the state in the middle */
 };
 
 enum trk_format_codec {

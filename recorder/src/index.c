@@ -19,6 +19,7 @@ void trk_index_deinit(struct trk_index *index)
     free(index->streams);
     free(index->snapshot);
     trk_blob_list_deinit(&index->blobs);
+    trk_checkpoint_list_deinit(&index->checkpoints);
     trk_holds_deinit(&index->holds);
     trk_index_init(index);
 }
@@ -86,6 +87,8 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
     index->chunks[at] = (struct trk_index_chunk){
         .offset = offset,
         .first_tsc = chunk->first_tsc,
+        .first_ordinal = chunk->first_ordinal,
+        .dropped = chunk->dropped,
         .stream = (uint32_t)(stream - index->streams),
         .events = chunk->events,
         .next = TRK_INDEX_NONE,

@@ -7,6 +7,7 @@
 #define RECORDER_INDEX_H
 
 #include "blob_list.h"
+#include "checkpoint_list.h"
 #include "format.h"
 #include "holds.h"
 #include "recorder/trace.h"
@@ -17,6 +18,8 @@
 struct trk_index_chunk {
     uint64_t offset;
     uint64_t first_tsc;
+    uint64_t first_ordinal;
+    uint64_t dropped;
     uint32_t stream; /* index */
     uint32_t events;
     uint32_t next; /* of the same stream, or TRK_INDEX_NONE */
@@ -43,6 +46,7 @@ struct trk_index {
     uint8_t *snapshot; /* payload of the SNAPSHOT before all events; NULL: there is none */
     size_t snapshot_bytes;
     struct trk_blob_list blobs;
+    struct trk_checkpoint_list checkpoints;
     struct trk_holds holds; /* from the summaries */
     bool all_summarised;    /* no summary was damaged or not looked at */
     struct trk_trace_state state;

@@ -158,13 +158,14 @@ static enum trk_status write_index(struct trk_output *output, struct trk_error *
     return trk_output_chunk(output, &chunk, payload, TRK_INDEX_CHUNK_BYTES(head.count), error);
 }
 
-/* Chunks of streams, snapshots and contents go into the next INDEX, which is written when it is
- * full. */
+/* Chunks of streams, snapshots, checkpoints and contents go into the next INDEX, which is written
+ * when it is full. */
 static enum trk_status remember(struct trk_output *output, uint64_t offset,
                                 const struct trk_format_chunk *chunk, struct trk_error *error)
 {
     if (output->plain || (chunk->kind != TRK_FORMAT_EVENTS && chunk->kind != TRK_FORMAT_NOTE &&
-                          chunk->kind != TRK_FORMAT_SNAPSHOT && chunk->kind != TRK_FORMAT_BLOB)) {
+                          chunk->kind != TRK_FORMAT_SNAPSHOT && chunk->kind != TRK_FORMAT_BLOB &&
+                          chunk->kind != TRK_FORMAT_CHECKPOINT)) {
         return TRK_OK;
     }
     output->entries[output->entry_count++] = (struct trk_index_entry){offset, *chunk};
@@ -186,7 +187,9 @@ enum trk_status trk_output_copy(struct trk_output *output, struct trk_format_chu
     }
     chunk->file_chunk = output->chunks;
     chunk->stream_chunk = stream->chunks;
-    chunk->first_ordinal = stream->events;
+    if (stream != &none) {
+        chunk->first_ordinal = stream->events; /* of no stream: what a CHECKPOINT says */
+    }
     chunk->summary_bytes = (uint32_t)output->summary_bytes;
     uint64_t offset = output->bytes;
     uint8_t head[TRK_FORMAT_CHUNK_BYTES];

@@ -71,6 +71,22 @@ static enum trk_status begin_in_middle(struct trk_trace *trace)
     return status;
 }
 
+/* A stream's first event, or that behind the checkpoint. */
+static void begin_stream(struct trk_trace *trace, size_t stream)
+{
+    const struct trk_index *index = &trace->index;
+    uint64_t ordinal = trace->begin != NULL ? trace->begin[stream] : 0;
+    uint32_t at = index->streams[stream].first_chunk;
+    while (at != TRK_INDEX_NONE &&
+           index->chunks[at].first_ordinal + index->chunks[at].events <= ordinal) {
+        at = index->chunks[at].next;
+    }
+    expect_chunk(trace, stream, at);
+    if (at != TRK_INDEX_NONE && index->chunks[at].first_ordinal < ordinal) {
+        trace->cursors[stream].next = (uint32_t)(ordinal - index->chunks[at].first_ordinal);
+    }
+}
+
 static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *error)
 {
     enum trk_status status = trk_trace_scan(trace, error);
@@ -88,7 +104,7 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
         return no_memory(error);
     }
     for (size_t i = 0; i < trace->index.stream_count; i++) {
-        expect_chunk(trace, i, trace->index.streams[i].first_chunk);
+        begin_stream(trace, i);
     }
     return TRK_OK;
 }
@@ -155,7 +171,7 @@ static enum trk_status load(struct trk_trace *trace, size_t stream, struct trk_e
         return TRK_OK;
     }
     if (status == TRK_OK &&
-        trk_linear_offer(trace->linear, stream, &cursor->records[0]) != TRK_OK) {
+        trk_linear_offer(trace->linear, stream, &cursor->records[cursor->next]) != TRK_OK) {
         status = no_memory(error);
     }
     return status;
@@ -226,6 +242,9 @@ enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *erro
 {
     (void)error; /* nothing can fail as long as the whole index stays in memory */
     trk_reader_stop(trace);
+    trk_checkpoint_state_deinit(&trace->checkpoint);
+    free(trace->begin);
+    trace->begin = NULL;
     trace->failed = TRK_OK;
     return TRK_OK;
 }

@@ -26,7 +26,10 @@ struct trk_trace {
     struct trk_linear *linear; /* NULL until the first event is asked for */
     struct trk_cursor *cursors;
     uint64_t decoded_bytes;
-    uint64_t number; /* of the next event */
+    uint64_t number;                        /* of the next event */
+    struct trk_checkpoint_state checkpoint; /* that was gone to */
+    uint64_t *begin;  /* ordinals of the streams there; NULL: at the beginning */
+    uint64_t *before; /* how many events they have before; part of the same memory */
     uint64_t first_chunk_offset;
     struct trk_format_file file;
     struct trk_schema_type types[256];

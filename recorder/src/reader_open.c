@@ -145,6 +145,8 @@ void trk_trace_close(struct trk_trace *trace)
         return;
     }
     trk_reader_stop(trace);
+    trk_checkpoint_state_deinit(&trace->checkpoint);
+    free(trace->begin);
     trk_index_deinit(&trace->index);
     trk_columns_destroy(trace->columns);
     trk_unpack_deinit(&trace->unpack);
@@ -167,8 +169,10 @@ unsigned trk_trace_clock_shift(const struct trk_trace *trace)
 
 const uint8_t *trk_trace_snapshot(const struct trk_trace *trace, const uint8_t **end)
 {
-    const uint8_t *snapshot = trace->index.snapshot;
-    *end = snapshot != NULL ? snapshot + trace->index.snapshot_bytes : NULL;
+    const struct trk_packing *there = &trace->checkpoint.snapshot;
+    const uint8_t *snapshot = trace->begin != NULL ? there->bytes : trace->index.snapshot;
+    size_t size_bytes = trace->begin != NULL ? there->size_bytes : trace->index.snapshot_bytes;
+    *end = snapshot != NULL ? snapshot + size_bytes : NULL;
     return snapshot;
 }
 
@@ -228,7 +232,8 @@ enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error)
         return TRK_OK;
     }
     struct trk_scan_target target = scan_anew(trace);
-    enum trk_status status = trk_scan_run(&target, trace->first_chunk_offset, error);
+    struct trk_scan_from from = {trace->first_chunk_offset, 1, 0}; /* HEADER was 0 */
+    enum trk_status status = trk_scan_run(&target, &from, error);
     trace->scanned = status == TRK_OK;
     return status;
 }

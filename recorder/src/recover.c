@@ -200,6 +200,8 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         return take_schema(recover, chunk);
     case TRK_FORMAT_BLOB:
         return take_blob(recover, chunk);
+    case TRK_FORMAT_CHECKPOINT:
+        return trk_recover_checkpoint(recover, chunk);
     case TRK_FORMAT_HEADER: /* a second one */
         recover->result->chunks_lost++;
         return TRK_OK;
@@ -234,8 +236,9 @@ static enum trk_status take_all(struct trk_recover *recover)
         struct trk_format_end end;
         status = trk_unpack_header(&recover->unpack, recover->offset, &chunk, recover->error);
         if (status == TRK_OK) {
+            uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
             status = take_chunk(recover, &chunk);
-            recover->offset += trk_format_chunk_span(&chunk);
+            recover->offset += span;
             continue;
         }
         if (status == TRK_E_SYSTEM) {

@@ -44,6 +44,8 @@ enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_
 /* And one of events, decoded in `records`, behind the loss before it. */
 enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
                                    struct trk_format_chunk *chunk);
+/* A CHECKPOINT whose payload is in unpack.raw: the streams may have other ordinals now. */
+enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk);
 /* A short HEADER for one that is lost. */
 enum trk_status trk_recover_header(struct trk_recover *recover);
 /* The losses behind the last events, and the end. */

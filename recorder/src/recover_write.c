@@ -1,8 +1,10 @@
 /* The writing half of recovery. */
 #include "recover.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "recorder/packing.h"
 #include "summary.h"
 
 static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
@@ -95,6 +97,53 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     if (status == TRK_OK) {
         status = trk_recover_copy(recover, chunk);
     }
+    return status;
+}
+
+/*
+ * [F-40] What is lost before it became one event a stream: one that stands already, or one that
+ * will be written with the stream's next and belongs to what was before.
+ */
+enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    struct trk_unpacking in = {.at = recover->unpack.raw,
+                               .end = recover->unpack.raw + chunk->raw_bytes};
+    struct trk_packing out = {.bytes = NULL};
+    bool moved = false;
+    trk_packing_number(&out, trk_unpacking_number(&in, UINT64_MAX));
+    uint64_t streams = trk_unpacking_number(&in, TRK_FORMAT_STREAMS_MAX);
+    trk_packing_number(&out, streams);
+    chunk->first_ordinal = 0;
+    for (uint64_t i = 0; i < streams && !in.failed; i++) {
+        uint32_t id = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
+        uint64_t ordinal = trk_unpacking_number(&in, UINT64_MAX);
+        const struct trk_index_stream *stream = trk_index_find(&recover->index, id);
+        if (stream != NULL && stream->next_ordinal == ordinal) {
+            const struct trk_recover_stream *to =
+                &recover->streams[stream - recover->index.streams];
+            moved = moved || to->ordinal + (to->lost > 0) != ordinal;
+            ordinal = to->ordinal + (to->lost > 0);
+        } else {
+            in.failed = in.failed || ordinal != 0; /* its chunks before are lost */
+        }
+        chunk->first_ordinal += ordinal;
+        trk_packing_number(&out, id);
+        trk_packing_number(&out, ordinal);
+    }
+    trk_packing_bytes(&out, in.at, (size_t)(in.end - in.at));
+    enum trk_status status = TRK_OK;
+    if (in.failed) {
+        recover->result->chunks_lost++;
+    } else if (out.failed) {
+        status = trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
+    } else if (!moved) {
+        status = trk_recover_copy(recover, chunk);
+    } else {
+        recover->result->chunks++;
+        status =
+            trk_output_chunk(recover->output, chunk, out.bytes, out.size_bytes, recover->error);
+    }
+    free(out.bytes);
     return status;
 }
 

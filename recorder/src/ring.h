@@ -26,6 +26,8 @@
 #include "session_layout.h"
 #include "track/macros.h"
 
+#define AHEAD_RECORDS 6
+
 struct trk_ring {
     struct trk_session_ring *shared;
     struct trk_session_losses *losses;
@@ -156,6 +158,7 @@ static inline struct trk_record *trk_ring_reserve(struct trk_ring *ring, uint64_
             break;
     }
     struct trk_record *record = &ring->records[position & (ring->capacity - 1)];
+    __builtin_prefetch(&ring->records[(position + AHEAD_RECORDS) & (ring->capacity - 1)], 1);
     record->tsc = ticks;
     return record;
 }

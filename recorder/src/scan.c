@@ -268,6 +268,11 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
         return take_schema(scan, chunk);
     case TRK_FORMAT_BLOB:
         return take_blob(scan, chunk);
+    case TRK_FORMAT_CHECKPOINT:
+        return trk_checkpoint_list_add(&scan->index->checkpoints, scan->offset,
+                                       chunk->first_ordinal) == TRK_E_MEMORY
+                   ? no_memory(scan)
+                   : TRK_OK;
     default:
         return TRK_OK;
     }
@@ -340,7 +345,7 @@ static void finish(struct scan *scan)
     state->damaged_chunks += scan->lost_place;
 }
 
-enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offset,
+enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct trk_scan_from *from,
                              struct trk_error *error)
 {
     struct trk_unpack *unpack = target->unpack;
@@ -349,8 +354,10 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offs
         .index = target->index,
         .schema = target->schema,
         .error = error,
-        .offset = offset,
-        .next_file_chunk = 1, /* HEADER was 0 */
+        .offset = from->offset,
+        .next_file_chunk = from->file_chunk,
+        .last_index = from->last_index,
+        .indexed = (uint32_t)target->index->chunk_count,
         .totals_offset = TRK_NOT_KNOWN,
     };
     enum trk_status status = TRK_OK;

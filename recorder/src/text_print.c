@@ -148,6 +148,10 @@ static enum trk_status print_chunk(struct print *print, const struct trk_format_
         return TRK_OK;
     case TRK_FORMAT_END:
         return print_end(print, chunk);
+    case TRK_FORMAT_CHECKPOINT:
+        fprintf(print->out, "checkpoint event=%" PRIu64, chunk->first_ordinal);
+        print_quoted(print->out, print->unpack.raw, chunk->raw_bytes);
+        return TRK_OK;
     default:
         fprintf(print->out, "chunk kind=%u flags=%u stream=%" PRIu32, chunk->kind, chunk->flags,
                 chunk->stream);

@@ -9,6 +9,7 @@
 #include "note.h"
 #include "output.h"
 #include "recorder/blobs.h"
+#include "recorder/checkpoint.h"
 #include "schema_text.h"
 #include "summary.h"
 
@@ -391,6 +392,23 @@ enum trk_status trk_writer_snapshot(struct trk_writer *writer, const void *paylo
         return trk_error_set(error, TRK_E_ARGUMENT, "a snapshot comes first and has its bounds");
     }
     return trk_output_chunk(writer->output, &chunk, payload, size_bytes, error);
+}
+
+enum trk_status trk_writer_checkpoint(struct trk_writer *writer, uint64_t event_number,
+                                      const void *payload, size_t size_bytes,
+                                      struct trk_error *error)
+{
+    struct trk_format_chunk chunk = {
+        .kind = TRK_FORMAT_CHECKPOINT,
+        .stream = TRK_FORMAT_NO_STREAM,
+        .first_ordinal = event_number,
+    };
+    if (size_bytes > TRK_FORMAT_RAW_MAX) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "a checkpoint has its bounds");
+    }
+    enum trk_status status = trk_writer_flush(writer, error);
+    return status == TRK_OK ? trk_output_chunk(writer->output, &chunk, payload, size_bytes, error)
+                            : status;
 }
 
 void trk_writer_cut(struct trk_writer *writer)

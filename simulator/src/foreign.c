@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "foreign_core.h"
 #include "foreign_rules.h"
 #include "run.h"
 #include "track/address.h"
@@ -15,6 +16,8 @@
 
 void foreign_deinit(struct foreign *foreign)
 {
+    for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++)
+        foreign_core_destroy(foreign->trackers[i].core);
     foreign_pages_deinit(&foreign->pages);
     free(foreign->streams);
     foreign->streams = NULL;
@@ -99,11 +102,16 @@ static void declare(struct run *run, const struct trk_event *event)
     }
     foreign->declared |= 1u << event->page;
     bool usable = page_bytes >= TRK_HOST_PAGE_BYTES && (page_bytes & (page_bytes - 1)) == 0;
+    struct foreign_core *core = NULL;
+    foreign_core_destroy(foreign->trackers[event->page].core);
+    if (event->argument != 0 && foreign_core_create(&core, event->argument, page_bytes) != TRK_OK)
+        run->failure = TRK_E_MEMORY;
     foreign->trackers[event->page] = (struct foreign_tracker){
         .declared = true,
         .notes = event->flags,
         .page_bytes = usable ? page_bytes : TRK_HOST_PAGE_BYTES,
-        .policy = event->argument,
+        .policy = core == NULL ? 0 : event->argument,
+        .core = core,
     };
     foreign_pages_forget(&foreign->pages, event->page);
 }
@@ -190,6 +198,49 @@ static bool overlapped(const struct run *run, const struct foreign_operation *op
     return false;
 }
 
+/* Bring the core's pages to where the log has them; false: that is not certain of all. */
+static bool settle(struct run *run, const struct foreign_operation *operation,
+                   const struct foreign_range *range, uint32_t stream)
+{
+    struct foreign_core *core = run->foreign.trackers[operation->tracker].core;
+    bool certain = foreign_rules_sure(run) && foreign_core_knows(operation);
+    for (uint64_t number = range->first; number < range->end; number++) {
+        struct foreign_page *page = page_of(run, operation->tracker, number);
+        if (page == NULL)
+            return false;
+        certain = certain && (page->states & (page->states - 1)) == 0 && page->states != 0 &&
+                  !overlapped(run, operation, page, stream, number);
+    }
+    for (uint64_t number = range->first; number < range->end && certain; number++) {
+        const struct foreign_page *page = page_of(run, operation->tracker, number);
+        certain = !page->unsettled || foreign_core_settle(core, number, page) == TRK_OK;
+    }
+    for (uint64_t number = range->first; number < range->end; number++) {
+        struct foreign_page *page = page_of(run, operation->tracker, number);
+        if (certain || foreign_rules_change(operation))
+            page->unsettled = !certain;
+    }
+    return certain;
+}
+
+static void end_pages(struct run *run, const struct foreign_ending *ending,
+                      const struct foreign_range *range)
+{
+    const struct foreign_operation *operation = ending->operation;
+    const struct trk_trace_event *event = ending->event;
+    for (uint64_t number = range->first; number < range->end && !run->stopped; number++) {
+        struct foreign_page *page = page_of(run, operation->tracker, number);
+        if (page == NULL)
+            return;
+        bool alone = !overlapped(run, operation, page, event->stream, number);
+        foreign_rules_page(run, ending, number, page, alone);
+        if (!foreign_rules_change(operation))
+            continue;
+        page->touched = event->number + 1;
+        page->touched_stream = event->stream;
+    }
+}
+
 static void end(struct run *run, const struct trk_trace_event *event)
 {
     struct foreign *foreign = &run->foreign;
@@ -199,7 +250,6 @@ static void end(struct run *run, const struct trk_trace_event *event)
     struct foreign_operation *operation = &stream->operations[stream->depth];
     struct foreign_range range =
         range_of(foreign, operation->tracker, operation->guest_addr, operation->size_bytes);
-    foreign->operations++;
     if (operation->op != event->event.context) { /* events are missing */
         stream->depth = 0;
         return;
@@ -209,17 +259,12 @@ static void end(struct run *run, const struct trk_trace_event *event)
         return;
     }
     struct foreign_ending ending = {operation, event};
-    for (uint64_t number = range.first; number < range.end && !run->stopped; number++) {
-        struct foreign_page *page = page_of(run, operation->tracker, number);
-        if (page == NULL)
-            return;
-        bool alone = !overlapped(run, operation, page, event->stream, number);
-        foreign_rules_page(run, &ending, number, page, alone);
-        if (!foreign_rules_change(operation))
-            continue;
-        page->touched = event->number + 1;
-        page->touched_stream = event->stream;
-    }
+    struct foreign_core *core = foreign->trackers[operation->tracker].core;
+    bool certain = core != NULL && settle(run, operation, &range, event->stream);
+    foreign->core.unknown += !certain;
+    end_pages(run, &ending, &range);
+    if (certain && !run->stopped && run->failure == TRK_OK)
+        foreign_core_run(run, core, &ending, &range);
 }
 
 static void say(struct trk_sim_judged *judged, struct foreign_count count, bool broken,
@@ -255,8 +300,8 @@ void foreign_report(struct run *run)
                : "its protection is not noted");
     say(&report->judged[TRK_SIM_JUDGED_LOCKS], (struct foreign_count){foreign->holds, 0},
         foreign->broken_locks, locks ? "no lock was taken" : "its locks are not noted");
-    say(&report->judged[TRK_SIM_JUDGED_CORE], (struct foreign_count){0, foreign->operations}, false,
-        policy ? "not run again" : "it follows no policy of the core's");
+    say(&report->judged[TRK_SIM_JUDGED_CORE], foreign->core, foreign->broken_core,
+        policy ? "no operation's pages were ever certain" : "it follows no policy of the core's");
 }
 
 void foreign_take(struct run *run, const struct trk_trace_event *event)

@@ -1,11 +1,11 @@
 /*
  * Trackers that are not the core's: what the log proves of their pages and rights.
  *
- * Nothing of them can be run again, so each page is known by the states that it may be in: whatever
- * an operation leaves, where no other was under way on the page, and any state where one was. What
- * holds for every tracker is judged then: an upload hands over each page that is the CPU's, a
- * clearing download each that is the GPU's, a question is answered as the page stands, and a page
- * that is not the CPU's is closed to stores. What is not certain is counted as unknown.
+ * Nothing of their own code can be run again, so each page is known by the states that it may be
+ * in: whatever an operation leaves, where no other was under way on the page, and any state where
+ * one was. What holds for every tracker is judged then: an upload hands over each page that is the
+ * CPU's, a clearing download each that is the GPU's, a question is answered as the page stands, and
+ * a page that is not the CPU's is closed to stores. What is not certain is counted as unknown.
  */
 #ifndef SIMULATOR_FOREIGN_H
 #define SIMULATOR_FOREIGN_H
@@ -21,12 +21,14 @@
 #define FOREIGN_DEPTH    8u /* operations inside each other; deeper ones are not followed */
 
 struct run;
+struct foreign_core;
 
 struct foreign_tracker {
     bool declared;
     unsigned notes; /* TRK_NOTES_* */
     uint64_t page_bytes;
-    uint64_t policy; /* that it follows, packed; 0: none */
+    uint64_t policy;           /* that it follows, packed; 0: none */
+    struct foreign_core *core; /* that does the same; NULL: there is none */
 };
 
 struct foreign_operation {
@@ -53,9 +55,9 @@ struct foreign {
     struct foreign_stream *streams; /* made with the first tracker */
     struct foreign_pages pages;
     bool limited; /* a range, or all of them, had too many pages: nothing is certain any more */
-    struct foreign_count states, rights;
-    uint64_t holds, operations;
-    bool broken_states, broken_rights, broken_locks;
+    struct foreign_count states, rights, core;
+    uint64_t holds;
+    bool broken_states, broken_rights, broken_locks, broken_core;
 };
 
 void foreign_deinit(struct foreign *foreign);

@@ -29,6 +29,7 @@ struct foreign_page {
     uint8_t rights; /* of the host, where rights_known */
     uint8_t op;     /* that left it so */
     bool rights_known;
+    bool unsettled; /* the core beside the tracker may have it in another state */
 };
 
 /* Zero-initialised is empty. */

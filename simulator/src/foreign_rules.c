@@ -41,8 +41,7 @@ static void broken(struct run *run, const struct foreign_ending *ending, uint64_
     run->stopped = true;
 }
 
-/* Whether what differs proves something. */
-static bool sure(const struct run *run)
+bool foreign_rules_sure(const struct run *run)
 {
     return !run->foreign.limited && !run->windowed && !run_doubtful(run);
 }
@@ -101,7 +100,8 @@ static void check_rights(struct run *run, const struct foreign_ending *ending, u
         return;
     bool closed = !(page->states & FOREIGN_CPU);
     bool dark = page->states == FOREIGN_GPU && tracker->notes & TRK_NOTES_LOADS;
-    if (!page->rights_known || !(closed || page->states == FOREIGN_CPU) || !sure(run)) {
+    if (!page->rights_known || !(closed || page->states == FOREIGN_CPU) ||
+        !foreign_rules_sure(run)) {
         run->foreign.rights.unknown++;
         return;
     }
@@ -144,7 +144,7 @@ static void check_answer(struct run *run, const struct foreign_ending *ending, u
 {
     struct foreign_count *count = &run->foreign.states;
     bool yes = ending->event->event.argument != 0; /* more than is so is no harm */
-    bool judged = !yes && alone && page->states != FOREIGN_ANY && sure(run);
+    bool judged = !yes && alone && page->states != FOREIGN_ANY && foreign_rules_sure(run);
     count->judged += judged;
     count->unknown += !judged;
     if (judged && page->states == asked_of(ending->operation))
@@ -159,7 +159,7 @@ static void count_transfer(struct run *run, const struct foreign_operation *oper
     if (operation->op != TRK_OP_UPLOAD && operation->op != TRK_OP_DOWNLOAD)
         return;
     bool notes = run->foreign.trackers[operation->tracker].notes & TRK_NOTES_HANDED;
-    bool judged = notes && alone && page->states != FOREIGN_ANY && sure(run);
+    bool judged = notes && alone && page->states != FOREIGN_ANY && foreign_rules_sure(run);
     run->foreign.states.judged += judged;
     run->foreign.states.unknown += !judged;
 }
@@ -181,7 +181,7 @@ void foreign_rules_page(struct run *run, const struct foreign_ending *ending, ui
     if (refused)
         return; /* nothing has changed */
     unsigned after = states_after(run, ending, page);
-    if (after == 0 && sure(run)) {
+    if (after == 0 && foreign_rules_sure(run)) {
         broken(run, ending, number, page,
                (struct breach){TRK_VERDICT_ILLEGAL_STATE, operation->op == TRK_OP_UPLOAD
                                                               ? "left dirty by an upload"

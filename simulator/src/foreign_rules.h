@@ -25,6 +25,9 @@ struct foreign_ending {
 void foreign_rules_page(struct run *run, const struct foreign_ending *ending, uint64_t number,
                         struct foreign_page *page, bool alone);
 
+/* Whether what differs from the log proves something. */
+bool foreign_rules_sure(const struct run *run);
+
 /* Whether an operation may leave its pages in another state. */
 bool foreign_rules_change(const struct foreign_operation *operation);
 

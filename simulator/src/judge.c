@@ -296,7 +296,8 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
         if (event->page >= SAID_TRACKERS)
             return TRK_OK;
         said_forget(&judge->said, event->page);
-        judge->foreign |= 1u << event->page;
+        judge->foreign &= ~(1u << event->page);
+        judge->foreign |= event->argument == 0 ? 1u << event->page : 0;
         judge->policies[event->page].page_size_bytes = foreign_page_bytes(event);
         return TRK_OK;
     case TRK_EVENT_HANDED:

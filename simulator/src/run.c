@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/checkpoint.h"
 #include "snapshot.h"
 
 /* From so many events on the oracle keeps lines together, unless told otherwise. */
@@ -22,13 +23,23 @@ static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_o
     return events > LARGE_TRACE_EVENTS ? LARGE_TRACE_GRANULE : 1;
 }
 
+/* Types of events that change what others mean, of a version behind this one. */
+static void find_refused(struct run *run)
+{
+    for (unsigned id = 0; id < sizeof run->refused / sizeof run->refused[0]; id++) {
+        struct trk_trace_type type;
+        bool described = trk_trace_type(run->trace, (uint8_t)id, &type);
+        run->refused[id] = described && !type.known && type.required;
+    }
+}
+
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report)
 {
-    memset(run, 0, sizeof *run);
-    run->trace = trace;
+    *run = (struct run){.resumed = run->resumed, .trace = trace};
     run->report = report;
     run->oracle_only = options->mode == TRK_SIM_ORACLE_ONLY;
+    find_refused(run);
     size_t streams = trk_trace_stream_count(trace);
     if (streams > ORDER_STREAMS_MAX)
         return TRK_E_UNSUPPORTED;
@@ -38,17 +49,20 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     struct trk_trace_state state = trk_trace_state(trace);
     /* Damage behind all events that there are costs what a cut there costs. */
     bool behind = state.first_damage_offset > state.last_events_offset;
-    run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
-    run->damaged = state.damaged_chunks > 0 && !behind;
+    if (!run->resumed) {
+        run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
+        run->damaged = state.damaged_chunks > 0 && !behind;
+    }
     run->stream_count = (uint32_t)streams;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
         run->streams[i].thread.thread.id = i + 1;
+        run->streams[i].taken = trk_trace_before(trace, i);
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
     /* A thread says late what it has lost: until then what others did looks whole. */
-    if (status == TRK_OK && state.dropped > 0)
+    if (status == TRK_OK && state.dropped > 0 && !run->resumed)
         status = losses_find(&run->losses, trace);
     if (run->damaged)
         judge_holes(&run->judge);
@@ -77,6 +91,35 @@ static bool options_valid(const struct trk_sim_options *options)
            granule <= SHADOW_PAGE_BYTES && (granule & (granule - 1)) == 0;
 }
 
+static enum trk_status create(struct run **out, struct trk_trace *trace,
+                              const struct trk_sim_options *options, struct trk_sim_report *report,
+                              bool resumed)
+{
+    struct run *run = calloc(1, sizeof *run); /* some KiB */
+    if (run == NULL)
+        return TRK_E_MEMORY;
+    run->resumed = resumed;
+    enum trk_status status = run_init(run, trace, options, report);
+    if (status != TRK_OK) {
+        run_destroy(run);
+        run = NULL;
+    }
+    *out = run;
+    return status;
+}
+
+enum trk_status run_create_here(struct run **out, struct trk_trace *trace,
+                                const struct trk_sim_options *options,
+                                struct trk_sim_report *report, struct trk_error *error)
+{
+    *out = NULL;
+    memset(report, 0, sizeof *report);
+    report->event_at = report->event_visible = report->guest_addr = TRK_NOT_KNOWN;
+    enum trk_status status = create(out, trace, options, report, true);
+    return status == TRK_OK ? TRK_OK
+                            : trk_error_set(error, status, "no simulation from a checkpoint on");
+}
+
 enum trk_status run_create(struct run **out, struct trk_trace *trace,
                            const struct trk_sim_options *options, struct trk_sim_report *report,
                            struct trk_error *error)
@@ -95,18 +138,12 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
     const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
     if (cannot != NULL && options->mode != TRK_SIM_ORACLE_ONLY)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
-    struct run *run = calloc(1, sizeof *run); /* some KiB */
-    if (run == NULL)
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for a simulation");
-    status = run_init(run, trace, options, report);
-    if (status != TRK_OK) {
-        run_destroy(run);
+    status = create(out, trace, options, report, false);
+    if (status != TRK_OK)
         return trk_error_set(error, status,
                              status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
                                                      : "no simulation of a trace with %zu threads",
                              trk_trace_stream_count(trace));
-    }
-    *out = run;
     return TRK_OK;
 }
 
@@ -144,26 +181,6 @@ bool stream_exhausted(const struct stream *stream)
 {
     const struct trk_trace_stream *in_file = trk_trace_stream(stream->run->trace, stream->index);
     return in_file != NULL && stream->taken >= in_file->events;
-}
-
-/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
-static bool run_ends_early(const struct run *run)
-{
-    if (run->damaged)
-        return true;
-    for (uint32_t i = 0; i < run->stream_count && run->cut; i++) {
-        if (stream_exhausted(&run->streams[i]))
-            return true;
-    }
-    return false;
-}
-
-bool run_doubtful(const struct run *run)
-{
-    struct trk_trace_state state = trk_trace_state(run->trace);
-    bool inside = state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
-           (state.damaged_chunks > 0 && inside);
 }
 
 /*
@@ -353,8 +370,8 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
 
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
+    if (event->stream >= run->stream_count || run->refused[event->event.type]) {
+        run->failure = event->stream >= run->stream_count ? TRK_E_DAMAGED : TRK_E_VERSION;
         return;
     }
     struct stream *stream = &run->streams[event->stream];
@@ -364,6 +381,14 @@ void run_event(struct run *run, const struct trk_trace_event *event)
     stream->taken++;
     take_event(run, stream, event);
     stream->previous = event->number;
+}
+
+void run_prologue(struct run *run, const struct trk_trace_event *event)
+{
+    if (event->stream >= run->stream_count)
+        run->failure = TRK_E_DAMAGED;
+    else
+        take_event(run, &run->streams[event->stream], event);
 }
 
 void run_probe(struct run *run)

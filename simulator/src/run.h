@@ -106,9 +106,11 @@ struct run {
     struct trk_sim_report *report;
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
+    bool refused[256];       /* types that the trace requires and nobody here knows [F-36] */
     bool stopped;
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
+    bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     struct losses losses;
@@ -144,6 +146,11 @@ struct run {
 TRK_MUST_USE enum trk_status run_create(struct run **out, struct trk_trace *trace,
                                         const struct trk_sim_options *options,
                                         struct trk_sim_report *report, struct trk_error *error);
+/* Likewise at the checkpoint where the trace stands. */
+TRK_MUST_USE enum trk_status run_create_here(struct run **out, struct trk_trace *trace,
+                                             const struct trk_sim_options *options,
+                                             struct trk_sim_report *report,
+                                             struct trk_error *error);
 /* NULL: nothing. */
 void run_destroy(struct run *run);
 
@@ -157,6 +164,12 @@ void run_deinit(struct run *run);
  * After it run->stopped or run->failure may be set.
  */
 void run_event(struct run *run, const struct trk_trace_event *event);
+
+/* Take an event from before the checkpoint that the run begins at: it tells of what exists. */
+void run_prologue(struct run *run, const struct trk_trace_event *event);
+
+/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
+bool run_ends_early(const struct run *run);
 
 /*
  * Whether events before the due one may be missing, so that what differs proves nothing: some were

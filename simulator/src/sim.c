@@ -3,6 +3,7 @@
  */
 #include "simulator/sim.h"
 
+#include "resumed.h"
 #include "run.h"
 #include "untainted.h"
 
@@ -54,6 +55,22 @@ const char *trk_sim_judgement_name(enum trk_sim_judgement judgement)
     return judgement < TRK_SIM_JUDGEMENTS ? names[judgement] : "?";
 }
 
+/* [F-36] */
+static enum trk_status refuse_type(const struct run *run, const struct trk_trace_event *event,
+                                   struct trk_error *error)
+{
+    struct trk_trace_type type;
+    (void)trk_trace_type(run->trace, event->event.type, &type);
+    trk_error_set(error, TRK_E_VERSION,
+                  "events of type %u (%.32s) are required, and this version does not know them",
+                  event->event.type, type.name);
+    if (error != NULL) {
+        error->event_number = event->number;
+        error->file_offset = event->file_offset;
+    }
+    return TRK_E_VERSION;
+}
+
 static enum trk_status run_all(struct run *run, struct trk_error *error)
 {
     for (;;) {
@@ -64,6 +81,8 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
         if (status != TRK_OK)
             return status;
         run_event(run, &event);
+        if (run->failure == TRK_E_VERSION)
+            return refuse_type(run, &event, error);
         if (run->failure != TRK_OK)
             return trk_error_set(error, run->failure, "re-execution ended at event %llu: %s",
                                  (unsigned long long)event.number, trk_status_name(run->failure));
@@ -91,8 +110,13 @@ enum trk_status trk_sim_trace_with(struct trk_trace *trace, const struct trk_sim
     if (run->foreign.declared != 0)
         foreign_report(run);
     bool lost = run->core_lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE;
+    uint64_t lost_at = run->core_lost_at;
     run_destroy(run);
-    return status == TRK_OK && lost ? untainted_run(trace, options, report, error) : status;
+    if (status == TRK_OK && lost)
+        status = untainted_run(trace, options, report, error);
+    if (status == TRK_OK && lost && report->verdict == TRK_VERDICT_TRACE_INCOMPLETE)
+        status = resumed_run(trace, options, lost_at, report, error);
+    return status;
 }
 
 enum trk_status trk_sim_trace(struct trk_trace *trace, struct trk_sim_report *report,

@@ -37,7 +37,7 @@ static void pack_set(struct trk_packing *out, const uint64_t *set)
     trk_packing_bytes(out, bytes, sizeof bytes);
 }
 
-static void pack_region(struct trk_packing *out, const struct trk_image *image)
+void snapshot_pack_region(struct trk_packing *out, const struct trk_image *image)
 {
     unsigned sets = 0;
     for (unsigned i = 0; i < TRK_IMAGE_SETS; i++)
@@ -58,23 +58,28 @@ static void pack_region(struct trk_packing *out, const struct trk_image *image)
     }
 }
 
+unsigned snapshot_layer_bits(const struct trk_tracker *tracker)
+{
+    struct trk_resource_layer layer = trk_image_layer(tracker);
+    return (layer.flush != NULL ? LAYER_FLUSH : 0) |
+           (layer.read_back != NULL ? LAYER_READ_BACK : 0);
+}
+
 static enum trk_status pack_tracker(struct trk_packing *out, uint32_t id,
                                     const struct trk_tracker *tracker)
 {
-    struct trk_resource_layer layer = trk_image_layer(tracker);
     uint64_t regions = 0;
     for (uint32_t at = 0; (at = trk_image_next(tracker, at)) < TRK_REGION_COUNT; at++)
         regions++;
     trk_packing_number(out, id);
-    trk_packing_number(out, (layer.flush != NULL ? LAYER_FLUSH : 0) |
-                                (layer.read_back != NULL ? LAYER_READ_BACK : 0));
+    trk_packing_number(out, snapshot_layer_bits(tracker));
     trk_packing_number(out, regions);
     for (uint32_t at = 0; (at = trk_image_next(tracker, at)) < TRK_REGION_COUNT; at++) {
         struct trk_image image;
         enum trk_status status = trk_image_take(tracker, at, &image);
         if (status != TRK_OK)
             return status;
-        pack_region(out, &image);
+        snapshot_pack_region(out, &image);
     }
     return TRK_OK;
 }
@@ -115,7 +120,7 @@ static enum trk_status pack_run(const struct run *run, const struct domains *tim
 }
 
 /* Keep the greatest value of each timeline. */
-static enum trk_status note_signal(struct domains *timelines, const struct trk_event *event)
+enum trk_status snapshot_note_signal(struct domains *timelines, const struct trk_event *event)
 {
     if (event->type != TRK_EVENT_SIGNAL || event->domain == UINT32_MAX)
         return TRK_OK;
@@ -139,7 +144,7 @@ static enum trk_status run_until(struct run *run, uint64_t event_number, struct 
         run_event(run, &event);
         status = run->failure;
         if (status == TRK_OK)
-            status = note_signal(timelines, &event.event);
+            status = snapshot_note_signal(timelines, &event.event);
         if (status != TRK_OK)
             return trk_error_set(error, status, "re-execution ended at event %llu",
                                  (unsigned long long)event.number);

@@ -242,7 +242,8 @@ void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64
 /* Whether anything of foreign trackers was judged beside bytes and locks. */
 static bool judged_foreign(const struct run *run)
 {
-    return run->foreign.states.judged > 0 || run->foreign.rights.judged > 0;
+    return run->foreign.states.judged > 0 || run->foreign.rights.judged > 0 ||
+           run->foreign.core.judged > 0;
 }
 
 /* How far the checks went, for the last words of a report. */

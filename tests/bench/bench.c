@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "live.h"
+#include "recorded.h"
 #include "recorder/capture.h"
-#include "recorder/record.h"
 #include "stored.h"
 
 struct options {
@@ -51,60 +50,13 @@ static int live_child(unsigned rounds, int fd)
     return write(fd, &live, sizeof live) != (ssize_t)sizeof live;
 }
 
-/* Record a command; what it says on stdout goes to stderr, because stdout is the JSON's. */
-static int record(const char *path, char *const *argv)
-{
-    int kept = dup(STDOUT_FILENO);
-    fflush(stdout);
-    if (kept < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-        perror("dup");
-        return 1;
-    }
-    struct trk_record_options options = {
-        .size = sizeof options,
-        .path = path,
-        .overwrite = true,
-        .argv = argv,
-    };
-    struct trk_record_result result = {0};
-    struct trk_error error;
-    enum trk_status status = trk_record_command(&options, &result, &error);
-    dup2(kept, STDOUT_FILENO);
-    close(kept);
-    if (status != TRK_OK) {
-        fprintf(stderr, "record %s: %s\n", argv[0], error.text);
-        return 1;
-    }
-    if (!WIFEXITED(result.child_status) || WEXITSTATUS(result.child_status) != 0) {
-        fprintf(stderr, "%s ended with wait status %d\n", argv[0], (int)result.child_status);
-        return 1;
-    }
-    return 0;
-}
-
 static int live_parent(const struct options *options, const char *scratch, struct bench_live *out)
 {
-    char self[4096];
     char rounds[16];
-    char target[16];
-    int ends[2];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0 || pipe(ends) != 0) {
-        perror("live");
-        return 1;
-    }
-    self[length] = '\0';
-    snprintf(rounds, sizeof rounds, "%u", options->rounds);
-    snprintf(target, sizeof target, "%d", ends[1]);
     char word[] = "--live";
-    char *argv[] = {self, word, rounds, target, NULL};
-    int failed = record(scratch, argv);
-    close(ends[1]);
-    if (!failed) {
-        failed = read(ends[0], out, sizeof *out) != (ssize_t)sizeof *out;
-    }
-    close(ends[0]);
-    return failed;
+    snprintf(rounds, sizeof rounds, "%u", options->rounds);
+    char *const words[] = {word, rounds, NULL};
+    return bench_record_self(scratch, words, out, sizeof *out);
 }
 
 static int stored(const struct options *options, const char *scratch, struct bench_stored *out)
@@ -116,17 +68,7 @@ static int stored(const struct options *options, const char *scratch, struct ben
     snprintf(program, sizeof program, "%s", options->trk);
     snprintf(frames, sizeof frames, "%s", options->frames);
     char *argv[] = {program, demo, frames_word, frames, NULL};
-    if (record(scratch, argv)) {
-        return 1;
-    }
-    FILE *file = fopen(scratch, "rb");
-    if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
-        out->bytes = (uint64_t)ftell(file);
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return bench_stored(scratch, 5, out);
+    return bench_record(scratch, argv, 0) || bench_stored(scratch, 5, out);
 }
 
 static void print_live(const struct bench_live *live)
@@ -140,9 +82,10 @@ static void print_live(const struct bench_live *live)
         {"fault_recorder_ns", &live->recorder_ns},
         {"fault_tracker_to_bare", &live->tracker_ratio},
         {"fault_recorder_to_tracker", &live->recorder_ratio},
-        {"append_bare_ns", &live->append_bare_ns},
-        {"append_ns", &live->append_ns},
-        {"append_to_bare", &live->append_ratio},
+        {"append_bare_ns", &live->append.bare_ns},
+        {"append_ns", &live->append.recorder_ns},
+        {"append_to_bare", &live->append.ratio},
+        {"append_two_threads_to_one", &live->two_threads},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         printf(",\n ");
@@ -195,6 +138,11 @@ static int run(const struct options *options)
     if (!failed) {
         printf("{\"schema\": \"trk-bench/1\",\n \"rounds\": %u", options->rounds);
         print_live(&live);
+        struct bench_spread hook;
+        bench_hook(options->rounds, &hook);
+        printf(",\n ");
+        bench_spread_print(stdout, "hook_off_ns", &hook);
+        printf(",\n \"append_group_p99_ns\": %.2f", live.append.p99_ns);
         if (options->trk != NULL && stored(options, scratch, &demo) == 0) {
             print_stored(&demo);
         } else if (options->trk != NULL) {

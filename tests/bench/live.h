@@ -9,6 +9,13 @@
 #define TRK_BENCH_LIVE_H
 
 #include "samples.h"
+#include "track/event.h"
+
+/* ns an append: observer's emit against a bare append of the same 32 bytes with rdtsc. */
+struct bench_appends {
+    struct bench_spread recorder_ns, bare_ns, ratio;
+    double p99_ns; /* of groups of 64 */
+};
 
 /* What the child sends to its parent, as it stands in memory, through a pipe. */
 struct bench_live {
@@ -17,13 +24,18 @@ struct bench_live {
     struct bench_spread tracker_ratio;  /* with tracker / bare */
     struct bench_spread recorder_ratio; /* with tracker and recorder / with tracker */
     uint64_t faults;                    /* of each variant */
-    /* ns an append: observer's emit against a bare append of the same 32 bytes with rdtsc. */
-    struct bench_spread append_ns, append_bare_ns, append_ratio;
+    struct bench_appends append;
+    struct bench_spread two_threads; /* appends a second of two threads / of one */
     uint64_t dropped; /* by the recorder, in all of this; 0 or the figures do not count */
 };
 
 /* Both give 0, or 1 after a line on stderr. */
 int bench_faults(unsigned rounds, struct bench_live *out);
 int bench_append(unsigned rounds, struct bench_live *out);
+/* ns of an annotation in a process that is not recorded. */
+void bench_hook(unsigned rounds, struct bench_spread *out);
+/* These events, again and again, in the recorded process. Likewise. */
+int bench_append_events(const struct trk_event *events, size_t count, unsigned rounds,
+                        struct bench_appends *out);
 
 #endif

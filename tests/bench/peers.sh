@@ -2,8 +2,9 @@
 # What an event costs here and with other recorders, side by side: one JSON object on stdout.
 #   peers.sh TRK_BENCH [BATCHES]
 # The same loop each time: batches of 4096 events, a pause after each, the median time of a batch. Ours
-# is the bench's append. uftrace writes two records a call; lttng-ust one record of an integer. What
-# is not installed is null. Compare within one run only.
+# is the bench's append. uftrace writes two records a call; lttng-ust one record of an integer. Bytes
+# are those of an event in what the other wrote, as it lies there and by zstd at level 3; ours come from
+# trk_bench_mixes. What is not installed is null. Compare within one run only.
 set -u
 bench=$1 batches=${2:-200}
 dir=$(mktemp -d) || exit 70
@@ -79,6 +80,21 @@ figure()
     sed -n 's/^peer \([0-9.]*\)$/\1/p' "$1" 2>/dev/null | grep . || echo null
 }
 
+# weigh NAME FOLDER: bytes of an event in it, and what zstd leaves of them.
+weigh()
+{
+    events=$((batches * 4096))
+    plain=$(find "$2" -type f -exec cat {} + 2>/dev/null | wc -c)
+    packed=$(find "$2" -type f -exec cat {} + 2>/dev/null | zstd -3 -q -c | wc -c)
+    if [ "$plain" -eq 0 ]; then
+        plain=null packed=null
+    else
+        plain=$(awk "BEGIN { printf \"%.2f\", $plain / $events }")
+        packed=$(awk "BEGIN { printf \"%.2f\", $packed / $events }")
+    fi
+    printf ' "%s_bytes_per_event": %s,\n "%s_zstd_bytes_per_event": %s,\n' "$1" "$plain" "$1" "$packed"
+}
+
 cc -O2 -o bare peer.c && ./bare "$batches" 2>bare.txt
 if command -v uftrace >/dev/null && cc -O2 -pg -o traced peer.c; then
     uftrace record --no-libcall -d data ./traced "$batches" >uftrace.log 2>uftrace.txt
@@ -105,4 +121,6 @@ own()
 }
 printf '{"schema": "trk-bench-peers/1",\n "append_ns": %s,\n "bare_append_ns": %s,\n "bare_call_ns": %s,\n' \
     "$(own append_ns)" "$(own append_bare_ns)" "$(figure bare.txt)"
+weigh uftrace data
+weigh lttng_ust lttng
 printf ' "uftrace_ns": %s,\n "lttng_ust_ns": %s}\n' "$(figure uftrace.txt)" "$(figure lttng.txt)"

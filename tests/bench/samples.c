@@ -24,6 +24,11 @@ static double rank(const double *sorted, size_t count, unsigned percent)
     return sorted[index == 0 ? 0 : index - 1];
 }
 
+void bench_samples_sort(struct bench_samples *samples)
+{
+    qsort(samples->values, samples->count, sizeof samples->values[0], compare);
+}
+
 struct bench_spread bench_samples_spread(const struct bench_samples *samples)
 {
     struct bench_spread spread = {.known = samples->count > 0};

@@ -27,6 +27,9 @@ struct bench_spread {
 
 void bench_samples_add(struct bench_samples *samples, double value);
 
+/* In ascending order. */
+void bench_samples_sort(struct bench_samples *samples);
+
 /* Percentiles by nearest rank; the samples keep their order. */
 struct bench_spread bench_samples_spread(const struct bench_samples *samples);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "recorder/writer.h"
@@ -151,7 +152,9 @@ int bench_stored(const char *path, unsigned rounds, struct bench_stored *out)
     static const uint32_t granules[3] = {1, 64, 4096};
     const struct trk_sim_options everything = trk_sim_options_default();
     struct loaded loaded = {0};
-    int failed = load(path, &loaded);
+    struct stat file;
+    int failed = stat(path, &file) != 0 || load(path, &loaded);
+    out->bytes = failed ? 0 : (uint64_t)file.st_size;
     for (unsigned round = 0; round < rounds && !failed; round++) {
         uint64_t encoded = 0;
         uint64_t start = bench_now_ns();

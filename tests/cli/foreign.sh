@@ -53,6 +53,20 @@ done
 run 1 sim bug2.trk
 grep -q "left to the GPU by a download" out || fail "bug 2 is not told by its operation"
 
+# Where it follows a policy of the core's its operations are run again, all of them on one thread.
+run 0 record -o policy.trk -- "$tools/policy_target" 3000
+run 0 sim --json policy.trk
+same "a policy that is followed" "$(get verdict)" ok
+same "its operations" "$(word core)" ok
+at_least "operations run again" "$(get foreign.judged.core.judged)" 3000
+same "not run again" "$(get foreign.judged.core.unknown)" 0
+run 0 record -f -o policy.trk -- "$tools/policy_target" 3000 wrong
+run 1 sim --json policy.trk
+case $(get verdict) in
+divergence | illegal-state) ;;
+*) fail "a wrong answer is $(get verdict)" ;;
+esac
+
 # What the file does not have is not said.
 run 0 trim -o frames.trk good.trk frame:5-9
 run 0 sim --json frames.trk

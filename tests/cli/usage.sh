@@ -1,6 +1,7 @@
 # Goal: a command line that cannot be meant ends with 2 and says why; help and version end with 0.
 # Method: a table of exit code, a part of the message, and the arguments.
-. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
 
 run 2
 while IFS='|' read -r code message arguments; do
@@ -78,6 +79,17 @@ for command in $commands; do
     cmp -s out help.txt || fail "trk help $command differs from trk $command --help"
     run 0 help --man "$command"
     grep -q '^\.TH ' out || fail "trk help --man $command is no man page"
+done
+
+# The README's row of commands is the list: those that are there and none of those that are not yet.
+row=$(grep '^| `record`' "$here/../../README.md")
+there=$(echo "$row" | cut -d '|' -f 2)
+later=$(echo "$row" | cut -d '|' -f 3)
+[ -n "$there" ] || fail "no row of commands in README.md"
+for command in $commands; do
+    case $command in help | completion | version) continue ;; esac
+    echo "$there" | grep -qF "\`$command\`" || fail "README.md does not name $command"
+    echo "$later" | grep -qF "\`$command\`" && fail "README.md says that $command is not there yet"
 done
 
 for size in 4K 128M; do

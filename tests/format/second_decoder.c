@@ -1,6 +1,8 @@
 #include "second_decoder.h"
 #include "second_order.h"
 #include "second_pages.h"
+#include "second_state.h"
+#include "second_types.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -58,27 +60,6 @@ static uint64_t unzigzag(uint64_t value)
 {
     return value % 2 == 0 ? value / 2 : -(value / 2) - 1;
 }
-
-/* ---- F-20: one letter a word ----------------------------------------------------------------- */
-
-/* f flags, c context; a address, n number; h hold, s size, S size and stamp, t timeline;
- * p page, r run, k count, i id, v id and value, N number32; the digits are group and line. */
-static const struct {
-    uint8_t id;
-    const char *words;
-    int group, line;
-} types[] = {
-    {1, "fcasv", 0, 0},  {2, "h", 0, 0},      {3, "hk", 0, 0},     {4, "hr", 0, 0},
-    {5, "fnhr", 1, 0},   {6, "hk", 1, 0},     {7, "c", 0, 0},      {8, "fcn", 0, 0},
-    {9, "fcahp", 1, 1},  {10, "fcas", 0, 2},  {11, "ni", 0, 0},    {12, "n", 0, 0},
-    {13, "nh", 0, 0},    {64, "cni", 0, 0},   {65, "casi", 0, 3},  {66, "casi", 0, 3},
-    {67, "aSN", 0, 4},   {68, "aSN", 0, 4},   {69, "n", 0, 0},     {70, "cas", 0, 2},
-    {71, "fcasN", 0, 2}, {72, "fcasN", 0, 2}, {73, "cas", 0, 2},   {74, "n", 0, 0},
-    {75, "faS", 0, 5},   {76, "faS", 0, 5},   {77, "nt", 0, 0},    {78, "nt", 0, 0},
-    {79, "n", 0, 0},     {80, "n", 0, 0},     {81, "faH", 0, 6},   {82, "fcnsi", 0, 0},
-    {83, "casi", 0, 2},  {84, "fcasi", 0, 7}, {85, "asi", 0, 3},   {86, "cai", 0, 1},
-    {87, "fcas", 0, 5},  {88, "casi", 0, 2},  {89, "fcnHN", 0, 0},
-};
 
 /* What is expected [F-22]. */
 struct expected {
@@ -335,12 +316,20 @@ static void read_payload(struct stream *stream, const uint8_t *header, const uin
     }
 }
 
+static struct file *being_read;
+
+static uint64_t events_of(uint32_t id)
+{
+    return stream_of(being_read, id)->count;
+}
+
 static void read_file(struct file *file, const uint8_t *bytes, size_t size)
 {
     second_must(size > 64 && memcmp(bytes + 8, "\x89TRK\r\n\x1a\n", 8) == 0, "F-4");
     second_must(second_little(bytes + 60, 4) == second_crc32c(bytes, 60), "F-7");
     size_t at = 64;
     uint64_t number = 0;
+    being_read = file;
     while (second_little(bytes + at, 4) == 0x184D2A55) {
         const uint8_t *header = bytes + at;
         size_t raw_size = second_little(header + 72, 4);
@@ -360,9 +349,9 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
                 read_payload(stream, header, raw, raw_size);
             }
         }
-        second_must(header[24] != 4 || second_little(raw + 4, 4) == number, "F-16");
-        second_must(header[24] != 4 || second_little(raw + raw_size - 8, 8) == file->last_index,
-                    "F-16: INDEX");
+        second_must(header[24] != 4 || (second_little(raw + 4, 4) == number &&
+                                        second_little(raw + raw_size - 8, 8) == file->last_index),
+                    "F-16");
         second_must(header[24] != 5 || memcmp(raw, "{\"schema\":\"trk.types\"", 21) == 0, "F-36");
         if (header[24] == 7) { /* F-37 */
             second_must((header[26] & 1) != 0, "F-37: required");
@@ -378,6 +367,12 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
         if (header[24] == 8) {
             second_pages_take(header + 96, summary_size, raw, raw_size);
             file->chunks++;
+        }
+        if (header[24] == 9) {
+            file->chunks++;
+            second_must(second_state_take(raw, raw_size, events_of) ==
+                            second_little(header + 40, 8),
+                        "F-40: number of the event");
         }
         if (header[24] == 6) {
             check_index(file, bytes, raw, raw_size);
@@ -412,6 +407,7 @@ struct second_event *second_decode(const uint8_t *bytes, size_t size_bytes, size
     memset(&file, 0, sizeof file);
     second_order_reset();
     second_pages_reset();
+    second_state_reset();
     read_file(&file, bytes, size_bytes);
     struct second_event *all = NULL;
     *count = 0;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "recorder/blobs.h"
+#include "recorder/checkpoint.h"
+#include "recorder/packing.h"
 
 #define REGION ((uint32_t)TRK_DOMAIN_REGION << 28 | 0x800)
 #define PAGES  ((uint32_t)TRK_DOMAIN_PAGES << 28 | 0x800)
@@ -64,6 +66,58 @@ static void add_page(struct trace_file *file, unsigned number)
     }
 }
 
+/* The end as a checkpoint has it: streams, holds, a timeline, a tracker with one region. */
+static void add_checkpoint(struct trace_file *file)
+{
+    static const uint64_t numbers[] = {
+        TRK_CHECKPOINT_FULL,
+        2,
+        0,
+        7,
+        1,
+        11, /* ordinals */
+        2,
+        REGION,
+        2,
+        PAGES,
+        3,
+        1,
+        4,
+        1, /* holds, timelines */
+        1,
+        1,
+        900,
+        TRK_EVENT_MAP,
+        0,
+        3,
+        0,
+        0,
+        0,
+        0x10000,
+        0x200000000, /* prologue */
+        1,
+        0,
+        0,
+        1,
+        0x800,
+        2,
+        3,
+        0,
+        1,
+        0x3010,
+        0x3050, /* one region without sets, a span */
+    };
+    struct trk_packing packing = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        trk_packing_number(&packing, numbers[i]);
+    }
+    if (trk_writer_checkpoint(file->writer, 18, packing.bytes, packing.size_bytes, NULL) !=
+        TRK_OK) {
+        abort();
+    }
+    free(packing.bytes);
+}
+
 void small_trace_make(struct trace_file *file)
 {
     trace_file_start(file, 5);
@@ -81,5 +135,6 @@ void small_trace_make(struct trace_file *file)
     trace_file_flush(file);
     trace_file_add(file, 0, guest + 4, 3, 0);
     trace_file_add(file, 1, render + 7, 4, 0);
+    add_checkpoint(file);
     trace_file_end(file, 0);
 }

@@ -1,0 +1,45 @@
+/* Where the checkpoints of a file are, and the one that was gone to. */
+#ifndef RECORDER_CHECKPOINT_LIST_H
+#define RECORDER_CHECKPOINT_LIST_H
+
+#include "recorder/packing.h"
+#include "recorder/trace.h"
+
+struct trk_checkpoint_place {
+    uint64_t offset;
+    uint64_t event_number; /* as its header says */
+};
+
+struct trk_checkpoint_list {
+    struct trk_checkpoint_place *places;
+    size_t count, room;
+};
+
+void trk_checkpoint_list_deinit(struct trk_checkpoint_list *list);
+/* Note a CHECKPOINT. TRK_E_MEMORY; TRK_E_DAMAGED: one too many. */
+TRK_MUST_USE enum trk_status trk_checkpoint_list_add(struct trk_checkpoint_list *list,
+                                                     uint64_t offset, uint64_t event_number);
+
+/* A stream at a checkpoint. */
+struct trk_checkpoint_stream {
+    uint32_t stream_id;
+    uint64_t ordinal; /* of its next event */
+};
+
+/* All that is known at a checkpoint. */
+struct trk_checkpoint_state {
+    struct trk_checkpoint_stream *streams;
+    size_t stream_count;
+    struct trk_packing snapshot; /* as [F-37] */
+    struct trk_trace_event *prologue;
+    size_t prologue_count;
+};
+
+void trk_checkpoint_state_deinit(struct trk_checkpoint_state *state);
+
+/* Put a checkpoint together. TRK_E_DAMAGED: not readable; TRK_E_MEMORY, TRK_E_SYSTEM. */
+TRK_MUST_USE enum trk_status trk_checkpoint_load(struct trk_trace *trace, size_t index,
+                                                 struct trk_checkpoint_state *out,
+                                                 struct trk_error *error);
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * A foreign tracker's operations, run again on a core with the policy that it follows.
+ */
+#include "foreign_core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run.h"
+#include "story.h"
+#include "track/pages.h"
+
+/* Runs that one operation hands over; further ones are not compared. */
+#define RUNS_MAX 1024u
+
+struct foreign_core {
+    struct trk_backend *backend;
+    struct trk_tracker *tracker;
+    uint64_t page_bytes;
+    uint32_t fault_bytes; /* that a fault is taken to touch */
+    uint32_t run_count;
+    bool too_many;
+    struct span runs[RUNS_MAX];
+};
+
+static void note_run(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    struct foreign_core *core = context;
+    if (core->run_count == RUNS_MAX)
+        core->too_many = true;
+    else
+        core->runs[core->run_count++] = (struct span){guest_addr, size_bytes};
+}
+
+/* The bytes came home when the recorded flush ran: its operations were run before. */
+static void nothing_to_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    (void)guest_addr;
+    (void)size_bytes;
+}
+
+static void on_failure(void *context, const struct trk_failure *failure)
+{
+    (void)context;
+    (void)failure; /* the status says it */
+}
+
+enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy, uint64_t page_bytes)
+{
+    struct trk_tracker_options options = trk_tracker_options_default();
+    *out = NULL;
+    if (trk_policy_unpack(policy, &options.policy) != TRK_OK ||
+        options.policy.page_size_bytes != page_bytes)
+        return TRK_OK;
+    struct foreign_core *core = calloc(1, sizeof *core);
+    if (core == NULL)
+        return TRK_E_MEMORY;
+    enum trk_status status = trk_backend_simulated_create(&core->backend, NULL);
+    options.backend = core->backend;
+    options.failure = on_failure;
+    if (status == TRK_OK)
+        status = trk_tracker_create(&core->tracker, &options, NULL);
+    core->page_bytes = page_bytes;
+    core->fault_bytes = options.policy.fault_width_bytes;
+    if (status != TRK_OK) {
+        foreign_core_destroy(core);
+        return status;
+    }
+    *out = core;
+    return TRK_OK;
+}
+
+void foreign_core_destroy(struct foreign_core *core)
+{
+    if (core == NULL)
+        return;
+    trk_tracker_destroy(core->tracker);
+    trk_backend_destroy(core->backend);
+    free(core);
+}
+
+static struct trk_transfer transfer_of(struct foreign_core *core, uint64_t guest_addr,
+                                       uint64_t size_bytes)
+{
+    return (struct trk_transfer){.size = sizeof(struct trk_transfer),
+                                 .guest_addr = guest_addr,
+                                 .size_bytes = size_bytes,
+                                 .range = note_run,
+                                 .context = core};
+}
+
+enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
+                                    const struct foreign_page *page)
+{
+    uint64_t at = number * core->page_bytes;
+    struct trk_transfer transfer = transfer_of(core, at, core->page_bytes);
+    enum trk_status status = trk_tracker_unmark_gpu(core->tracker, at, core->page_bytes);
+    if (status != TRK_OK)
+        return status;
+    switch (page->states) {
+    case FOREIGN_CPU:
+        return trk_tracker_mark_cpu(core->tracker, at, core->page_bytes);
+    case FOREIGN_CLEAN:
+        return trk_tracker_upload(core->tracker, &transfer);
+    case FOREIGN_GPU:
+        status = trk_tracker_upload(core->tracker, &transfer);
+        return status == TRK_OK ? trk_tracker_mark_gpu(core->tracker, at, core->page_bytes)
+                                : status;
+    default:
+        return TRK_E_CONFLICT;
+    }
+}
+
+bool foreign_core_knows(const struct foreign_operation *operation)
+{
+    return foreign_rules_change(operation)
+               ? operation->op != TRK_OP_HLE_WRITE
+               : operation->op == TRK_OP_IS_CPU || operation->op == TRK_OP_IS_GPU;
+}
+
+/* Ask the core the same; *answer of a question. */
+static enum trk_status ask(struct foreign_core *core, const struct foreign_operation *operation,
+                           bool *answer)
+{
+    struct trk_tracker *tracker = core->tracker;
+    uint64_t guest_addr = operation->guest_addr, size_bytes = operation->size_bytes;
+    struct trk_transfer transfer = transfer_of(core, guest_addr, size_bytes);
+    transfer.written = operation->flags & TRK_OP_FLAG_WRITTEN;
+    transfer.clear = operation->flags & TRK_OP_FLAG_CLEAR;
+    core->run_count = 0;
+    core->too_many = false;
+    switch (operation->op) {
+    case TRK_OP_IS_CPU:
+        return trk_tracker_is_cpu(tracker, guest_addr, size_bytes, answer);
+    case TRK_OP_IS_GPU:
+        return trk_tracker_is_gpu(tracker, guest_addr, size_bytes, answer);
+    case TRK_OP_MARK_CPU:
+        return trk_tracker_mark_cpu(tracker, guest_addr, size_bytes);
+    case TRK_OP_MARK_GPU:
+        return trk_tracker_mark_gpu(tracker, guest_addr, size_bytes);
+    case TRK_OP_UNMARK_GPU:
+        return trk_tracker_unmark_gpu(tracker, guest_addr, size_bytes);
+    case TRK_OP_UNTRACK:
+        return trk_tracker_untrack(tracker, guest_addr, size_bytes);
+    case TRK_OP_UPLOAD:
+        return trk_tracker_upload(tracker, &transfer);
+    case TRK_OP_DOWNLOAD:
+        return trk_tracker_download(tracker, &transfer);
+    case TRK_OP_DRAIN:
+        return trk_tracker_drain(tracker, &transfer);
+    case TRK_OP_FAULT:
+        if (operation->access == TRK_ACCESS_WRITE)
+            return trk_tracker_invalidate(tracker, guest_addr, core->fault_bytes, nothing_to_flush,
+                                          core);
+        transfer.clear = true;
+        return trk_tracker_download(tracker, &transfer);
+    default:
+        return trk_tracker_invalidate(tracker, guest_addr, size_bytes, nothing_to_flush, core);
+    }
+}
+
+static void diverge(struct run *run, const struct foreign_ending *ending, const char *recorded,
+                    const char *executed)
+{
+    const struct foreign_operation *operation = ending->operation;
+    const struct trk_trace_event *event = ending->event;
+    story_set(run, TRK_VERDICT_DIVERGENCE, operation->event, event->stream, event->number);
+    story_range(run, operation->guest_addr, operation->size_bytes);
+    story_detail(run, "not what the policy does");
+    story_text(run, "%s " STORY_SPAN " of foreign tracker %u: recorded %s; the core did %s",
+               trk_op_name(operation->op), operation->guest_addr, operation->size_bytes,
+               operation->tracker, recorded, executed);
+    story_add(run, operation->event, event->stream, "%s " STORY_SPAN, trk_op_name(operation->op),
+              operation->guest_addr, operation->size_bytes);
+    story_add(run, event->number, event->stream, "recorded: %s", recorded);
+    story_add(run, event->number, event->stream, "executed: %s", executed);
+    run->report->divergences = 1;
+    run->foreign.broken_core = true;
+    run->stopped = true;
+}
+
+static bool core_handed(const struct foreign_core *core, uint64_t at)
+{
+    for (uint32_t i = 0; i < core->run_count; i++)
+        if (at >= core->runs[i].guest_addr &&
+            at - core->runs[i].guest_addr < core->runs[i].size_bytes)
+            return true;
+    return false;
+}
+
+static const char *rights_words(unsigned rights)
+{
+    return rights & TRK_RIGHT_WRITE ? "stores" : rights & TRK_RIGHT_READ ? "loads" : "nobody";
+}
+
+/* What was handed over, and what the host lets through of a page afterwards. */
+static void compare_page(struct run *run, const struct foreign_core *core,
+                         const struct foreign_ending *ending, uint64_t number)
+{
+    const struct foreign_operation *operation = ending->operation;
+    unsigned notes = run->foreign.trackers[operation->tracker].notes;
+    const struct foreign_page *page =
+        foreign_pages_find(&run->foreign.pages, operation->tracker, number);
+    uint64_t at = number * core->page_bytes;
+    bool transfers = operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD ||
+                     operation->op == TRK_OP_DRAIN;
+    char recorded[96], executed[96];
+    if (page == NULL)
+        return;
+    bool handed = page->handed > operation->event, again = core_handed(core, at);
+    if (transfers && notes & TRK_NOTES_HANDED && !core->too_many && handed != again) {
+        snprintf(recorded, sizeof recorded, "page %#" PRIx64 " %shanded over", at,
+                 handed ? "" : "not ");
+        snprintf(executed, sizeof executed, "%shand it over", again ? "" : "not ");
+        diverge(run, ending, recorded, executed);
+        return;
+    }
+    struct trk_page_view view = trk_pages_view(core->tracker, at);
+    unsigned rights = view.host_rights & TRK_RIGHTS_RW;
+    if (foreign_rules_change(operation) && notes & TRK_NOTES_PROTECTION && page->rights_known &&
+        rights != page->rights) {
+        snprintf(recorded, sizeof recorded, "page %#" PRIx64 " open to %s", at,
+                 rights_words(page->rights));
+        snprintf(executed, sizeof executed, "leave it open to %s", rights_words(rights));
+        diverge(run, ending, recorded, executed);
+    }
+}
+
+void foreign_core_run(struct run *run, struct foreign_core *core,
+                      const struct foreign_ending *ending, const struct foreign_range *range)
+{
+    const struct trk_event *event = &ending->event->event;
+    bool fault = ending->operation->op == TRK_OP_FAULT;
+    bool question =
+        ending->operation->op == TRK_OP_IS_CPU || ending->operation->op == TRK_OP_IS_GPU;
+    bool answer = false;
+    if (fault && event->argument != TRK_FAULT_SERVED)
+        return; /* it has changed nothing */
+    run->foreign.core.judged++;
+    enum trk_status status = ask(core, ending->operation, &answer);
+    enum trk_status recorded = fault ? TRK_OK : (enum trk_status)event->flags;
+    if (status == TRK_E_MEMORY) {
+        run->failure = status;
+    } else if (status != recorded) {
+        diverge(run, ending, trk_status_name(recorded), trk_status_name(status));
+    } else if (question && status == TRK_OK && answer != (event->argument != 0)) {
+        diverge(run, ending, answer ? "no" : "yes", answer ? "say yes" : "say no");
+    } else {
+        for (uint64_t i = range->first; i < range->end && !run->stopped && status == TRK_OK; i++)
+            compare_page(run, core, ending, i);
+    }
+}

@@ -1,0 +1,19 @@
+/* Commands under the recorder, and this program itself as one. */
+#ifndef TRK_BENCH_RECORDED_H
+#define TRK_BENCH_RECORDED_H
+
+#include <stddef.h>
+
+/*
+ * Record a command that must end with 0. Its events wait so long for room; where they do not, a
+ * loaded machine may lose some. 0, or 1 after a line on stderr.
+ */
+int bench_record(const char *path, char *const *argv, unsigned block_ms);
+
+/*
+ * Record this program, without any waiting, with the given words, ended by NULL, and a last one:
+ * the descriptor that it writes `size` bytes for `out` to. Likewise.
+ */
+int bench_record_self(const char *path, char *const *words, void *out, size_t size);
+
+#endif
