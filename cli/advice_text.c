@@ -131,13 +131,13 @@ static void print_reason(const struct trk_advise_result *result, uint32_t policy
 static void print_choice(const struct trk_advise_result *result)
 {
     const struct trk_policy_run *best = &result->runs->runs[result->best];
-    char said[120];
     fputs("\nadvice   ", stdout);
     trk_terminal_word(TRK_TONE_GOOD, best->text);
     printf(": the least time of %" PRIu32 " policies by the host's clock, over %" PRIu32
            " rounds\n",
            result->runs->count, result->bench.rounds);
     if (result->best != 0) {
+        char said[120];
         trk_bench_say_difference(&result->against[0], said, sizeof said);
         printf("         against %s: %s\n", result->runs->runs[0].text, said);
     }

@@ -17,7 +17,7 @@ static const struct trk_option advise_options[] = {
      .fallback = "10",
      .least = TRK_STATISTICS_ROUNDS_LEAST,
      .most = TRK_STATISTICS_ROUNDS_MOST,
-     .about = "Rounds to measure. Default 10."},
+     .about = "Rounds to measure."},
     TRK_POLICY_RUNS_OPTIONS,
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
     {.name = NULL},

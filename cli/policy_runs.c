@@ -8,9 +8,12 @@
 #include "machine.h"
 #include "terminal.h"
 
-/* A round has as many turns as it takes for the fastest policy's passes to last this long together.
+/*
+ * A round has as many turns as it takes for the fastest policy's passes to last this long together;
+ * but not more than all policies' passes do in the other time.
  */
-#define ROUND_NS_LEAST UINT64_C(20000000)
+#define ROUND_NS_FASTEST UINT64_C(20000000)
+#define ROUND_NS_ALL     UINT64_C(250000000)
 
 static const struct trk_error no_place = {.file_offset = TRK_NOT_KNOWN,
                                           .event_number = TRK_NOT_KNOWN};
@@ -179,19 +182,23 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
 /* A pass of each shows how long it takes, and so how many turns make a round. */
 static int size_up(struct trk_policy_runs *runs, const struct trk_options *options)
 {
-    uint64_t fastest_ns = ROUND_NS_LEAST;
+    uint64_t fastest_ns = ROUND_NS_FASTEST, all_ns = 0;
     for (uint32_t i = 0; i < runs->count; i++) {
         struct trk_policy_run *run = &runs->runs[i];
         struct trk_error error = no_place;
         if (trk_replay_pass(run->replay, &run->last, &error) != TRK_OK) {
             return trk_policy_runs_fail(runs, options, run->text, &error);
         }
-        fastest_ns = run->last.all.host_ns < fastest_ns ? run->last.all.host_ns : fastest_ns;
+        const uint64_t host_ns = run->last.all.host_ns;
+        fastest_ns = host_ns < fastest_ns ? host_ns : fastest_ns;
+        all_ns += host_ns;
     }
-    const uint64_t turns = fastest_ns > 0 ? ROUND_NS_LEAST / fastest_ns / 2 : TRK_BENCH_TURNS_MOST;
-    runs->turns = turns == 0                     ? 1
-                  : turns < TRK_BENCH_TURNS_MOST ? (uint32_t)turns
-                                                 : TRK_BENCH_TURNS_MOST;
+    runs->turns = 1;
+    while (runs->turns < TRK_BENCH_TURNS_MOST &&
+           2 * (runs->turns + 1) * fastest_ns <= ROUND_NS_FASTEST &&
+           2 * (runs->turns + 1) * all_ns <= ROUND_NS_ALL) {
+        runs->turns++;
+    }
     return TRK_EXIT_OK;
 }
 

@@ -54,13 +54,13 @@ struct trk_policy_runs {
      .value = "N",                                                                                 \
      .fallback = "0",                                                                              \
      .most = UINT32_MAX,                                                                           \
-     .about = "Number of the Vulkan device, see trk devices. Default 0."},                         \
+     .about = "Number of the Vulkan device, see trk devices."},                                    \
         {.name = "from",                                                                           \
          .kind = TRK_OPTION_NUMBER,                                                                \
          .value = "N",                                                                             \
          .fallback = "0",                                                                          \
          .most = UINT64_MAX,                                                                       \
-         .about = "First frame. Default 0."},                                                      \
+         .about = "First frame."},                                                                 \
         {.name = "to",                                                                             \
          .kind = TRK_OPTION_NUMBER,                                                                \
          .value = "N",                                                                             \
@@ -68,8 +68,7 @@ struct trk_policy_runs {
          .about = "Last frame. Default: the trace's last."},                                       \
     {                                                                                              \
         .name = "seed", .kind = TRK_OPTION_NUMBER, .value = "N", .fallback = "1",                  \
-        .most = UINT64_MAX,                                                                        \
-        .about = "Seed of the order of the passes and of resampling. Default 1."                   \
+        .most = UINT64_MAX, .about = "Seed of the order of the passes and of resampling."          \
     }
 
 /* All below give an exit code: TRK_EXIT_OK, or what to end with after the message that was printed

@@ -22,6 +22,9 @@ install(DIRECTORY libtrack/include/track DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 install(FILES recorder/include/recorder/annotate.h recorder/include/recorder/capture.h
               recorder/include/recorder/capture.hpp recorder/include/recorder/foreign.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/recorder)
+# What a tracker includes to be a plug-in of the simulator: it links nothing.
+install(FILES simulator/include/simulator/core_plugin.h simulator/include/simulator/core_plugin.hpp
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/simulator)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trk)
 install(EXPORT trk-targets NAMESPACE trk:: DESTINATION ${package_dir})

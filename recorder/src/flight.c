@@ -22,9 +22,11 @@ struct stream {
 
 struct pinned {
     uint32_t stream;
-    uint64_t block; /* the chunk that holds it too, while that is there */
+    uint64_t block; /* the chunk that holds it too, while that is there; IN_OPEN: not closed yet */
     struct trk_record record;
 };
+
+#define IN_OPEN UINT64_MAX
 
 struct trk_flight {
     uint64_t budget_bytes;
@@ -37,8 +39,8 @@ struct trk_flight {
     uint64_t next_number;
     struct stream *streams;
     size_t stream_count, stream_room;
-    struct pinned pinned[TRK_FLIGHT_PINNED];
-    size_t pinned_count;
+    struct pinned *pinned; /* in the order in which they came */
+    size_t pinned_count, pinned_room;
 };
 
 static enum trk_status no_memory(struct trk_error *error)
@@ -86,6 +88,7 @@ void trk_flight_destroy(struct trk_flight *flight)
         free(flight->streams[i].open);
     free(flight->blocks);
     free(flight->streams);
+    free(flight->pinned);
     trk_columns_destroy(flight->columns);
     ZSTD_freeCCtx(flight->zstd);
     free(flight);
@@ -187,6 +190,11 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
         return no_memory(error);
     block->stream = (uint32_t)stream;
     block->number = flight->next_number++;
+    for (size_t i = 0; i < flight->pinned_count; ++i) {
+        struct pinned *pinned = &flight->pinned[i];
+        if (pinned->stream == stream && pinned->block == IN_OPEN)
+            pinned->block = block->number;
+    }
     flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
     flight->held += 1;
     flight->bytes += sizeof *block + block->packed_bytes;
@@ -197,15 +205,56 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
     return TRK_OK;
 }
 
-static void pin(struct trk_flight *flight, size_t stream, const struct trk_record *record)
+/* Whether the second one says again what the first one said, of the same tracker. */
+static bool declares_again(const struct trk_event *first, const struct trk_event *second)
+{
+    return first->type == second->type && first->page == second->page &&
+           (first->type != TRK_EVENT_LOCKS || first->context == second->context);
+}
+
+/* Whether the ith is said again by a newer one in a chunk before the given one. */
+static bool is_outdated(const struct trk_flight *flight, size_t i, uint64_t before)
+{
+    const struct pinned *self = &flight->pinned[i];
+    for (size_t k = i + 1; k < flight->pinned_count; ++k) {
+        const struct pinned *newer = &flight->pinned[k];
+        if (newer->block < before && declares_again(&self->record.event, &newer->record.event))
+            return true;
+    }
+    return false;
+}
+
+/* Let go what no view needs: the ring has forgotten a newer one as well. */
+static void unpin(struct trk_flight *flight)
+{
+    uint64_t oldest = flight->held > 0 ? block_at(flight, 0)->number : flight->next_number;
+    size_t kept = 0;
+    for (size_t i = 0; i < flight->pinned_count; ++i) {
+        if (!is_outdated(flight, i, oldest))
+            flight->pinned[kept++] = flight->pinned[i];
+    }
+    flight->pinned_count = kept;
+}
+
+static enum trk_status pin(struct trk_flight *flight, size_t stream,
+                           const struct trk_record *record, struct trk_error *error)
 {
     uint8_t type = record->event.type;
-    bool declares =
-        type == TRK_EVENT_TRACKER || type == TRK_EVENT_FOREIGN || type == TRK_EVENT_LOCKS;
-    if (!declares || flight->pinned_count == TRK_FLIGHT_PINNED)
-        return;
-    flight->pinned[flight->pinned_count++] =
-        (struct pinned){(uint32_t)stream, flight->next_number, *record};
+    if (type != TRK_EVENT_TRACKER && type != TRK_EVENT_FOREIGN && type != TRK_EVENT_LOCKS)
+        return TRK_OK;
+    bool full = flight->pinned_count == flight->pinned_room;
+    if (full)
+        unpin(flight);
+    if (full && 2 * flight->pinned_count >= flight->pinned_room) {
+        size_t room = flight->pinned_room == 0 ? 64 : 2 * flight->pinned_room;
+        struct pinned *pinned = realloc(flight->pinned, room * sizeof *pinned);
+        if (pinned == NULL)
+            return no_memory(error);
+        flight->pinned = pinned;
+        flight->pinned_room = room;
+    }
+    flight->pinned[flight->pinned_count++] = (struct pinned){(uint32_t)stream, IN_OPEN, *record};
+    return TRK_OK;
 }
 
 enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
@@ -223,11 +272,10 @@ enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
     }
     size_t index = (size_t)(stream - flight->streams);
     for (size_t i = 0; i < count; ++i) {
-        pin(flight, index, &records[i]);
+        enum trk_status status = pin(flight, index, &records[i], error);
         stream->open->records[stream->open->count++] = records[i];
-        if (stream->open->count < TRK_CHUNK_EVENTS)
-            continue;
-        enum trk_status status = close_chunk(flight, index, error);
+        if (status == TRK_OK && stream->open->count == TRK_CHUNK_EVENTS)
+            status = close_chunk(flight, index, error);
         if (status != TRK_OK)
             return status;
     }
@@ -252,8 +300,8 @@ static bool view_make(struct trk_flight_view *view, const struct trk_flight *fli
     view->blocks = calloc(flight->held + 1, sizeof(void *));
     view->streams = malloc(streams * sizeof *view->streams);
     view->missing = calloc(streams, sizeof *view->missing);
-    view->pinned = malloc(TRK_FLIGHT_PINNED * sizeof *view->pinned);
-    view->pinned_streams = malloc(TRK_FLIGHT_PINNED * sizeof *view->pinned_streams);
+    view->pinned = calloc(flight->pinned_count + 1, sizeof *view->pinned);
+    view->pinned_streams = calloc(flight->pinned_count + 1, sizeof *view->pinned_streams);
     return view->blocks != NULL && view->streams != NULL && view->missing != NULL &&
            view->pinned != NULL && view->pinned_streams != NULL;
 }
@@ -281,7 +329,7 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
         view->missing[block->stream] -= block->count - block->losses;
     }
     for (size_t i = 0; i < flight->pinned_count; ++i) {
-        if (flight->pinned[i].block >= first)
+        if (flight->pinned[i].block >= first || is_outdated(flight, i, first))
             continue;
         view->pinned[view->pinned_count] = flight->pinned[i].record;
         view->pinned_streams[view->pinned_count++] = flight->pinned[i].stream;

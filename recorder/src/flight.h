@@ -4,15 +4,13 @@
  * Takes what a writer would take, and forgets the oldest chunks when more than its budget is held.
  * What is held can be taken as a view and written to a file by another thread meanwhile. Chunks are
  * encoded and compressed as in a file, so that minutes fit; the file's own headers are made when it
- * is written. TRACKER events are never forgotten: without them nothing can be run again.
+ * is written. What was last declared of each tracker is never forgotten: without it nothing is
+ * judged.
  */
 #ifndef RECORDER_FLIGHT_H
 #define RECORDER_FLIGHT_H
 
 #include "recorder/writer.h"
-
-/* TRACKER events that are kept; a process has at most 16 trackers. */
-#define TRK_FLIGHT_PINNED 64u
 
 struct trk_flight;
 struct trk_flight_view;

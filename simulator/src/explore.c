@@ -103,7 +103,7 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
     if (status != TRK_OK)
         return status;
     struct reading *reading;
-    status = reading_open(&reading, trace, &foci, options->to, error);
+    status = reading_open(&reading, trace, &foci, options->to, NULL, error);
     if (status == TRK_OK) {
         struct search_state state;
         report->foci = foci.count;
@@ -165,7 +165,7 @@ enum trk_status trk_explore_replay(struct trk_trace *trace, const char *schedule
     struct foci foci = {.count = 1, .pages = line.pages, .guest_addr = {line.page_addr}};
     struct reading *reading = NULL;
     if (status == TRK_OK)
-        status = reading_open(&reading, trace, &foci, UINT64_MAX, error);
+        status = reading_open(&reading, trace, &foci, UINT64_MAX, NULL, error);
     if (status == TRK_OK)
         status = replay_window(reading, &line, report, error);
     reading_close(reading);

@@ -60,6 +60,8 @@ struct item {
     bool shared;  /* the pages are shown in other tracked places, too */
     bool late;    /* a store that a copy has seen already */
     bool written, clear, read_watch;
+    bool faulted; /* an access */
+    bool idle;    /* a transfer that reported nothing, and changed nothing */
 };
 
 /* What init must reach: a page of the focus. */
@@ -150,6 +152,7 @@ struct projection {
     uint32_t asking_count;
     uint64_t completed; /* the newest tick that has run */
     bool shared;        /* pages of the focus have other tracked views */
+    uint32_t kept;      /* items that were left when some were forgotten last */
     bool full;          /* items were left out behind some event */
     bool no_memory;
 };
@@ -173,6 +176,18 @@ bool projection_clip(const struct projection *projection, uint64_t *guest_addr,
                      uint64_t *size_bytes);
 /* What is ordered before an item: of each stream 1 + the newest such event, 0 for none. */
 const uint64_t *projection_clock(const struct projection *projection, const struct item *item);
+
+/* ---- explore_forget.c ------------------------------------------------------------------------ */
+
+/* What a window is for that begins shortly before an event and has another one in it. */
+struct forgetting {
+    uint64_t before; /* what is over before it goes */
+    uint64_t keep;   /* looks before this one go, and transfers that change nothing */
+};
+
+/* Where nothing is under way, forget what is not needed; now is the event just taken. */
+void projection_forget(struct projection *projection, const struct forgetting *forgetting,
+                       uint64_t now);
 
 /* ---- explore_accesses.c ---------------------------------------------------------------------- */
 

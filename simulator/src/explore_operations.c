@@ -184,6 +184,7 @@ static void fault_begin(struct projection *projection, const struct trk_trace_ev
         return;
     item->guest_addr = guest_addr;
     item->size_bytes = 1;
+    item->faulted = true;
     lane->pending = (struct pending){.on = true,
                                      .access = frame->access,
                                      .item = (uint32_t)(item - projection->items),
@@ -299,6 +300,8 @@ static void op_end(struct projection *projection, const struct trk_trace_event *
     }
     if (frame.op == TRK_OP_UPLOAD || frame.op == TRK_OP_DOWNLOAD || frame.op == TRK_OP_DRAIN)
         transfer_end(projection, &frame);
+    item->idle = (frame.op == TRK_OP_UPLOAD || frame.op == TRK_OP_DOWNLOAD) && frame.ranges == 0 &&
+                 !item->written && projection->count == frame.item + 1;
     if (item->kind != ITEM_OPEN)
         return;
     if (frame.asked)

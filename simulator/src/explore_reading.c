@@ -29,7 +29,7 @@ bool foci_of_verdict(const struct trk_sim_report *recorded, struct foci *foci)
 
 /* Run the trace again up to an event, or to where its first rule breaks, for all projections. */
 static enum trk_status read_trace(struct reading *reading, struct trk_trace *trace, uint64_t to,
-                                  struct trk_error *error)
+                                  const struct forgetting *forgetting, struct trk_error *error)
 {
     struct run *run = reading->run;
     for (;;) {
@@ -46,6 +46,8 @@ static enum trk_status read_trace(struct reading *reading, struct trk_trace *tra
         bool quiet = event.number > to;
         for (uint32_t i = 0; i < reading->count; i++) {
             projection_take(&reading->projections[i], &event);
+            if (forgetting != NULL)
+                projection_forget(&reading->projections[i], forgetting, event.number);
             quiet &= reading->projections[i].open == 0;
         }
         if (run->stopped || run->core_lost || quiet)
@@ -61,7 +63,8 @@ static enum trk_status read_trace(struct reading *reading, struct trk_trace *tra
 }
 
 enum trk_status reading_open(struct reading **out, struct trk_trace *trace, const struct foci *foci,
-                             uint64_t to, struct trk_error *error)
+                             uint64_t to, const struct forgetting *forgetting,
+                             struct trk_error *error)
 {
     struct reading *reading = calloc(1, sizeof *reading);
     *out = reading;
@@ -78,7 +81,7 @@ enum trk_status reading_open(struct reading **out, struct trk_trace *trace, cons
     }
     if (status != TRK_OK)
         return trk_error_set(error, status, "no memory");
-    return read_trace(reading, trace, to, error);
+    return read_trace(reading, trace, to, forgetting, error);
 }
 
 void reading_close(struct reading *reading)

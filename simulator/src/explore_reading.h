@@ -29,10 +29,12 @@ struct reading {
 /*
  * Run the trace, which stands at its start, up to an event, or to where its first rule breaks.
  *
- * @param out  To be closed whatever is returned.
+ * @param out         To be closed whatever is returned.
+ * @param forgetting  What need not be kept; NULL: all is.
  */
 TRK_MUST_USE enum trk_status reading_open(struct reading **out, struct trk_trace *trace,
                                           const struct foci *foci, uint64_t to,
+                                          const struct forgetting *forgetting,
                                           struct trk_error *error);
 void reading_close(struct reading *reading);
 

@@ -370,9 +370,11 @@ enum trk_status trk_minimise_trace(struct trk_trace *trace,
         snprintf(report->why, sizeof report->why, "the verdict is about no address");
         return TRK_OK;
     }
+    const struct forgetting forgetting = {.before = first_event(&report->recorded),
+                                          .keep = report->recorded.event_visible};
     status = trk_trace_rewind(trace, error);
     if (status == TRK_OK)
-        status = reading_open(&reading, trace, &foci, UINT64_MAX, error);
+        status = reading_open(&reading, trace, &foci, UINT64_MAX, &forgetting, error);
     for (uint32_t i = 0; status == TRK_OK && i < reading->count; i++) {
         status = with_focus(&minimiser, &reading->projections[i], error);
         if (status != TRK_OK || !report->not_shown)

@@ -23,12 +23,23 @@ static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_o
     return events > LARGE_TRACE_EVENTS ? LARGE_TRACE_GRANULE : 1;
 }
 
+/* Types of events that change what others mean, of a version behind this one. */
+static void find_refused(struct run *run)
+{
+    for (unsigned id = 0; id < sizeof run->refused / sizeof run->refused[0]; id++) {
+        struct trk_trace_type type;
+        bool described = trk_trace_type(run->trace, (uint8_t)id, &type);
+        run->refused[id] = described && !type.known && type.required;
+    }
+}
+
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report)
 {
     *run = (struct run){.resumed = run->resumed, .trace = trace};
     run->report = report;
     run->oracle_only = options->mode == TRK_SIM_ORACLE_ONLY;
+    find_refused(run);
     size_t streams = trk_trace_stream_count(trace);
     if (streams > ORDER_STREAMS_MAX)
         return TRK_E_UNSUPPORTED;
@@ -170,26 +181,6 @@ bool stream_exhausted(const struct stream *stream)
 {
     const struct trk_trace_stream *in_file = trk_trace_stream(stream->run->trace, stream->index);
     return in_file != NULL && stream->taken >= in_file->events;
-}
-
-/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
-static bool run_ends_early(const struct run *run)
-{
-    if (run->damaged)
-        return true;
-    for (uint32_t i = 0; i < run->stream_count && run->cut; i++) {
-        if (stream_exhausted(&run->streams[i]))
-            return true;
-    }
-    return false;
-}
-
-bool run_doubtful(const struct run *run)
-{
-    struct trk_trace_state state = trk_trace_state(run->trace);
-    bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
-           (state.damaged_chunks > 0 && inside);
 }
 
 /*
@@ -379,8 +370,8 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
 
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
+    if (event->stream >= run->stream_count || run->refused[event->event.type]) {
+        run->failure = event->stream >= run->stream_count ? TRK_E_DAMAGED : TRK_E_VERSION;
         return;
     }
     struct stream *stream = &run->streams[event->stream];

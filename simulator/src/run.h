@@ -106,6 +106,7 @@ struct run {
     struct trk_sim_report *report;
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
+    bool refused[256];       /* types that the trace requires and nobody here knows [F-36] */
     bool stopped;
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
@@ -166,6 +167,9 @@ void run_event(struct run *run, const struct trk_trace_event *event);
 
 /* Take an event from before the checkpoint that the run begins at: it tells of what exists. */
 void run_prologue(struct run *run, const struct trk_trace_event *event);
+
+/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
+bool run_ends_early(const struct run *run);
 
 /*
  * Whether events before the due one may be missing, so that what differs proves nothing: some were

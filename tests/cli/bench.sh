@@ -95,6 +95,14 @@ ROWS
 run 0 bench --all --rounds 6 --json t.trk
 quiet
 at_least 'policies' "$(get 'policies.#')" 8
+# One that was left out, asked for by name, ends the run with the reason.
+if [ "$(get 'left_out.#')" -gt 0 ]; then
+    policy=$(get left_out.0.policy)
+    reason=$(get left_out.0.text)
+    run 4 bench --b "$policy" t.trk
+    said "policy $policy: $reason"
+    [ -s out ] && fail "a bench that did not run prints something"
+fi
 
 run 0 advise --rounds 6 t.trk
 quiet
@@ -113,6 +121,11 @@ same 'the advice is one of the policies' "$found" yes
 for key in policies.0.predicted_ns policies.0.host_ns policies.0.region_ns policies.0.gap_bytes; do
     [ -n "$(get $key)" ] || fail "the JSON has no $key"
 done
+
+# Wrong bytes that the recorded program left are no fault of a policy.
+"$trk" record -o bug.trk -- "$trk" demo --frames 4 --bug copy-before-arm >out 2>err
+run 0 bench --b auto --rounds 6 bug.trk
+quiet
 
 # A trace that moves nothing.
 "$trk" record -o none.trk -- true >out 2>err

@@ -6,13 +6,23 @@
 core=$3
 need_vulkan
 
-run 0 demo --list-bugs
-cp out names.txt
-for name in none $(cat names.txt); do
+run 0 demo --list-bugs --json
+cp out bugs.json
+count=$(get bugs.# bugs.json)
+index=-1
+while [ "$index" -lt "$count" ]; do
+    name=none
     bug=
-    [ "$name" = none ] || bug="--bug $name"
+    frames=12
+    if [ "$index" -ge 0 ]; then
+        name=$(get "bugs.$index.name" bugs.json)
+        bug="--bug $name"
+        frames=$(get "bugs.$index.frames" bugs.json)
+        [ "$frames" -ge 12 ] || frames=12
+    fi
+    index=$((index + 1))
     # shellcheck disable=SC2086 # no word, or two
-    run 0 record -f -o demo.trk -- "$trk" demo --frames 12 $bug
+    run 0 record -f -o demo.trk -- "$trk" demo --frames "$frames" $bug
     for form in "" --json; do
         "$trk" sim $form demo.trk >built-in 2>built-in.err
         want=$?

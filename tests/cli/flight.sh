@@ -179,6 +179,19 @@ at_least "events that fit" "$events" 100000
 same "all" $((events + $("$tools/json_get" info dropped))) 1500000
 at_least "forgotten" "$("$tools/json_get" info dropped)" 1
 
+# A dump stands alone: whatever the ring has forgotten, re-executing it finds nothing that was not there.
+head -c 65536 /dev/zero >shared
+run 0 record --flight 64M --block 20000 --trigger exit -f -o f.trk -- "$tools/storm_target" shared 40
+run 0 sim --json f.trk
+same "verdict on a dump that has everything" "$(get verdict)" ok
+run 0 record --flight 64K --block 20000 --trigger exit -f -o f.trk -- "$tools/storm_target" shared 200
+run 3 sim --json f.trk
+same "verdict on a dump" "$(get verdict)" trace-incomplete
+same "divergences of a dump" "$(get divergences)" 0
+run 3 dump --json f.trk
+grep -q '"type":"tracker","tracker":0,' out || fail "the dump lacks its tracker"
+run 3 doctor --json f.trk
+
 # What cannot be meant, and files that are there.
 run 2 record --flight 1K -o g.trk -- true
 run 2 record --flight 1M -o - -- true

@@ -5,6 +5,7 @@
  * is decided by waiting and by gaps. A failure prints the TRK_SEED that shows it again.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,24 @@ Test(second, small_trace)
         cr_expect_arr_eq(found, page, sizeof page);
     }
     trace_file_free(&file);
+}
+
+/* The stored files of versions that have what the second decoder looks for. */
+Test(second, golden_files)
+{
+    static const char *const versions[] = {"0.2", "1.0"};
+    for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++) {
+        static uint8_t bytes[65536];
+        char path[512];
+        const char *folder = getenv("TRK_GOLDEN");
+        snprintf(path, sizeof path, "%s/%s.trk", folder != NULL ? folder : ".", versions[v]);
+        FILE *stored = fopen(path, "rb");
+        cr_assert_not_null(stored, "%s", path);
+        struct trace_file file = {.bytes = bytes};
+        file.size_bytes = fread(bytes, 1, sizeof bytes, stored);
+        fclose(stored);
+        compare(&file, versions[v]);
+    }
 }
 
 /* A trace that begins in hold 4 of a domain and at 7 of a timeline: time stamps say otherwise. */

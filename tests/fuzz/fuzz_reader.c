@@ -12,7 +12,9 @@
 #include "crc32c.h"
 #include "format.h"
 #include "fuzz.h"
-#include "recorder/trace.h"
+#include "recorder/blobs.h"
+#include "recorder/checkpoint.h"
+#include "recorder/page_hash.h"
 
 /* A few hundred bytes can stand for 131072 events; more than this shows nothing new. */
 #define EVENTS_MAX 300000u
@@ -44,6 +46,37 @@ static uint64_t read_events(struct trk_trace *trace, uint64_t *count)
     return sum;
 }
 
+static void look_for_page(struct trk_trace *trace, uint64_t hash)
+{
+    const void *bytes;
+    enum trk_status status = trk_trace_blob(trace, hash, &bytes, NULL);
+    check(status != TRK_OK || trk_page_hash(bytes, TRK_BLOB_BYTES) == hash, "another page");
+}
+
+/* Contents of pages, and reading from the middle: whatever comes, and the same bytes for a hash. */
+static void read_parts(struct trk_trace *trace)
+{
+    uint64_t pages, count;
+    check(trk_trace_blob_count(trace, &pages, NULL) != TRK_E_END, "unexpected status");
+    for (uint64_t i = 0; i < 4; i++) {
+        look_for_page(trace, i);
+    }
+    size_t checkpoints = trk_trace_checkpoint_count(trace);
+    for (size_t i = 0; i < checkpoints && i < 8; i++) {
+        struct trk_trace_event event;
+        struct trk_trace_checkpoint place;
+        if (trk_trace_go_to(trace, i, &place, NULL) == TRK_OK &&
+            trk_trace_next(trace, &event, NULL) == TRK_OK) {
+            check(event.number == place.event_number, "another event behind a checkpoint");
+        }
+    }
+    if (trk_trace_seek(trace, 3, NULL) == TRK_OK) {
+        struct trk_trace_event event;
+        count = trk_trace_next(trace, &event, NULL) == TRK_OK ? event.number : 3;
+        check(count == 3, "another event than was sought");
+    }
+}
+
 static void read_twice(const uint8_t *bytes, size_t size_bytes)
 {
     struct trk_trace *trace;
@@ -62,6 +95,9 @@ static void read_twice(const uint8_t *bytes, size_t size_bytes)
           "offset and text of the damage disagree");
     check(trk_trace_rewind(trace, NULL) == TRK_OK, "rewind");
     check(read_events(trace, &again) == sum && again == count, "the second time is different");
+    if (count < EVENTS_MAX) {
+        read_parts(trace);
+    }
     trk_trace_close(trace);
 }
 

@@ -36,6 +36,13 @@ for compiler in g++ clang++; do
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror \
         "$source/examples/emulator.cpp" -o "$scratch/emulator" $flags
     "$scratch/emulator" 2 >/dev/null
+    # The same tracker as a plug-in, which the installed program takes.
+    # shellcheck disable=SC2086
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -shared -fPIC \
+        "$source/examples/core.cpp" -o "$scratch/core.so" $flags
+    for core in "$scratch/examples-$compiler/example_core.so" "$scratch/core.so"; do
+        "$scratch/prefix/bin/trk" core-check "$core" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+    done
 done
 
 # An emulator's shared object must not show our symbols.

@@ -18,10 +18,19 @@ struct version_case {
 };
 
 static const struct version_case version_cases[] = {
-    {"this version", {.minor = 1, .min_reader_minor = 1}, TRK_OK},
-    {"newer, but readable", {.major = 3, .minor = 7, .min_reader_minor = 1}, TRK_OK},
-    {"needs a newer minor", {.minor = 9, .min_reader_minor = TRK_FORMAT_MINOR + 1}, TRK_E_VERSION},
-    {"needs a newer major", {.major = 1, .min_reader_major = 1}, TRK_E_VERSION},
+    {"this version",
+     {TRK_FORMAT_MAJOR, TRK_FORMAT_MINOR, TRK_FORMAT_MAJOR, TRK_FORMAT_MINOR, .zstd_level = 3},
+     TRK_OK},
+    {"the first version", {.minor = 1, .min_reader_minor = 1}, TRK_OK},
+    {"newer, but readable",
+     {.major = TRK_FORMAT_MAJOR + 2, .minor = 7, .min_reader_major = TRK_FORMAT_MAJOR},
+     TRK_OK},
+    {"needs a newer minor",
+     {.minor = 9, .min_reader_major = TRK_FORMAT_MAJOR, .min_reader_minor = TRK_FORMAT_MINOR + 1},
+     TRK_E_VERSION},
+    {"needs a newer major",
+     {.major = TRK_FORMAT_MAJOR + 1, .min_reader_major = TRK_FORMAT_MAJOR + 1},
+     TRK_E_VERSION},
     {"unknown optional feature", {.minor = 1, .optional_features = 1}, TRK_OK},
     {"unknown required feature", {.minor = 1, .required_features = 1}, TRK_E_VERSION},
     {"last required feature", {.required_features = UINT64_C(1) << 63}, TRK_E_VERSION},

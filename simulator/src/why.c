@@ -1,0 +1,295 @@
+/*
+ * Who has the current bytes: the oracle's books, read at one moment.
+ */
+#include "simulator/why.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "judge.h"
+#include "story.h"
+#include "versions_state.h"
+
+struct looking {
+    const struct trk_trace *trace;
+    struct judge judge;
+    struct trk_why_report *report;
+    const struct shadow_history *history; /* of the byte; NULL: none is known */
+    const struct said_page *said;
+    enum said_state state;
+};
+
+const char *trk_why_copy_name(enum trk_why_copy copy)
+{
+    static const char *const names[] = {"unknown", "current", "older", "unclear"};
+    return names[copy];
+}
+
+static struct story_name name_of(const struct looking *looking, uint32_t stream)
+{
+    const struct trk_trace_stream *in_file = trk_trace_stream(looking->trace, stream);
+    struct story_name name;
+    if (in_file != NULL && in_file->name[0] != '\0')
+        snprintf(name.text, sizeof name.text, "%s", in_file->name);
+    else
+        snprintf(name.text, sizeof name.text, "thread %" PRIu32, stream);
+    return name;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Take events up to one; report->event is the last. */
+static enum trk_status read_events(struct looking *looking, struct trk_trace *trace, uint64_t event,
+                                   struct trk_error *error)
+{
+    struct trk_trace_event next;
+    enum trk_status status = TRK_OK;
+    bool dropped = false;
+    while (status == TRK_OK &&
+           (looking->report->event == TRK_NOT_KNOWN || looking->report->event < event)) {
+        status = trk_trace_next(trace, &next, error);
+        if (status != TRK_OK)
+            break;
+        struct finding finding = {.found = false}; /* what breaks is told by others */
+        dropped |= next.event.type == TRK_EVENT_DROP;
+        if (next.event.type == TRK_EVENT_DROP)
+            judge_doubt(&looking->judge, next.number);
+        status = judge_take(&looking->judge, &next, &finding);
+        looking->report->event = next.number;
+    }
+    bool ended = status == TRK_E_END;
+    if (ended && event != UINT64_MAX)
+        return trk_error_set(error, TRK_E_ARGUMENT, "the trace has no event %" PRIu64, event);
+    if (ended)
+        status = TRK_OK;
+    looking->report->complete = !dropped && (!ended || trk_trace_state(trace).complete);
+    return status == TRK_E_MEMORY ? trk_error_set(error, status, "no memory") : status;
+}
+
+/* ---- the byte -------------------------------------------------------------------------------- */
+
+static void find_byte(struct looking *looking)
+{
+    struct trk_why_report *report = looking->report;
+    const struct versions *versions = looking->judge.versions;
+    uint64_t guest_addr = report->guest_addr, page_addr = guest_addr & ~(SHADOW_PAGE_BYTES - 1ull);
+    const struct shadow_page *page =
+        shadow_find(versions->shadow, views_key(&versions->views, guest_addr));
+    report->first_addr = page_addr;
+    report->size_bytes = SHADOW_PAGE_BYTES;
+    for (uint32_t i = 0; page != NULL && i < page->count; i++) {
+        const struct shadow_segment *segment = &page->segments[i];
+        uint64_t offset = guest_addr - page_addr;
+        if (offset < segment->first || offset >= segment->end)
+            continue;
+        looking->history = &segment->history;
+        report->first_addr = page_addr + segment->first;
+        report->size_bytes = segment->end - segment->first;
+    }
+    report->untracked = versions_untracked(versions, guest_addr);
+    looking->said = said_find(&looking->judge.said, versions_tracked_addr(versions, guest_addr));
+    looking->state = looking->said == NULL ? SAID_CPU : (enum said_state)looking->said->state;
+}
+
+static bool by_gpu(const struct shadow_store *store)
+{
+    return (store->flags & SHADOW_STORE_GPU) != 0;
+}
+
+/* What the side without the newest store has of it: by the newest copy to there. */
+static enum trk_why_copy copied(const struct shadow_store *store, const struct shadow_copy *copy,
+                                uint32_t count)
+{
+    if (count == 0 || copy->end < store->event)
+        return TRK_WHY_OLDER;
+    if (copy->begin < store->event ||
+        (copy->flags & (SHADOW_COPY_ENDED | SHADOW_COPY_FETCHED)) != 0)
+        return TRK_WHY_UNCLEAR;
+    return (copy->flags & SHADOW_COPY_EARLY) != 0 ? TRK_WHY_OLDER : TRK_WHY_CURRENT;
+}
+
+static void add_stores(struct looking *looking)
+{
+    static const char *const agents[] = {
+        [TRK_AGENT_CPU] = "by a guest's access",      [TRK_AGENT_GPU] = "by the GPU",
+        [TRK_AGENT_HLE] = "by the emulator",          [TRK_AGENT_KERNEL] = "by the kernel",
+        [TRK_AGENT_FOREIGN] = "by a foreign mapping",
+    };
+    struct trk_why_report *report = looking->report;
+    const struct shadow_history *history = looking->history;
+    if (history == NULL || history->store_count == 0)
+        return;
+    for (uint32_t i = 0; i < history->store_count && i < TRK_WHY_STORES; i++) {
+        const struct shadow_store *store = &history->stores[i];
+        struct trk_why_store *to = &report->stores[report->store_count++];
+        to->event = store->event;
+        to->stamp = store->stamp;
+        snprintf(to->thread, sizeof to->thread, "%s", name_of(looking, store->stream).text);
+        snprintf(to->by, sizeof to->by, "%s%s", agents[store->agent],
+                 store->flags & SHADOW_STORE_UNTRACKED ? ", unwatched view" : "");
+    }
+    const struct shadow_store *newest = &history->stores[0];
+    enum trk_why_copy other = by_gpu(newest)
+                                  ? copied(newest, &history->down[0], history->down_count)
+                                  : copied(newest, &history->up[0], history->up_count);
+    report->guest = by_gpu(newest) ? other : TRK_WHY_CURRENT;
+    report->gpu = by_gpu(newest) ? TRK_WHY_CURRENT : other;
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+static void say_state(struct looking *looking)
+{
+    static const char *const words[] = {"cpu", "clean", "gpu"};
+    static const char *const texts[] = {
+        [SAID_CPU] = "open to the CPU: its dirty bit is set, the next upload takes it",
+        [SAID_CLEAN] = "CLEAN: no dirty bit, a store must fault",
+        [SAID_GPU] = "the GPU's: any access must fault",
+    };
+    struct trk_why_report *report = looking->report;
+    const struct said_page *said = looking->said;
+    report->state_word = said == NULL || said->event == 0 ? "none" : words[looking->state];
+    if (said == NULL || said->event == 0)
+        snprintf(report->state, sizeof report->state,
+                 "the CPU's: no operation of the tracker has met it");
+    else
+        snprintf(report->state, sizeof report->state, "%s; since event %" PRIu64 ", %s of %s",
+                 texts[looking->state], said->event - 1, trk_op_name(said->op),
+                 name_of(looking, said->stream).text);
+}
+
+/* An operation of some thread that is not over, and may not have left the page in its new state. */
+static void say_under_way(struct looking *looking)
+{
+    struct trk_why_report *report = looking->report;
+    uint64_t tracked = versions_tracked_addr(looking->judge.versions, report->guest_addr);
+    for (uint32_t s = 0; s < looking->judge.stream_count && report->under_way[0] == '\0'; s++) {
+        const struct judge_operation *operation = judge_operation_of(&looking->judge, s);
+        if (operation == NULL || tracked - operation->guest_addr >= operation->size_bytes)
+            continue;
+        snprintf(report->under_way, sizeof report->under_way, "%s of %s, since event %" PRIu64,
+                 trk_op_name(operation->op), name_of(looking, s).text, operation->event);
+    }
+}
+
+static void say_writer(struct looking *looking)
+{
+    struct trk_why_report *report = looking->report;
+    const struct trk_why_store *store = &report->stores[0];
+    if (report->store_count == 0) {
+        snprintf(report->writer, sizeof report->writer, "nobody that the trace knows of");
+        return;
+    }
+    int used = snprintf(report->writer, sizeof report->writer, "%s, %s, event %" PRIu64,
+                        store->thread, store->by, store->event);
+    if (store->stamp != 0 && used > 0 && (size_t)used < sizeof report->writer)
+        snprintf(report->writer + used, sizeof report->writer - (size_t)used, ": stamp %" PRIu32,
+                 store->stamp);
+}
+
+/* What a side has. up: its newest bytes come by uploads, and it is the GPU's. */
+static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_TEXT_BYTES])
+{
+    const struct shadow_history *history = looking->history;
+    enum trk_why_copy what = gpu ? looking->report->gpu : looking->report->guest;
+    if (history == NULL || looking->report->store_count == 0) {
+        snprintf(text, TRK_WHY_TEXT_BYTES, "not known: no store to these bytes is in the trace");
+        return;
+    }
+    const struct shadow_copy *copy = gpu ? &history->up[0] : &history->down[0];
+    uint32_t copies = gpu ? history->up_count : history->down_count;
+    if (by_gpu(&history->stores[0]) == gpu)
+        snprintf(text, TRK_WHY_TEXT_BYTES, "current: it was written there");
+    else if (copies == 0)
+        snprintf(text, TRK_WHY_TEXT_BYTES, "older: no copy of these bytes to there is known");
+    else if (what == TRK_WHY_CURRENT)
+        snprintf(text, TRK_WHY_TEXT_BYTES, "current: copied there by %s, event %" PRIu64,
+                 name_of(looking, copy->stream).text, copy->begin);
+    else if ((copy->flags & SHADOW_COPY_FETCHED) != 0 && what == TRK_WHY_UNCLEAR)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: %s was to bring these bytes there, event %" PRIu64
+                 ", and no copy is noted yet",
+                 name_of(looking, copy->stream).text, copy->begin);
+    else if (what == TRK_WHY_UNCLEAR)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: the copy by %s, events %" PRIu64 "-%" PRIu64 ", ran beside the store",
+                 name_of(looking, copy->stream).text, copy->begin, copy->end);
+    else if ((copy->flags & SHADOW_COPY_EARLY) != 0 && copy->end > history->stores[0].event)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "older: the copy by %s, event %" PRIu64 ", came before the GPU had run its work",
+                 name_of(looking, copy->stream).text, copy->begin);
+    else
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "older: the last copy there, by %s, event %" PRIu64 ", was before the store",
+                 name_of(looking, copy->stream).text, copy->begin);
+}
+
+static const char *for_gpu(const struct looking *looking)
+{
+    if (looking->report->store_count == 0)
+        return "not known";
+    if (looking->report->gpu == TRK_WHY_CURRENT)
+        return "nothing: the GPU's copy is current";
+    switch (looking->state) {
+    case SAID_CPU:
+        return "an upload of the page: it is open, so the next one takes and copies it";
+    case SAID_CLEAN:
+        return "an invalidate of the page, and an upload then: by the tracker's word there is "
+               "nothing to upload, so no upload will bring these bytes";
+    default:
+        return "an invalidate of the page, which would have had to come before the store, and an "
+               "upload: the tracker takes the GPU's copy for the newer one";
+    }
+}
+
+static const char *for_cpu(const struct looking *looking)
+{
+    if (looking->report->store_count == 0)
+        return "not known";
+    if (looking->report->guest == TRK_WHY_CURRENT)
+        return "nothing: guest memory is current";
+    if (looking->state == SAID_GPU)
+        return "a read-back: the page is the GPU's, so a load faults and brings the bytes home, or "
+               "a download does";
+    return "a download by hand: by the tracker's word the bytes are home already, so a load sees "
+           "the older ones and no fault tells of it";
+}
+
+static void say(struct looking *looking)
+{
+    struct trk_why_report *report = looking->report;
+    say_state(looking);
+    say_under_way(looking);
+    say_writer(looking);
+    say_side(looking, false, report->guest_text);
+    say_side(looking, true, report->gpu_text);
+    snprintf(report->for_gpu, sizeof report->for_gpu, "%s", for_gpu(looking));
+    snprintf(report->for_cpu, sizeof report->for_cpu, "%s", for_cpu(looking));
+}
+
+enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint64_t event,
+                              struct trk_why_report *report, struct trk_error *error)
+{
+    struct looking looking = {.trace = trace, .report = report};
+    memset(report, 0, sizeof *report);
+    report->guest_addr = guest_addr;
+    report->event = TRK_NOT_KNOWN;
+    size_t streams = trk_trace_stream_count(trace);
+    if (streams > ORDER_STREAMS_MAX)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "more than %u threads", ORDER_STREAMS_MAX);
+    enum trk_status status = judge_init(&looking.judge, (uint32_t)streams, 1);
+    if (status != TRK_OK)
+        (void)trk_error_set(error, status, "no memory");
+    if (status == TRK_OK)
+        status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = read_events(&looking, trace, event, error);
+    if (status == TRK_OK) {
+        find_byte(&looking);
+        add_stores(&looking);
+        say(&looking);
+    }
+    judge_deinit(&looking.judge);
+    return status;
+}

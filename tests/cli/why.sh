@@ -1,0 +1,101 @@
+# Goal: trk why says of a byte, at any moment, who wrote it, which side has it, and what must happen.
+# Method: traces of the demo's bugs, looked at just before and behind the steps that trk sim tells; every
+# event of a short trace once; what cannot be meant.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+
+# at N: the event of the N-th step (from 0) of the story in bad.txt
+at() {
+    get "story.$1.event" bad.txt
+}
+
+# why KEY EVENT VALUE: what trk why says of the verdict's byte behind an event
+why() {
+    run 0 why --json bad.trk "$addr" "@$2"
+    same "$name, event $2: $1" "$(get "$1")" "$3"
+}
+
+record() {
+    name=$1
+    run 0 record -f -o bad.trk -- "$trk" demo --frames 24 --bug "$name"
+    run 1 sim --json bad.trk
+    cp out bad.txt
+    addr=$(get guest_addr bad.txt)
+}
+
+# CLEAN, copied, stored past the tracker, read: the GPU's copy is older from the store on.
+record kernel-store
+why state "$(at 0)" clean
+store=$(at 2)
+why gpu $((store - 1)) current
+why guest $((store - 1)) current
+why gpu "$store" older
+why guest "$store" current
+why state "$store" clean
+get for_gpu | grep -q "^an invalidate of the page, and an upload then" || fail "for the GPU: $(get for_gpu)"
+same "for the CPU" "$(get for_cpu)" "nothing: guest memory is current"
+same "the writer's event" "$(get stores.0.event)" "$store"
+get writer | grep -q "^render, by the kernel, event $store: stamp " || fail "writer: $(get writer)"
+why gpu "$(at 3)" older
+same schema "$(get schema)" trk-why/1
+run 0 why bad.trk "$addr" "@$store"
+grep -q "^the GPU's copy   older: the last copy there, by render, event $(at 1)," out || fail "text: $(cat out)"
+run 0 why bad.trk "$addr" "@$store"
+cp out first
+run 0 why bad.trk "$addr" "@$store"
+cmp -s out first || fail "another answer the second time"
+
+# Written by the GPU, brought home before that had run.
+record early-read-back
+why guest "$(at 0)" older
+why gpu "$(at 0)" current
+[ "$(get under_way)" != null ] || fail "nothing under way inside the upload"
+why guest "$(at 2)" older
+get guest_text | grep -q "came before the GPU had run its work" || fail "guest: $(get guest_text)"
+
+# A copy home that was left out; the page is given back, and nobody will bring the bytes.
+record lost-read-back
+visible=$(get event_visible bad.txt)
+why guest "$visible" unclear
+get guest_text | grep -q "no copy is noted" || fail "guest: $(get guest_text)"
+
+# Another view of the same bytes has the same answer.
+record alias-write
+why untracked "$(at 2)" false
+hle=$(get guest_addr)
+run 0 why --json bad.trk 0x300000000
+same "the alias: untracked" "$(get untracked)" true
+
+# Every moment of a short trace, and bytes that are nobody's.
+"$trk" record -f -o race.trk -- "$tools/race_tool" good 2>err || fail "record race"
+run 0 info --json race.trk
+events=$(get events)
+event=0
+while [ "$event" -lt "$events" ]; do
+    run 0 why --json race.trk 0x200010000 "@$event"
+    same "event" "$(get event)" "$event"
+    event=$((event + 1))
+done
+run 0 why --json race.trk 0x200010000
+same "without an event: the last" "$(get event)" $((events - 1))
+run 0 why --json race.trk 0x12345
+same "nobody's" "$(get guest)" unknown
+same "nobody's page" "$(get state)" none
+
+# What cannot be meant.
+run 2 why race.trk 0x200010000 "@$events"
+said "no event $events"
+run 2 why race.trk 0x200010000 4
+said "expected @"
+run 2 why race.trk 0x200010000 @
+run 2 why race.trk nowhere
+said "no guest address"
+run 2 why race.trk 0x8000000000000000
+run 2 why race.trk
+run 2 why absent.trk 0x1000
+head -c "$(($(wc -c <race.trk) - 8))" race.trk >cut.trk
+run 3 why --json cut.trk 0x200010000
+same "cut: complete" "$(get complete)" false
+run 0 why --json cut.trk 0x200010000 @5
+[ -n "$hle" ] || fail "no address"
+finish

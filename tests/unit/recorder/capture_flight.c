@@ -1,0 +1,131 @@
+/*
+ * Goal: however much a flight ring forgets, its dump begins with what was last declared of each
+ * tracker before, once, and counts what is missing to the last event.
+ *
+ * Method: two streams, of which one declares trackers again and again between many marks, and the
+ * other one begins a chunk that is closed late; the view is written to a file and read back.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include "flight.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "recorder/trace.h"
+
+#define BUDGET_BYTES 65536u
+#define ONCE         7u /* declared at the start, and never again */
+#define AGAIN        3u
+
+static struct trk_flight *flight;
+static struct trk_error error;
+static uint64_t tsc, appended;
+
+static void append(uint32_t stream_id, uint8_t type, uint16_t page, uint64_t argument)
+{
+    struct trk_record record = {++tsc * 977, {.argument = argument, .type = type, .page = page}};
+    appended++;
+    cr_assert_eq(trk_flight_append(flight, stream_id, &record, 1, &error), TRK_OK);
+}
+
+/* Marks that nothing makes small. */
+static void mark(uint32_t stream_id, unsigned count)
+{
+    static uint64_t state = 1;
+    for (unsigned i = 0; i < count; ++i) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        append(stream_id, TRK_EVENT_MARK, 0, state);
+    }
+}
+
+static void begin(void)
+{
+    struct trk_trace_stream streams[] = {{.stream_id = 0, .name = "a"},
+                                         {.stream_id = 1, .name = "b"}};
+    cr_assert_eq(trk_flight_create(&flight, BUDGET_BYTES, &error), TRK_OK);
+    for (size_t i = 0; i < 2; ++i)
+        cr_assert_eq(trk_flight_stream(flight, &streams[i], &error), TRK_OK);
+}
+
+static struct trk_trace *dump(void)
+{
+    struct trk_writer_options options = trk_writer_options_default();
+    struct trk_writer *writer = NULL;
+    struct trk_trace *trace = NULL;
+    char path[40];
+    int fd = memfd_create("dump", MFD_CLOEXEC);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    struct trk_flight_view *view = trk_flight_view(flight, 0);
+    cr_assert_not_null(view);
+    cr_assert_eq(trk_writer_create(&writer, fd, &options, "{}", &error), TRK_OK);
+    cr_assert_eq(trk_flight_view_write(view, writer, &error), TRK_OK, "%s", error.text);
+    cr_assert_eq(trk_writer_end(writer, 0, &error), TRK_OK);
+    trk_flight_view_destroy(view);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    cr_assert_eq(trk_trace_open(&trace, path, &error), TRK_OK, "%s", error.text);
+    close(fd);
+    return trace;
+}
+
+struct seen {
+    uint64_t first_again;         /* what the first declaration says */
+    unsigned again, once, before; /* before: of both, before anything else of their stream */
+    uint64_t events, dropped;
+};
+
+static struct seen read_dump(struct trk_trace *trace)
+{
+    struct seen seen = {0};
+    struct trk_trace_event event;
+    bool began = false;
+    while (trk_trace_next(trace, &event, &error) == TRK_OK) {
+        seen.events += event.event.type != TRK_EVENT_DROP;
+        began = began || event.event.type != TRK_EVENT_TRACKER;
+        seen.before += !began;
+        if (event.event.type != TRK_EVENT_TRACKER)
+            continue;
+        seen.once += event.event.page == ONCE;
+        if (event.event.page == AGAIN && seen.again++ == 0)
+            seen.first_again = event.event.argument;
+    }
+    seen.dropped = trk_trace_state(trace).dropped;
+    trk_trace_close(trace);
+    return seen;
+}
+
+Test(capture_flight, a_dump_begins_with_the_newest_declarations)
+{
+    begin();
+    append(0, TRK_EVENT_TRACKER, ONCE, 1);
+    for (uint64_t n = 0; n < 300; ++n) {
+        append(0, TRK_EVENT_TRACKER, AGAIN, n);
+        mark(0, 1000);
+    }
+    struct seen seen = read_dump(dump());
+    cr_assert_eq(seen.once, 1u);
+    cr_assert_eq(seen.before, 2u, "%d declarations before the dump", (int)seen.before);
+    cr_assert_gt(trk_flight_forgotten(flight), 200000u);
+    /* One from before, and those that the ring still has: they are the last ones, without a hole.
+     */
+    cr_assert_eq(seen.first_again, 300u - seen.again, "begins with %d, has %d",
+                 (int)seen.first_again, (int)seen.again);
+    cr_assert_eq(seen.events + seen.dropped, appended);
+    trk_flight_destroy(flight);
+}
+
+/* The chunk with the declaration is closed long after others that were begun later. */
+Test(capture_flight, a_declaration_that_the_ring_has_is_not_said_twice)
+{
+    begin();
+    append(1, TRK_EVENT_TRACKER, ONCE, 1);
+    mark(0, 100000);
+    struct seen seen = read_dump(dump());
+    cr_assert_eq(seen.once, 1u);
+    cr_assert_eq(seen.events + seen.dropped, appended);
+    trk_flight_destroy(flight);
+}
