@@ -13,6 +13,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_explore,
     &trk_cmd_minimise,
     &trk_cmd_why,
+    &trk_cmd_diff,
     &trk_cmd_fuzz,
     &trk_cmd_core_check,
     &trk_cmd_info,
