@@ -8,14 +8,29 @@
 #include "note.h"
 #include "totals.h"
 
+/*
+ * A file without its end is looked through backwards so far for its last INDEX, which comes with
+ * each 64 chunks.
+ */
+#define SEARCH_MAX_BYTES (UINT64_C(256) << 20)
+/* The indexes of a file of 10 GB. What is above is read twice. */
+#define KEPT_MAX_BYTES (32u << 20)
+
+struct found {
+    uint64_t offset;
+    uint8_t *payload; /* NULL: it is read again */
+    size_t size_bytes;
+};
+
 struct quick {
     const struct trk_scan_target *target;
     struct trk_error *error;
     uint8_t *totals; /* END's payload */
     struct trk_totals_head head;
-    uint32_t seen;     /* of head.chunks, found by now */
-    uint64_t *indexes; /* offsets of the INDEX chunks, last first */
+    uint32_t seen;         /* of head.chunks, found by now */
+    struct found *indexes; /* the INDEX chunks, last first */
     size_t index_count, index_room;
+    size_t kept_bytes; /* payloads of indexes that are kept */
 };
 
 /* Whatever is not as it should be: the file has to be read as a whole. */
@@ -72,6 +87,18 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
     return *last_index == 0 || quick->head.chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
 }
 
+/* Keep what was read of an INDEX. False: no memory. */
+static bool keep(struct quick *quick, struct found *index)
+{
+    index->payload = malloc(index->size_bytes + 1);
+    if (index->payload == NULL) {
+        return false;
+    }
+    memcpy(index->payload, quick->target->unpack->raw, index->size_bytes);
+    quick->kept_bytes += index->size_bytes;
+    return true;
+}
+
 /* [F-35] The offsets of all INDEX chunks, from the last one back. */
 static enum trk_status find_indexes(struct quick *quick, uint64_t offset)
 {
@@ -88,14 +115,18 @@ static enum trk_status find_indexes(struct quick *quick, uint64_t offset)
         }
         if (quick->index_count == quick->index_room) {
             size_t room = quick->index_room == 0 ? 64 : 2 * quick->index_room;
-            uint64_t *indexes = realloc(quick->indexes, room * sizeof *indexes);
+            struct found *indexes = realloc(quick->indexes, room * sizeof *indexes);
             if (indexes == NULL) {
                 return TRK_E_MEMORY;
             }
             quick->indexes = indexes;
             quick->index_room = room;
         }
-        quick->indexes[quick->index_count++] = offset;
+        struct found *index = &quick->indexes[quick->index_count++];
+        *index = (struct found){.offset = offset, .size_bytes = chunk.raw_bytes};
+        if (quick->kept_bytes + chunk.raw_bytes <= KEPT_MAX_BYTES && !keep(quick, index)) {
+            return TRK_E_MEMORY;
+        }
         offset = head.previous;
     }
     return TRK_OK;
@@ -144,21 +175,23 @@ static enum trk_status take_events(struct quick *quick, const struct trk_index_e
 }
 
 /* Entries are copied: reading a NOTE takes the place of the payload that they are in. */
-static enum trk_status take_index(struct quick *quick, uint64_t offset)
+static enum trk_status take_index(struct quick *quick, struct found *index)
 {
-    struct trk_unpack *unpack = quick->target->unpack;
     struct trk_format_chunk chunk;
     struct trk_index_chunk_head head;
-    quick->seen--; /* counted when it was found */
-    enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_INDEX, &chunk);
-    if (status != TRK_OK || !trk_index_chunk_head(unpack->raw, chunk.raw_bytes, &head)) {
-        return status == TRK_OK ? TRK_E_END : status;
+    if (index->payload == NULL) {
+        quick->seen--; /* counted when it was found */
+        enum trk_status read = read_chunk(quick, index->offset, TRK_FORMAT_INDEX, &chunk);
+        if (read != TRK_OK || chunk.raw_bytes != index->size_bytes) {
+            return read == TRK_OK ? TRK_E_END : read;
+        }
+        if (!keep(quick, index)) {
+            return TRK_E_MEMORY;
+        }
     }
-    uint8_t *payload = malloc(chunk.raw_bytes);
-    if (payload == NULL) {
-        return TRK_E_MEMORY;
-    }
-    memcpy(payload, unpack->raw, chunk.raw_bytes);
+    const uint8_t *payload = index->payload;
+    enum trk_status status =
+        trk_index_chunk_head(payload, index->size_bytes, &head) ? TRK_OK : TRK_E_END;
     for (uint32_t i = 0; i < head.count && status == TRK_OK; i++) {
         struct trk_index_entry entry = trk_index_chunk_entry(payload, i);
         if (entry.chunk.kind == TRK_FORMAT_NOTE) {
@@ -176,7 +209,8 @@ static enum trk_status take_index(struct quick *quick, uint64_t offset)
             status = entry.chunk.kind == TRK_FORMAT_EVENTS ? take_events(quick, &entry) : TRK_E_END;
         }
     }
-    free(payload);
+    free(index->payload);
+    index->payload = NULL;
     return status;
 }
 
@@ -212,30 +246,77 @@ static bool totals_match(const struct quick *quick)
            quick->seen + 1 == quick->head.chunks; /* and HEADER */
 }
 
+/* What the indexes name, up to the last of them. */
+static enum trk_status take_indexes(struct quick *quick, uint64_t offset, uint64_t last_index)
+{
+    enum trk_status status = find_indexes(quick, last_index);
+    if (status == TRK_OK) {
+        status = take_schema(quick, offset);
+    }
+    for (size_t i = quick->index_count; i > 0 && status == TRK_OK; i--) {
+        status = take_index(quick, &quick->indexes[i - 1]);
+    }
+    return status;
+}
+
+static enum trk_status run_ended(struct quick *quick, uint64_t offset)
+{
+    uint64_t last_index = 0;
+    enum trk_status status = read_end(quick, &last_index);
+    if (status == TRK_OK) {
+        status = take_indexes(quick, offset, last_index);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    struct trk_trace_state *state = &quick->target->index->state;
+    state->ended = true;
+    state->chunks = quick->head.chunks - 1;
+    state->child_status = quick->head.child_status;
+    state->cut = quick->head.cut;
+    return totals_match(quick) ? TRK_OK : TRK_E_END;
+}
+
+/* [F-35] No end: from the last INDEX that there is, and what stands behind it. HEADER is chunk 0.
+ */
+static enum trk_status run_unended(struct quick *quick, uint64_t offset)
+{
+    const struct trk_scan_target *target = quick->target;
+    struct trk_format_chunk chunk;
+    struct trk_scan_from from = {0};
+    enum trk_status status = trk_unpack_find_last(
+        target->unpack, TRK_FORMAT_INDEX, SEARCH_MAX_BYTES, &from.last_index, &chunk, quick->error);
+    if (status == TRK_OK) {
+        status = take_indexes(quick, offset, from.last_index);
+    }
+    if (status != TRK_OK || quick->seen != chunk.file_chunk) {
+        return status == TRK_OK ? TRK_E_END : status;
+    }
+    target->index->state.chunks = quick->seen;
+    from.offset = from.last_index + trk_format_chunk_span(&chunk);
+    from.file_chunk = (uint64_t)chunk.file_chunk + 1;
+    return trk_scan_run(target, &from, quick->error);
+}
+
 enum trk_status trk_quick_run(const struct trk_scan_target *target, uint64_t offset,
                               struct trk_error *error)
 {
     struct quick quick = {.target = target, .error = error};
-    uint64_t last_index = 0;
-    enum trk_status status = read_end(&quick, &last_index);
-    if (status == TRK_OK) {
-        status = find_indexes(&quick, last_index);
+    struct trk_format_end end;
+    uint64_t size_bytes = target->unpack->source->size_bytes;
+    enum trk_status status =
+        size_bytes < TRK_FORMAT_END_BYTES
+            ? TRK_E_END
+            : trk_unpack_end(target->unpack, size_bytes - TRK_FORMAT_END_BYTES, &end, error);
+    if (status == TRK_OK || status == TRK_E_END) {
+        status = status == TRK_OK ? run_ended(&quick, offset) : run_unended(&quick, offset);
     }
     if (status == TRK_OK) {
-        status = take_schema(&quick, offset);
-    }
-    for (size_t i = quick.index_count; i > 0 && status == TRK_OK; i--) {
-        status = take_index(&quick, quick.indexes[i - 1]);
-    }
-    if (status == TRK_OK) {
-        struct trk_trace_state *state = &target->index->state;
-        state->ended = true;
-        state->quick = true;
-        state->chunks = quick.head.chunks - 1;
-        state->child_status = quick.head.child_status;
-        state->cut = quick.head.cut;
+        target->index->state.quick = true;
         target->index->all_summarised = false;
-        status = totals_match(&quick) ? TRK_OK : TRK_E_END;
+    }
+    for (size_t i = 0; i < quick.index_count; i++) {
+        free(quick.indexes[i].payload);
     }
     free(quick.totals);
     free(quick.indexes);

@@ -232,7 +232,8 @@ enum trk_status trk_trace_scan(struct trk_trace *trace, struct trk_error *error)
         return TRK_OK;
     }
     struct trk_scan_target target = scan_anew(trace);
-    enum trk_status status = trk_scan_run(&target, trace->first_chunk_offset, error);
+    struct trk_scan_from from = {trace->first_chunk_offset, 1, 0}; /* HEADER was 0 */
+    enum trk_status status = trk_scan_run(&target, &from, error);
     trace->scanned = status == TRK_OK;
     return status;
 }

@@ -345,7 +345,7 @@ static void finish(struct scan *scan)
     state->damaged_chunks += scan->lost_place;
 }
 
-enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offset,
+enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct trk_scan_from *from,
                              struct trk_error *error)
 {
     struct trk_unpack *unpack = target->unpack;
@@ -354,8 +354,10 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offs
         .index = target->index,
         .schema = target->schema,
         .error = error,
-        .offset = offset,
-        .next_file_chunk = 1, /* HEADER was 0 */
+        .offset = from->offset,
+        .next_file_chunk = from->file_chunk,
+        .last_index = from->last_index,
+        .indexed = (uint32_t)target->index->chunk_count,
         .totals_offset = TRK_NOT_KNOWN,
     };
     enum trk_status status = TRK_OK;

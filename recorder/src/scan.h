@@ -18,12 +18,20 @@ struct trk_scan_target {
     struct trk_schema schema; /* takes in what SCHEMA adds */
 };
 
+/* Where the pass begins, and what the index has already. */
+struct trk_scan_from {
+    uint64_t offset;
+    uint64_t file_chunk; /* number that the chunk there should have */
+    uint64_t last_index; /* offset of the INDEX before; 0: there is none */
+};
+
 /**
- * Fill an index from the first chunk behind HEADER on.
+ * Fill an index from the first chunk behind HEADER on, or from a later one.
  *
  * @return TRK_OK, whatever the damage; TRK_E_VERSION, TRK_E_MEMORY, TRK_E_SYSTEM.
  */
-TRK_MUST_USE enum trk_status trk_scan_run(const struct trk_scan_target *target, uint64_t offset,
+TRK_MUST_USE enum trk_status trk_scan_run(const struct trk_scan_target *target,
+                                          const struct trk_scan_from *from,
                                           struct trk_error *error);
 
 #endif

@@ -190,3 +190,51 @@ enum trk_status trk_unpack_find(struct trk_unpack *unpack, uint64_t offset, uint
     free(window);
     return status;
 }
+
+/* The chunk at an offset, if it is a whole one of the kind. */
+static enum trk_status try_chunk(struct trk_unpack *unpack, uint8_t kind, uint64_t offset,
+                                 struct trk_format_chunk *chunk, struct trk_error *error)
+{
+    enum trk_status status = trk_unpack_header(unpack, offset, chunk, error);
+    if (status == TRK_OK && (chunk->kind != kind || chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
+        status = TRK_E_DAMAGED;
+    }
+    return status == TRK_OK ? trk_unpack_payload(unpack, offset, chunk, error) : status;
+}
+
+enum trk_status trk_unpack_find_last(struct trk_unpack *unpack, uint8_t kind, uint64_t most_bytes,
+                                     uint64_t *found, struct trk_format_chunk *chunk,
+                                     struct trk_error *error)
+{
+    uint8_t *window = malloc(WINDOW_BYTES);
+    uint64_t end = unpack->source->size_bytes;
+    uint64_t least = most_bytes < end ? end - most_bytes : 0;
+    if (window == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to look for a chunk");
+    }
+    enum trk_status status = TRK_E_END;
+    while (status == TRK_E_END && end > least + SYNC_PREFIX) {
+        uint64_t at = end > WINDOW_BYTES ? end - WINDOW_BYTES : 0;
+        struct trk_source_part part = {
+            .offset = at, .to = window, .size_bytes = (size_t)(end - at)};
+        enum trk_status read = trk_source_read(unpack->source, &part, error);
+        if (read != TRK_OK) {
+            status = read;
+            break;
+        }
+        for (size_t i = part.got; i >= SYNC_PREFIX && status == TRK_E_END; i--) {
+            const uint8_t *hit = window + i - SYNC_PREFIX;
+            uint64_t place = at + (uint64_t)(hit - window);
+            if (*hit != unpack->sync[0] || memcmp(hit, unpack->sync, SYNC_PREFIX) != 0 ||
+                place < TRK_FORMAT_CHUNK_SYNC_AT) {
+                continue;
+            }
+            *found = place - TRK_FORMAT_CHUNK_SYNC_AT;
+            enum trk_status tried = try_chunk(unpack, kind, *found, chunk, error);
+            status = trk_unpack_is_damage(tried) ? TRK_E_END : tried;
+        }
+        end = at > 0 ? at + SYNC_PREFIX - 1 : 0;
+    }
+    free(window);
+    return status;
+}

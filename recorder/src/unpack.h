@@ -70,6 +70,17 @@ TRK_MUST_USE enum trk_status trk_unpack_payload(struct trk_unpack *unpack, uint6
 TRK_MUST_USE enum trk_status trk_unpack_find(struct trk_unpack *unpack, uint64_t offset,
                                              uint64_t *found, struct trk_error *error);
 
+/**
+ * Find the last undamaged chunk of a kind, backwards from the end of the file, not further than so
+ * many bytes. Its payload is in `raw` then.
+ *
+ * @return TRK_OK; TRK_E_END: there is none; TRK_E_MEMORY; TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_unpack_find_last(struct trk_unpack *unpack, uint8_t kind,
+                                                  uint64_t most_bytes, uint64_t *found,
+                                                  struct trk_format_chunk *chunk,
+                                                  struct trk_error *error);
+
 /* Read the end mark at an offset, if there is one. TRK_OK, TRK_E_END, TRK_E_SYSTEM. */
 TRK_MUST_USE enum trk_status trk_unpack_end(struct trk_unpack *unpack, uint64_t offset,
                                             struct trk_format_end *end, struct trk_error *error);

@@ -1,10 +1,14 @@
 #include "copy_pool.h"
 
+#include "copy_stream.h"
+
 #include <signal.h>
 #include <string.h>
 
 /* So much a thread takes at once: long enough to make the lock cheap. */
-#define RUN_BYTES (UINT64_C(512) << 10)
+#define RUN_BYTES (UINT64_C(256) << 10)
+/* To wake a thread takes longer than to copy this. */
+#define SMALL_BYTES (UINT64_C(128) << 10)
 
 static void job_copy(const struct copy_job *job, size_t first, size_t end)
 {
@@ -13,9 +17,10 @@ static void job_copy(const struct copy_job *job, size_t first, size_t end)
         if (job->down) {
             memcpy(job->guest + part->offset, job->staged + part->stage, part->size_bytes);
         } else {
-            memcpy(job->staged + part->stage, job->guest + part->offset, part->size_bytes);
+            copy_stream(job->staged + part->stage, job->guest + part->offset, part->size_bytes);
         }
     }
+    copy_stream_end();
 }
 
 /* Under the lock. NULL: there is nothing to do. */
@@ -31,6 +36,21 @@ static struct copy_job *pool_job(struct copy_pool *pool)
     return NULL;
 }
 
+/* Copy a run of a job; the lock is held before and after. */
+static void pool_run(struct copy_pool *pool, struct copy_job *job)
+{
+    size_t first = job->next, left = job->count - first;
+    size_t end = first + (left < job->run ? left : job->run);
+    job->next = end;
+    pthread_mutex_unlock(&pool->lock);
+    job_copy(job, first, end);
+    pthread_mutex_lock(&pool->lock);
+    job->done += end - first;
+    if (job->done == job->count) {
+        pthread_cond_broadcast(&pool->ready);
+    }
+}
+
 static void *pool_main(void *context)
 {
     struct copy_pool *pool = context;
@@ -39,17 +59,8 @@ static void *pool_main(void *context)
         struct copy_job *job = pool_job(pool);
         if (job == NULL) {
             pthread_cond_wait(&pool->work, &pool->lock);
-            continue;
-        }
-        size_t first = job->next, left = job->count - first;
-        size_t end = first + (left < job->run ? left : job->run);
-        job->next = end;
-        pthread_mutex_unlock(&pool->lock);
-        job_copy(job, first, end);
-        pthread_mutex_lock(&pool->lock);
-        job->done += end - first;
-        if (job->done == job->count) {
-            pthread_cond_broadcast(&pool->ready);
+        } else {
+            pool_run(pool, job);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -67,7 +78,7 @@ enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads, struct 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's own threads' */
     int failed = 0;
-    for (uint32_t i = 0; threads > 1 && i < threads && failed == 0; i++) {
+    for (uint32_t i = 0; i + 1 < threads && failed == 0; i++) {
         failed = pthread_create(&pool->ids[i], NULL, pool_main, pool);
         pool->started += failed == 0;
     }
@@ -93,13 +104,13 @@ void copy_pool_deinit(struct copy_pool *pool)
 
 uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
 {
-    if (pool->threads <= 1) {
-        job_copy(job, 0, job->count);
-        return 0;
-    }
     uint64_t bytes = 1;
     for (size_t i = 0; i < job->count; i++) {
         bytes += job->parts[i].size_bytes;
+    }
+    if (pool->threads <= 1 || bytes < SMALL_BYTES) {
+        job_copy(job, 0, job->count);
+        return COPY_JOB_NONE;
     }
     pthread_mutex_lock(&pool->lock);
     uint64_t number = pool->given;
@@ -108,7 +119,7 @@ uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
     own->next = own->done = 0;
     /* A small job is spread over all; of a large one each takes several runs. */
     uint64_t share = bytes / pool->threads < RUN_BYTES ? bytes / pool->threads : RUN_BYTES;
-    own->run = (size_t)((uint64_t)job->count * (share + 1) / bytes) + 1;
+    own->run = (size_t)((uint64_t)job->count * share / bytes) + 1;
     pool->given++;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
@@ -117,13 +128,18 @@ uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
 
 void copy_pool_await(struct copy_pool *pool, uint64_t number)
 {
-    if (pool->threads <= 1) {
+    if (number == COPY_JOB_NONE) {
         return;
     }
     const struct copy_job *job = &pool->jobs[number % COPY_JOBS_MAX];
     pthread_mutex_lock(&pool->lock);
     while (job->done < job->count) {
-        pthread_cond_wait(&pool->ready, &pool->lock);
+        struct copy_job *any = pool_job(pool);
+        if (any == NULL) {
+            pthread_cond_wait(&pool->ready, &pool->lock);
+        } else {
+            pool_run(pool, any);
+        }
     }
     pthread_mutex_unlock(&pool->lock);
 }

@@ -2,7 +2,8 @@
  * Threads of the host that copy between guest memory and staging.
  *
  * A job is many parts that go one way; the threads take runs of them. Jobs are taken in the order
- * in which they were given. With one thread there is no pool: the caller copies.
+ * in which they were given. The caller is one of the threads: it copies small jobs at once, and
+ * while it waits for a job it helps with whatever there is.
  */
 #ifndef COPY_POOL_H
 #define COPY_POOL_H
@@ -15,6 +16,9 @@
 /* More are never under way: a slot of staging has one. */
 #define COPY_JOBS_MAX 64u
 
+/* The number of a job that is done already. */
+#define COPY_JOB_NONE UINT64_MAX
+
 struct copy_job {
     const struct schedule_piece *parts;
     size_t count;
@@ -26,7 +30,7 @@ struct copy_job {
 };
 
 struct copy_pool {
-    uint32_t threads; /* 1: none of its own */
+    uint32_t threads; /* the caller is one of them */
     uint32_t started;
     pthread_t ids[TRK_POLICY_THREADS_MAX];
     pthread_mutex_t lock;

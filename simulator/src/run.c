@@ -181,26 +181,6 @@ bool stream_exhausted(const struct stream *stream)
     return in_file != NULL && stream->taken >= in_file->events;
 }
 
-/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
-static bool run_ends_early(const struct run *run)
-{
-    if (run->damaged)
-        return true;
-    for (uint32_t i = 0; i < run->stream_count && run->cut; i++) {
-        if (stream_exhausted(&run->streams[i]))
-            return true;
-    }
-    return false;
-}
-
-bool run_doubtful(const struct run *run)
-{
-    struct trk_trace_state state = trk_trace_state(run->trace);
-    bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
-           (state.damaged_chunks > 0 && inside);
-}
-
 /*
  * A program that is killed leaves threads that did a last step and did not write it down: a lock
  * released, a hold made. Let such a stream go on to its next event, which the log does not have.
@@ -388,12 +368,8 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
 
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count) {
-        run->failure = TRK_E_DAMAGED;
-        return;
-    }
-    if (run->refused[event->event.type]) {
-        run->failure = TRK_E_VERSION;
+    if (event->stream >= run->stream_count || run->refused[event->event.type]) {
+        run->failure = event->stream >= run->stream_count ? TRK_E_DAMAGED : TRK_E_VERSION;
         return;
     }
     struct stream *stream = &run->streams[event->stream];

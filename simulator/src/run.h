@@ -168,6 +168,9 @@ void run_event(struct run *run, const struct trk_trace_event *event);
 /* Take an event from before the checkpoint that the run begins at: it tells of what exists. */
 void run_prologue(struct run *run, const struct trk_trace_event *event);
 
+/* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
+bool run_ends_early(const struct run *run);
+
 /*
  * Whether events before the due one may be missing, so that what differs proves nothing: some were
  * lost or damaged, or the file just stops and a stream has ended before the others.

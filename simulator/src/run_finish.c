@@ -7,6 +7,25 @@
 #include "circle.h"
 #include "track/pages.h"
 
+bool run_ends_early(const struct run *run)
+{
+    if (run->damaged)
+        return true;
+    for (uint32_t i = 0; i < run->stream_count && run->cut; i++) {
+        if (stream_exhausted(&run->streams[i]))
+            return true;
+    }
+    return false;
+}
+
+bool run_doubtful(const struct run *run)
+{
+    struct trk_trace_state state = trk_trace_state(run->trace);
+    bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
+    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
+           (state.damaged_chunks > 0 && inside);
+}
+
 /* As the core's re-execution says, behind run_probe. */
 static struct waiting waiting_of(const struct run *run, uint32_t index)
 {
