@@ -1,0 +1,256 @@
+/* trk diff: what two traces, or two runs of scenarios, have otherwise. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "diff_print.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "scenario_files.h"
+#include "simulator/explore.h"
+#include "terminal.h"
+
+#define SCHEMA TRK_DIFF_SCHEMA
+
+/* Orders of a window that are tried for --policies. */
+#define ORDERS_MOST 20000u
+
+static const struct trk_option diff_options[] = {
+    {.name = "asked",
+     .about = "Compare what the programs did alone, not what came of it: faults, ranges, results, "
+              "copies, contents that were read."},
+    {.name = "policies",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P,Q",
+     .about = "Compare one scenario file, or the window of a trace that has the most orders, under "
+              "two policies of the core, by their presets' names."},
+    {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    {.name = NULL},
+};
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+static int open_both(const struct trk_options *options, struct trk_input inputs[2])
+{
+    struct trk_options second = *options;
+    second.operands[0] = options->operands[1];
+    int code = trk_input_open(&inputs[0], options, SCHEMA);
+    return code != TRK_EXIT_OK ? code : trk_input_open(&inputs[1], &second, SCHEMA);
+}
+
+static int diff_traces(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_input inputs[2] = {{.fd = -1}, {.fd = -1}};
+    struct trk_items items[2] = {{.count = 0}, {.count = 0}};
+    struct trk_diff diff = {.lane_count = 0};
+    int code = open_both(options, inputs);
+    enum trk_status status = TRK_OK;
+    int side = 0;
+    bool asked = trk_options_flag(options, "asked");
+    for (int i = 0; code == TRK_EXIT_OK && status == TRK_OK && i < 2; i++) {
+        side = i;
+        status = trk_items_read(&items[i], inputs[i].trace, asked, &error);
+    }
+    if (code == TRK_EXIT_OK && status == TRK_OK) {
+        status = trk_diff_items(&items[0], &items[1], &diff);
+        if (status == TRK_OK) {
+            status =
+                trk_diff_print(inputs, items, &diff, trk_options_flag(options, "json"), &error);
+        }
+    }
+    if (code == TRK_EXIT_OK && status != TRK_OK) {
+        error.status = status;
+        code = trk_input_fail(&inputs[side], options, SCHEMA, &error);
+    } else if (code == TRK_EXIT_OK) {
+        trk_terminal_flush();
+        for (int i = 0; i < 2; i++) {
+            int lacks = trk_input_report(&inputs[i], options);
+            code = lacks != TRK_EXIT_OK ? lacks : code;
+        }
+        code = diff.lane_count > 0 ? TRK_EXIT_BROKEN : code;
+    }
+    for (int i = 0; i < 2; i++) {
+        trk_items_free(&items[i]);
+        trk_input_close(&inputs[i]);
+    }
+    trk_diff_free(&diff);
+    return code;
+}
+
+/* ---- scenarios ------------------------------------------------------------------------------- */
+
+/* The text of a scenario file; NULL: said why not. */
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = file == NULL ? NULL : malloc(TRK_SCENARIO_FILE_BYTES + 2);
+    size_t size = bytes == NULL ? 0 : fread(bytes, 1, TRK_SCENARIO_FILE_BYTES + 1, file);
+    bool bad = bytes == NULL || ferror(file) != 0;
+    if (bad) {
+        trk_terminal_say("diff", "%s: cannot be read: %s", path, strerror(errno));
+        free(bytes);
+        bytes = NULL;
+    } else {
+        bytes[size] = '\0';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bytes;
+}
+
+/* Run and print. names: of the sides. */
+static int diff_texts(const struct trk_options *options, const char *const texts[2],
+                      const char *const policies[2], const char *const names[2])
+{
+    static struct trk_scenario_diff diff; /* some KiB */
+    struct trk_scenario_fault fault;
+    enum trk_status status = trk_scenario_diff_run(texts, policies, &diff, &fault);
+    if (status == TRK_E_ARGUMENT) {
+        trk_terminal_say("diff", "%s: %s%s%s", options->operands[0], fault.where,
+                         fault.where[0] ? ": " : "", fault.text);
+        return TRK_EXIT_USAGE;
+    }
+    if (status != TRK_OK) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        (void)trk_error_set(&error, status, "cannot be run: %s", trk_status_name(status));
+        return trk_terminal_error("diff", options->operands[0], &error);
+    }
+    trk_diff_print_scenarios(&diff, names, trk_options_flag(options, "json"));
+    return diff.differ ? TRK_EXIT_BROKEN : diff.complete ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}
+
+static int diff_scenarios(const struct trk_options *options)
+{
+    char *a = read_text(options->operands[0]);
+    char *b = a == NULL ? NULL : read_text(options->operands[1]);
+    const char *const texts[2] = {a, b};
+    const char *const names[2] = {options->operands[0], options->operands[1]};
+    int code = a == NULL || b == NULL ? TRK_EXIT_USAGE : diff_texts(options, texts, NULL, names);
+    free(a);
+    free(b);
+    return code;
+}
+
+/* ---- policies -------------------------------------------------------------------------------- */
+
+/* The window of a trace with the most orders, as a scenario; NULL: code says what to end with. */
+static char *window_of(const struct trk_options *options, int *code)
+{
+    static struct trk_explore_report report; /* some KiB */
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_explore_options explore = trk_explore_options_default();
+    struct trk_input input;
+    char *script = NULL;
+    *code = trk_input_open(&input, options, SCHEMA);
+    if (*code == TRK_EXIT_OK) {
+        explore.schedules = ORDERS_MOST;
+        explore.want_script = true;
+        enum trk_status status = trk_explore_trace(input.trace, &explore, &report, &error);
+        script = report.script;
+        if (status != TRK_OK) {
+            error.status = status;
+            *code = trk_input_fail(&input, options, SCHEMA, &error);
+            free(script);
+            script = NULL;
+        } else if (script == NULL) {
+            trk_terminal_say("diff", "%s: no window in which threads meet", input.path);
+            *code = TRK_EXIT_DAMAGED;
+        }
+    }
+    trk_input_close(&input);
+    return script;
+}
+
+static int diff_policies(const struct trk_options *options, const char *given)
+{
+    char *both = strdup(given);
+    char *comma = both == NULL ? NULL : strchr(both, ',');
+    if (comma == NULL || strchr(comma + 1, ',') != NULL || comma == both || comma[1] == '\0') {
+        trk_terminal_say("diff", "--policies: expected two names with a comma between");
+        free(both);
+        return TRK_EXIT_USAGE;
+    }
+    *comma = '\0';
+    const char *const policies[2] = {both, comma + 1};
+    int code = TRK_EXIT_USAGE;
+    char *text = trk_scenario_files_named(options->operands[0]) ? read_text(options->operands[0])
+                                                                : window_of(options, &code);
+    if (text != NULL) {
+        const char *const texts[2] = {text, text};
+        code = diff_texts(options, texts, policies, policies);
+    }
+    free(text);
+    free(both);
+    return code;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int run_diff(const struct trk_options *options)
+{
+    const char *policies = trk_options_text(options, "policies");
+    bool asked = trk_options_flag(options, "asked");
+    if (policies != NULL && (options->operand_count != 1 || asked)) {
+        trk_terminal_say("diff", "--policies goes with one file%s",
+                         asked ? ", and not with --asked" : "");
+        return TRK_EXIT_USAGE;
+    }
+    if (policies != NULL) {
+        return diff_policies(options, policies);
+    }
+    if (options->operand_count != 2) {
+        trk_terminal_say("diff", "expected two files");
+        return TRK_EXIT_USAGE;
+    }
+    bool first = trk_scenario_files_named(options->operands[0]);
+    if (first != trk_scenario_files_named(options->operands[1])) {
+        trk_terminal_say("diff", "a trace and a scenario cannot be compared");
+        return TRK_EXIT_USAGE;
+    }
+    if (first && asked) {
+        trk_terminal_say("diff", "--asked does not go with scenario files");
+        return TRK_EXIT_USAGE;
+    }
+    return first ? diff_scenarios(options) : diff_traces(options);
+}
+
+const struct trk_command trk_cmd_diff = {
+    .name = "diff",
+    .about = "say what two traces, or two runs of scenarios, have otherwise",
+    .operands = "A [B]",
+    .text =
+        "Of traces: each thread's part of each region is compared, by what the thread did there "
+        "and "
+        "what came of it. Not compared is what may differ between two runs that do the same: "
+        "times, "
+        "the order of threads among each other, locks, host calls, and where memory lies "
+        "(addresses "
+        "are those that trk pack --redact gives). Threads are known by their names. The first "
+        "difference is told, and where the others begin that follow.\n\n"
+        "What came of it depends on how threads race, so two recordings of one program may differ "
+        "there by right; with --asked only what the programs did is compared (downloads, drains, "
+        "signals and awaits "
+        "come of faults mostly, and do not count).\n\n"
+        "Of scenario files (*.json): both are run as they say, and verdict, operation, and how "
+        "many "
+        "orders end in what are compared. With --policies one file is run under two policies of "
+        "the "
+        "core; of a trace it is the window with the most orders, or of its first finding (trk "
+        "explore).",
+    .exits =
+        "0 when they are the same, 1 when they differ; 3 when they are the same as far as they "
+        "go.",
+    .examples = "trk diff good.trk bad.trk\n"
+                "trk diff --asked monday.trk tuesday.trk\n"
+                "trk diff case.json --policies default,strict",
+    .options = diff_options,
+    .operands_least = 1,
+    .operands_most = 2,
+    .run = run_diff,
+};

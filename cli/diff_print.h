@@ -1,0 +1,27 @@
+/*
+ * What `trk diff` prints.
+ */
+#ifndef CLI_DIFF_PRINT_H
+#define CLI_DIFF_PRINT_H
+
+#include "input.h"
+#include "scenario_diff.h"
+#include "trace_diff.h"
+
+#define TRK_DIFF_SCHEMA "trk-diff/1"
+
+/* Lanes that are told of; the others are counted. */
+#define TRK_DIFF_TOLD 16u
+
+/* Two traces that were compared; both are read once more, for what their events say. TRK_OK, or as
+ * trk_trace_next. */
+TRK_MUST_USE enum trk_status trk_diff_print(struct trk_input inputs[2],
+                                            const struct trk_items items[2],
+                                            const struct trk_diff *diff, bool json,
+                                            struct trk_error *error);
+
+/* names: of the two sides. */
+void trk_diff_print_scenarios(const struct trk_scenario_diff *diff, const char *const names[2],
+                              bool json);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * A trace as what its threads did to its pages: one list for each thread and page.
+ *
+ * Locks, host calls and times are left out: between threads that nothing orders they may come in
+ * any order. Addresses are those of the redacted trace, so that two recordings of one program in
+ * other places are the same.
+ *
+ * Glossary
+ *   place  a page, to which belongs what begins in it; a timeline; or none of them
+ *   lane   a thread and a place: what a thread does at two places may come in any order
+ *   item   an event of a lane, as a hash of what it says
+ *   asked  what the program did; else what came of it: faults, flushes, ranges, results, copies
+ */
+#ifndef CLI_TRACE_ITEMS_H
+#define CLI_TRACE_ITEMS_H
+
+#include "recorder/trace.h"
+
+#define TRK_ITEMS_NO_PLACE UINT64_MAX
+#define TRK_ITEMS_TIMELINE (UINT64_C(1) << 40) /* and its number; less: the number of a page */
+#define TRK_ITEMS_MOST     (UINT32_C(1) << 24) /* of a trace */
+#define TRK_ITEMS_LANES    (UINT32_C(1) << 20)
+
+struct trk_item {
+    uint64_t hash;
+    uint32_t event;
+    uint32_t next; /* of its lane; UINT32_MAX: none */
+};
+
+struct trk_item_lane {
+    char thread[32];
+    uint64_t place; /* the number of a page is that after redaction */
+    uint32_t first, last, count;
+};
+
+struct trk_items {
+    struct trk_item *items;
+    uint32_t count, capacity;
+    struct trk_item_lane *lanes; /* ascending by thread and place when all is read */
+    uint32_t lane_count, lane_capacity;
+    bool complete;
+};
+
+/*
+ * Read a trace from its start.
+ *
+ * @param asked_only  Leave out what came of it.
+ * @return TRK_OK; TRK_E_UNSUPPORTED: more items or lanes than there is room for; as trk_trace_next
+ *         and TRK_E_MEMORY. items is to be freed whatever is returned.
+ */
+TRK_MUST_USE enum trk_status trk_items_read(struct trk_items *out, struct trk_trace *trace,
+                                            bool asked_only, struct trk_error *error);
+void trk_items_free(struct trk_items *items);
+
+/* Whether an event is what the program did. */
+bool trk_items_asked(const struct trk_event *event);
+/* By thread, then place. */
+int trk_items_compare(const struct trk_item_lane *one, const struct trk_item_lane *other);
+
+#endif
