@@ -279,7 +279,7 @@ Test(parts, index_leads_to_all)
             holds(&made, at % 5, 1 + 2 * at, 2);
         }
         finish(&made);
-        for (int cut = 0; cut < 2; cut++) { /* without its end mark too, from the last INDEX on */
+        for (int cut = 0; cut < 2; cut++) { /* without its end mark it is searched for */
             struct trk_trace *trace;
             struct trk_trace_event event;
             uint64_t events = 0;
