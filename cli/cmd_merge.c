@@ -10,8 +10,7 @@
 #include "rewrite.h"
 #include "terminal.h"
 
-#define SCHEMA     "trk-merge/1"
-#define PARTS_MOST 256u
+#define SCHEMA "trk-merge/1"
 
 static const struct trk_option merge_options[] = {
     TRK_OUT_FILE_OPTIONS,
@@ -217,13 +216,13 @@ static int merge_parts(struct merge *merge)
 static int run_merge(const struct trk_options *options)
 {
     struct merge merge = {.options = options, .rewrite.schema = SCHEMA};
-    merge.parts = calloc(PARTS_MOST, sizeof merge.parts[0]);
+    merge.parts = calloc(options->operand_count + 1, sizeof merge.parts[0]);
     if (!merge.parts) {
         struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
         (void)trk_error_set(&error, TRK_E_MEMORY, "out of memory");
         return say_error(&merge, &error, TRK_E_MEMORY);
     }
-    while (merge.count < PARTS_MOST && options->operands[merge.count]) {
+    while (merge.count < options->operand_count) {
         merge.parts[merge.count].path = options->operands[merge.count];
         merge.count++;
     }
@@ -250,6 +249,6 @@ const struct trk_command trk_cmd_merge = {
     .examples = "trk merge dump.trk dump-2.trk dump-3.trk -o all.trk",
     .options = merge_options,
     .operands_least = 2,
-    .operands_most = PARTS_MOST,
+    .operands_most = TRK_OPTIONS_OPERANDS_MOST,
     .run = run_merge,
 };

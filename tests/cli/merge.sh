@@ -42,6 +42,13 @@ cmp out merged.txt || fail "merged are other events than the last dump has"
 run 0 merge --json -f over.trk over-2.trk -o two.trk
 json
 same records "$(get records)" 1500
+run 0 merge -f over.trk over-2.trk over.trk over-3.trk over-2.trk over.trk -o two.trk
+counts two.trk 1750 0
+parts=over.trk
+while [ "${#parts}" -lt 600 ]; do
+    parts="$parts over.trk"
+done
+run 2 merge $parts -o none.trk
 run 2 merge over.trk over-2.trk -o two.trk
 said "File exists"
 
