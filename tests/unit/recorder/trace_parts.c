@@ -289,6 +289,7 @@ Test(parts, index_leads_to_all)
             cr_assert_eq(trk_trace_scan_quick(trace, NULL), TRK_OK);
             struct trk_trace_state state = trk_trace_state(trace);
             cr_expect(state.quick, "%u chunks", counts[i]);
+            cr_expect_eq(state.ended, cut == 0, "%u chunks", counts[i]);
             cr_expect_eq(state.complete, cut == 0, "%u chunks", counts[i]);
             while (trk_trace_next(trace, &event, NULL) == TRK_OK) {
                 events++;
