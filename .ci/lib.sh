@@ -62,7 +62,7 @@ packages()
 
 packages_build='gcc g++ libc6-dev cmake ninja-build pkg-config libzstd-dev libcjson-dev libxxhash-dev
     libvulkan-dev libvulkan1 mesa-vulkan-drivers'
-packages_test='libcriterion-dev libzydis-dev zstd scdoc'
+packages_test='libcriterion-dev libzydis-dev zstd scdoc vulkan-validationlayers glslang-tools'
 packages_check='git clang libclang-rt-14-dev clang-tools clang-tidy clang-format cppcheck python3'
 
 # configure PRESET OPTION...: into the preset's folder, below the checkout.

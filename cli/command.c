@@ -25,6 +25,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_pack,
     &trk_cmd_unpack,
     &trk_cmd_trim,
+    &trk_cmd_merge,
     &trk_cmd_bench,
     &trk_cmd_advise,
     &trk_cmd_devices,

@@ -92,6 +92,7 @@ extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_pack;
 extern const struct trk_command trk_cmd_unpack;
 extern const struct trk_command trk_cmd_trim;
+extern const struct trk_command trk_cmd_merge;
 extern const struct trk_command trk_cmd_bench;
 extern const struct trk_command trk_cmd_advise;
 extern const struct trk_command trk_cmd_devices;

@@ -15,7 +15,7 @@
 
 /* No command has more options than this, the common ones included. */
 #define TRK_OPTIONS_MOST          20
-#define TRK_OPTIONS_OPERANDS_MOST 4
+#define TRK_OPTIONS_OPERANDS_MOST 64u
 
 struct trk_option_value {
     const struct trk_option *option;

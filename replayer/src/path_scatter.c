@@ -139,8 +139,8 @@ static enum trk_status scatter_sets(struct trk_replay *replay, struct trk_error 
         .poolSizeCount = 1,
         .pPoolSizes = &size,
     };
-    scatter->up = calloc(count, sizeof *scatter->up);
-    scatter->down = calloc(count, sizeof *scatter->down);
+    scatter->up = calloc(count, sizeof(VkDescriptorSet));
+    scatter->down = calloc(count, sizeof(VkDescriptorSet));
     if (scatter->up == NULL || scatter->down == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for %u sets of descriptors", count);
     }

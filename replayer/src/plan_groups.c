@@ -158,7 +158,7 @@ static enum trk_status stores_sort(struct grouping *grouping)
 {
     struct trk_plan *plan = grouping->plan;
     size_t at = 0;
-    for (size_t i = 0; i < plan->store_count; i++) {
+    for (size_t i = 0; i < plan->store_count && grouping->groups != NULL; i++) {
         grouping->groups[grouping->store_group[i]].store_count++;
     }
     for (size_t i = 0; i < plan->group_count; i++) {
@@ -166,7 +166,7 @@ static enum trk_status stores_sort(struct grouping *grouping)
         at += grouping->groups[i].store_count;
         grouping->groups[i].store_count = 0;
     }
-    for (size_t i = 0; i < plan->store_count; i++) {
+    for (size_t i = 0; i < plan->store_count && grouping->groups != NULL; i++) {
         struct trk_plan_group *group = &grouping->groups[grouping->store_group[i]];
         grouping->stores[group->first_store + group->store_count++] = grouping->early[i];
     }
@@ -207,7 +207,7 @@ enum trk_status plan_groups(struct trk_plan *plan, const struct plan_raws *raws,
         .items = malloc((raws->count + 1) * sizeof *grouping.items),
         .stores = malloc((raws->count + 1) * sizeof *grouping.stores),
         .early = malloc((raws->count + 1) * sizeof *grouping.early),
-        .store_group = malloc((raws->count + 1) * sizeof *grouping.store_group),
+        .store_group = calloc(raws->count + 1, sizeof *grouping.store_group),
         .frames = calloc((size_t)(end_frame - first_frame) + 1, sizeof *grouping.frames),
         .touched = calloc(pages, sizeof *grouping.touched),
         .stored = calloc(pages, sizeof *grouping.stored),

@@ -415,7 +415,7 @@ enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace, struc
     struct trk_oracle *oracle = NULL;
     enum trk_status status = read ? trk_oracle_create(&oracle, trace, error)
                                   : trk_error_set(error, TRK_E_MEMORY, "no memory for the plan");
-    if (status == TRK_OK) {
+    if (status == TRK_OK && read != NULL) {
         read->raws = raws;
         read->stream_count = trk_trace_stream_count(trace);
         read->streams = calloc(read->stream_count + 1, sizeof *read->streams);

@@ -27,7 +27,7 @@ static enum trk_status run_blame(const struct trk_replay *replay,
 static struct replay_slot *run_slot(struct trk_replay *replay)
 {
     struct replay_slot *slot = &replay->slots[replay->next_slot];
-    replay->next_slot = (replay->next_slot + 1) % replay->slot_count;
+    replay->next_slot = replay->next_slot + 1 < replay->slot_count ? replay->next_slot + 1 : 0;
     return slot;
 }
 
@@ -193,7 +193,7 @@ static enum trk_status run_download(struct trk_replay *replay, const struct trk_
 {
     const struct schedule_group *scheduled = &replay->schedule.groups[group - replay->plan->groups];
     const struct schedule_chunk *chunks = replay->schedule.chunks + scheduled->first_chunk;
-    struct replay_slot *slots[REPLAY_SLOTS_MAX];
+    struct replay_slot *slots[REPLAY_SLOTS_MAX] = {NULL};
     size_t submitted = 0, landed = 0;
     enum trk_status status = TRK_OK;
     while (landed < scheduled->chunk_count && status == TRK_OK) {

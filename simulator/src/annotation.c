@@ -38,6 +38,10 @@ static void declare_tracker(struct stream *stream, const struct trk_event *event
         verdict_unknown(stream, "a tracker declared again inside its own operation");
         stream_stop(stream);
     }
+    if (core_is_trackers_own()) {
+        verdict_unknown(stream, "a tracker of libtrack, and the plug-in tells no events");
+        stream_stop(stream);
+    }
     if (machine->tracker == NULL)
         run->machine_count++;
     /* Declared again: the former one is gone. */

@@ -112,8 +112,11 @@ struct core_ways {
 
 extern struct core_ways core_ways;
 
-/* Why a trace cannot be run again against the core in force, and whether it begins with a snapshot
- * matters; NULL: it can. */
+/* A plug-in that tells no events: traces of libtrack cannot be followed with it, and those of other
+ * trackers are compared with it operation by operation. */
+bool core_is_trackers_own(void);
+/* Why a trace that begins with a snapshot, or one that does not, cannot be run again against the
+ * core in force, whatever its trackers are; NULL: it can. */
 const char *core_cannot_follow(bool snapshot);
 
 /* A new tracker in the place of one that cannot be put back; abandon: threads stand inside it. */

@@ -24,10 +24,13 @@ void core_abandon(struct trk_tracker *tracker)
     core_plugin_abandon(tracker);
 }
 
+bool core_is_trackers_own(void)
+{
+    return core_foreign();
+}
+
 const char *core_cannot_follow(bool snapshot)
 {
-    if (core_foreign())
-        return "the plug-in tells no events: no trace is run again against it";
     return core_table != NULL && snapshot
                ? "the trace begins with a snapshot, which no plug-in can take"
                : NULL;

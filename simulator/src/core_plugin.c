@@ -107,7 +107,8 @@ static enum trk_status by_hand(struct trk_tracker *tracker, uint64_t guest_addr,
         .domain = trk_domain(TRK_DOMAIN_REGION, 0, trk_region_index(guest_addr)),
         .type = take ? TRK_EVENT_LOCK : TRK_EVENT_UNLOCK,
     };
-    options->observer.emit(options->observer.context, &event);
+    if (options->observer.emit != NULL)
+        options->observer.emit(options->observer.context, &event);
     return TRK_OK;
 }
 

@@ -62,7 +62,8 @@ static void owner_read_back(void *context, uint64_t guest_addr, uint64_t size_by
 static void owner_event(void *context, const struct trk_event *event)
 {
     const struct core_tracker *tracker = context;
-    tracker->options.observer.emit(tracker->options.observer.context, event);
+    if (tracker->options.observer.emit != NULL)
+        tracker->options.observer.emit(tracker->options.observer.context, event);
 }
 
 static void owner_wait(void *context, uint32_t domain)

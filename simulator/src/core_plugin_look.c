@@ -40,7 +40,8 @@ static uint64_t pages_digest(const struct core_look *look, uint32_t region)
 static void emit(const struct core_look *look, const struct trk_event *event)
 {
     const struct trk_observer *observer = &core_tracker_of(look->tracker)->options.observer;
-    observer->emit(observer->context, event);
+    if (observer->emit != NULL)
+        observer->emit(observer->context, event);
 }
 
 void core_look_begin(struct core_look *look, struct trk_tracker *tracker, enum trk_op op,
@@ -49,7 +50,7 @@ void core_look_begin(struct core_look *look, struct trk_tracker *tracker, enum t
     *look = (struct core_look){.tracker = tracker, .op = op};
     if (!core_foreign())
         return;
-    run_core_enter();
+    run_core_enter(); /* in a scenario */
     const struct trk_policy *policy = &core_tracker_of(tracker)->options.policy;
     struct trk_event begin = {
         .argument = guest_addr, .type = TRK_EVENT_OP_BEGIN, .context = (uint16_t)op};

@@ -1,10 +1,20 @@
 /*
- * Locks of a plug-in while a trace is re-executed.
+ * A plug-in while a trace is re-executed: whether it can be, and its locks.
  *
  * Our own core asks before it waits for a lock, and names the domain. A plug-in is built for
  * schedules: it just takes the lock. So here the lock's word is looked for among the trackers.
  */
 #include "run.h"
+
+enum trk_status run_core_fits(const struct trk_trace *trace, const struct trk_sim_options *options,
+                              struct trk_error *error)
+{
+    const uint8_t *end;
+    const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
+    return cannot == NULL || options->mode == TRK_SIM_ORACLE_ONLY
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
+}
 
 static struct run *in_force;
 

@@ -104,7 +104,8 @@ static void declare(struct run *run, const struct trk_event *event)
     bool usable = page_bytes >= TRK_HOST_PAGE_BYTES && (page_bytes & (page_bytes - 1)) == 0;
     struct foreign_core *core = NULL;
     foreign_core_destroy(foreign->trackers[event->page].core);
-    if (event->argument != 0 && foreign_core_create(&core, event->argument, page_bytes) != TRK_OK)
+    if ((event->argument != 0 || core_is_trackers_own()) &&
+        foreign_core_create(&core, event->argument, page_bytes) != TRK_OK)
         run->failure = TRK_E_MEMORY;
     foreign->trackers[event->page] = (struct foreign_tracker){
         .declared = true,

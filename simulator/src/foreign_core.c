@@ -50,8 +50,10 @@ enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy, 
 {
     struct trk_tracker_options options = trk_tracker_options_default();
     *out = NULL;
-    if (trk_policy_unpack(policy, &options.policy) != TRK_OK ||
-        options.policy.page_size_bytes != page_bytes)
+    if (core_is_trackers_own()) /* it does as it does, whatever that is called */
+        options.policy.page_size_bytes = (uint32_t)page_bytes;
+    else if (trk_policy_unpack(policy, &options.policy) != TRK_OK ||
+             options.policy.page_size_bytes != page_bytes)
         return TRK_OK;
     struct foreign_core *core = calloc(1, sizeof *core);
     if (core == NULL)
@@ -60,12 +62,12 @@ enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy, 
     options.backend = core->backend;
     options.failure = on_failure;
     if (status == TRK_OK)
-        status = trk_tracker_create(&core->tracker, &options, NULL);
+        status = core_live->create(&core->tracker, &options, NULL);
     core->page_bytes = page_bytes;
     core->fault_bytes = options.policy.fault_width_bytes;
     if (status != TRK_OK) {
         foreign_core_destroy(core);
-        return status;
+        return status == TRK_E_UNSUPPORTED ? TRK_OK : status;
     }
     *out = core;
     return TRK_OK;
@@ -75,7 +77,7 @@ void foreign_core_destroy(struct foreign_core *core)
 {
     if (core == NULL)
         return;
-    trk_tracker_destroy(core->tracker);
+    core_live->destroy(core->tracker);
     trk_backend_destroy(core->backend);
     free(core);
 }
@@ -95,18 +97,17 @@ enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
 {
     uint64_t at = number * core->page_bytes;
     struct trk_transfer transfer = transfer_of(core, at, core->page_bytes);
-    enum trk_status status = trk_tracker_unmark_gpu(core->tracker, at, core->page_bytes);
+    enum trk_status status = core_live->unmark_gpu(core->tracker, at, core->page_bytes);
     if (status != TRK_OK)
         return status;
     switch (page->states) {
     case FOREIGN_CPU:
-        return trk_tracker_mark_cpu(core->tracker, at, core->page_bytes);
+        return core_live->mark_cpu(core->tracker, at, core->page_bytes);
     case FOREIGN_CLEAN:
-        return trk_tracker_upload(core->tracker, &transfer);
+        return core_live->upload(core->tracker, &transfer);
     case FOREIGN_GPU:
-        status = trk_tracker_upload(core->tracker, &transfer);
-        return status == TRK_OK ? trk_tracker_mark_gpu(core->tracker, at, core->page_bytes)
-                                : status;
+        status = core_live->upload(core->tracker, &transfer);
+        return status == TRK_OK ? core_live->mark_gpu(core->tracker, at, core->page_bytes) : status;
     default:
         return TRK_E_CONFLICT;
     }
@@ -132,31 +133,31 @@ static enum trk_status ask(struct foreign_core *core, const struct foreign_opera
     core->too_many = false;
     switch (operation->op) {
     case TRK_OP_IS_CPU:
-        return trk_tracker_is_cpu(tracker, guest_addr, size_bytes, answer);
+        return core_live->is_cpu(tracker, guest_addr, size_bytes, answer);
     case TRK_OP_IS_GPU:
-        return trk_tracker_is_gpu(tracker, guest_addr, size_bytes, answer);
+        return core_live->is_gpu(tracker, guest_addr, size_bytes, answer);
     case TRK_OP_MARK_CPU:
-        return trk_tracker_mark_cpu(tracker, guest_addr, size_bytes);
+        return core_live->mark_cpu(tracker, guest_addr, size_bytes);
     case TRK_OP_MARK_GPU:
-        return trk_tracker_mark_gpu(tracker, guest_addr, size_bytes);
+        return core_live->mark_gpu(tracker, guest_addr, size_bytes);
     case TRK_OP_UNMARK_GPU:
-        return trk_tracker_unmark_gpu(tracker, guest_addr, size_bytes);
+        return core_live->unmark_gpu(tracker, guest_addr, size_bytes);
     case TRK_OP_UNTRACK:
-        return trk_tracker_untrack(tracker, guest_addr, size_bytes);
+        return core_live->untrack(tracker, guest_addr, size_bytes);
     case TRK_OP_UPLOAD:
-        return trk_tracker_upload(tracker, &transfer);
+        return core_live->upload(tracker, &transfer);
     case TRK_OP_DOWNLOAD:
-        return trk_tracker_download(tracker, &transfer);
+        return core_live->download(tracker, &transfer);
     case TRK_OP_DRAIN:
-        return trk_tracker_drain(tracker, &transfer);
+        return core_live->drain(tracker, &transfer);
     case TRK_OP_FAULT:
         if (operation->access == TRK_ACCESS_WRITE)
-            return trk_tracker_invalidate(tracker, guest_addr, core->fault_bytes, nothing_to_flush,
-                                          core);
+            return core_live->invalidate(tracker, guest_addr, core->fault_bytes, nothing_to_flush,
+                                         core);
         transfer.clear = true;
-        return trk_tracker_download(tracker, &transfer);
+        return core_live->download(tracker, &transfer);
     default:
-        return trk_tracker_invalidate(tracker, guest_addr, size_bytes, nothing_to_flush, core);
+        return core_live->invalidate(tracker, guest_addr, size_bytes, nothing_to_flush, core);
     }
 }
 
@@ -216,7 +217,7 @@ static void compare_page(struct run *run, const struct foreign_core *core,
         diverge(run, ending, recorded, executed);
         return;
     }
-    struct trk_page_view view = trk_pages_view(core->tracker, at);
+    struct trk_page_view view = core_live->page(core->tracker, at);
     unsigned rights = view.host_rights & TRK_RIGHTS_RW;
     if (foreign_rules_change(operation) && notes & TRK_NOTES_PROTECTION && page->rights_known &&
         rights != page->rights) {

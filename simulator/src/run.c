@@ -132,12 +132,10 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
     enum trk_status status = trk_trace_scan(trace, error);
     if (status == TRK_OK)
         status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK)
+        status = run_core_fits(trace, options, error);
     if (status != TRK_OK)
         return status;
-    const uint8_t *end;
-    const char *cannot = core_cannot_follow(trk_trace_snapshot(trace, &end) != NULL);
-    if (cannot != NULL && options->mode != TRK_SIM_ORACLE_ONLY)
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "%s", cannot);
     status = create(out, trace, options, report, false);
     if (status != TRK_OK)
         return trk_error_set(error, status,

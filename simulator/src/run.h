@@ -189,6 +189,9 @@ void run_probe(struct run *run);
 
 /* ---- core_trace.c ---------------------------------------------------------------------------- */
 
+/* Whether the core in force can run a trace again; TRK_E_UNSUPPORTED with the reason. */
+enum trk_status run_core_fits(const struct trk_trace *trace, const struct trk_sim_options *options,
+                              struct trk_error *error);
 /* The run whose streams are on this host thread; NULL: none. */
 void run_in_force(struct run *run);
 /* A plug-in wants a lock that is not free. Does not come back where it never will be. */

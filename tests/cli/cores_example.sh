@@ -47,8 +47,17 @@ run 0 sim --core "$examples/example_core.so" --engine both \
 run 1 sim --core "$examples/example_core_bug1.so" --walk 200 \
     "$own/a-store-during-an-upload-of-large-pages.json"
 
-# A tracker that tells no events re-executes no trace, and that is said.
+# A tracker that tells no events runs no trace of libtrack's again; a trace of its own is compared with
+# it, operation by operation. A bug that the plug-in has and the emulator had not is a divergence.
 "$tools/trace_tool" make made.trk
-run 4 sim --core "$examples/example_core.so" made.trk
-said "tells no events"
+run 3 sim --json --core "$examples/example_core.so" made.trk
+same "trace of libtrack" "$(get verdict)" unknown
+run 0 record -f -o own.trk -- "$examples/example_emulator" 6
+run 0 sim --json --core "$examples/example_core.so" own.trk
+same "own trace" "$(get verdict)" ok
+at_least "operations compared" "$(get foreign.judged.core.judged)" 20
+for bug in 2 3; do
+    run 1 sim --json --core "$examples/example_core_bug$bug.so" own.trk
+    same "bug $bug against the right tracker's trace" "$(get verdict)" divergence
+done
 finish

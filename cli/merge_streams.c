@@ -1,0 +1,196 @@
+#include "merge_streams.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct trk_merge_stream *find(struct trk_merge_streams *streams, uint32_t stream_id)
+{
+    for (size_t i = streams->count; i > 0; i--) {
+        if (streams->list[i - 1].stream_id == stream_id) {
+            return &streams->list[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static struct trk_merge_stream *touch(struct trk_merge_streams *streams, uint32_t stream_id)
+{
+    struct trk_merge_stream *stream = find(streams, stream_id);
+    if (stream) {
+        return stream;
+    }
+    if (streams->count == streams->room) {
+        size_t room = streams->room > 0 ? 2 * streams->room : 16;
+        void *list = realloc(streams->list, room * sizeof streams->list[0]);
+        if (!list) {
+            return NULL;
+        }
+        streams->list = list;
+        streams->room = room;
+    }
+    stream = &streams->list[streams->count++];
+    memset(stream, 0, sizeof *stream);
+    stream->stream_id = stream_id;
+    stream->fits = true;
+    return stream;
+}
+
+void trk_merge_streams_deinit(struct trk_merge_streams *streams)
+{
+    free(streams->list);
+    *streams = (struct trk_merge_streams){.list = NULL};
+}
+
+void trk_merge_streams_begin(struct trk_merge_streams *streams)
+{
+    for (size_t i = 0; i < streams->count; i++) {
+        struct trk_merge_stream *stream = &streams->list[i];
+        stream->seen.count = 0;
+        stream->skip = 0;
+        stream->fits = true;
+        stream->begun = false;
+        stream->taken = 0;
+        stream->before = 0;
+    }
+}
+
+static const struct trk_record *from_end(const struct trk_merge_tail *tail, uint64_t back)
+{
+    return &tail->records[(tail->count - 1 - back) % TRK_MERGE_TAIL];
+}
+
+static void push(struct trk_merge_tail *tail, const struct trk_record *record)
+{
+    tail->records[tail->count % TRK_MERGE_TAIL] = *record;
+    tail->count++;
+}
+
+static bool same(const struct trk_record *a, const struct trk_record *b)
+{
+    const struct trk_event *x = &a->event;
+    const struct trk_event *y = &b->event;
+    return a->tsc == b->tsc && x->type == y->type && x->flags == y->flags &&
+           x->context == y->context && x->page == y->page && x->pages == y->pages &&
+           x->domain == y->domain && x->seq == y->seq && x->argument == y->argument;
+}
+
+/* Whether two tails end alike, as far back as both have no loss: what a part has forgotten differs.
+ */
+static bool alike(const struct trk_merge_tail *a, const struct trk_merge_tail *b)
+{
+    for (uint64_t back = 0; back < TRK_MERGE_TAIL && back < a->count && back < b->count; back++) {
+        const struct trk_record *x = from_end(a, back);
+        const struct trk_record *y = from_end(b, back);
+        if (x->event.type == TRK_EVENT_DROP || y->event.type == TRK_EVENT_DROP) {
+            return true;
+        }
+        if (!same(x, y)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A flight ring keeps the TRACKERs of the time that it has forgotten. */
+static bool is_kept(const struct trk_merge_stream *stream, const struct trk_record *record)
+{
+    return record->event.type == TRK_EVENT_TRACKER && stream->written.count > 0 &&
+           record->tsc <= from_end(&stream->written, 0)->tsc;
+}
+
+bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
+                            const struct trk_record *record)
+{
+    struct trk_merge_stream *stream = touch(streams, stream_id);
+    if (!stream) {
+        return false;
+    }
+    push(&stream->seen, record);
+    if (!stream->begun && record->event.type != TRK_EVENT_DROP && !is_kept(stream, record)) {
+        stream->begun = true;
+        stream->first_tsc = record->tsc;
+    }
+    if (stream->written.count > 0 && same(record, from_end(&stream->written, 0))) {
+        stream->skip = stream->seen.count;
+        stream->fits = alike(&stream->seen, &stream->written);
+    }
+    return true;
+}
+
+bool trk_merge_streams_fit(const struct trk_merge_streams *streams, uint32_t *stream_id)
+{
+    for (size_t i = 0; i < streams->count; i++) {
+        const struct trk_merge_stream *stream = &streams->list[i];
+        bool apart = stream->skip > 0 || stream->written.count == 0 || !stream->begun ||
+                     stream->first_tsc >= from_end(&stream->written, 0)->tsc;
+        if (!stream->fits || !apart) {
+            *stream_id = stream->stream_id;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a ring had forgotten stands before what it has, as events of no known type. */
+static bool is_forgotten(const struct trk_record *record)
+{
+    return record->event.type == TRK_EVENT_DROP && record->event.context == TRK_EVENT_NONE;
+}
+
+static void note_written(struct trk_merge_streams *streams, struct trk_merge_stream *stream,
+                         const struct trk_record *record)
+{
+    bool loss = record->event.type == TRK_EVENT_DROP;
+    streams->any_loss |= loss;
+    if (!loss) {
+        stream->opened |= record->event.type != TRK_EVENT_TRACKER;
+        stream->position++;
+    } else if (is_forgotten(record) && !stream->opened) {
+        stream->position += record->event.argument;
+    }
+    push(&stream->written, record);
+}
+
+/* A part that goes on behind a gap: its first event, with what is missing before it. */
+static unsigned go_on(struct trk_merge_streams *streams, struct trk_merge_stream *stream,
+                      struct trk_record records[2])
+{
+    uint64_t gap = stream->before > stream->position ? stream->before - stream->position : 0;
+    stream->skip = stream->taken; /* the gap is closed */
+    if (gap == 0) {
+        note_written(streams, stream, &records[0]);
+        return 1;
+    }
+    records[1] = records[0];
+    records[0] = (struct trk_record){records[1].tsc,
+                                     {.type = TRK_EVENT_DROP, .argument = gap, .context = 0}};
+    note_written(streams, stream, &records[0]);
+    stream->position = stream->before;
+    note_written(streams, stream, &records[1]);
+    return 2;
+}
+
+unsigned trk_merge_streams_take(struct trk_merge_streams *streams, uint32_t stream_id,
+                                struct trk_record records[2])
+{
+    struct trk_merge_stream *stream = find(streams, stream_id);
+    bool known = stream->written.count > 0;
+    bool gap = known && stream->skip == 0;
+    unsigned count = 0;
+    stream->taken++;
+    if (gap && (is_forgotten(&records[0]) || is_kept(stream, &records[0]))) {
+        stream->before += is_forgotten(&records[0]) ? records[0].event.argument : 1;
+        return 0;
+    }
+    if (gap) {
+        count = go_on(streams, stream, records);
+    } else if (!known || stream->taken > stream->skip) {
+        note_written(streams, stream, &records[0]);
+        count = 1;
+    }
+    /* A new stream is written from its first record on. */
+    if (!known) {
+        stream->skip = stream->taken;
+    }
+    return count;
+}

@@ -1,0 +1,59 @@
+/*
+ * The streams of a recording that is put together from parts: how far each is written, and where
+ * the next part goes on.
+ *
+ * A part is looked at first, then taken: what it has of a stream up to the record that was written
+ * last is left out. Where it does not have that one, so many events are between as the losses
+ * before say.
+ */
+#ifndef CLI_MERGE_STREAMS_H
+#define CLI_MERGE_STREAMS_H
+
+#include "recorder/trace.h"
+
+/* So many records before the place are held against each other. */
+#define TRK_MERGE_TAIL 64u
+
+struct trk_merge_tail {
+    struct trk_record records[TRK_MERGE_TAIL];
+    uint64_t count; /* of all; the last ones are kept */
+};
+
+struct trk_merge_stream {
+    uint32_t stream_id;
+    struct trk_merge_tail written;
+    uint64_t position; /* events of the stream up to there, those that a ring had forgotten too */
+    bool opened;       /* something else than a TRACKER was written */
+    /* Of the part that is looked at and taken. */
+    struct trk_merge_tail seen;
+    uint64_t skip; /* records up to the one that was written last; 0: it is not there */
+    bool fits;     /* what is before it is what was written */
+    uint64_t
+        first_tsc;   /* of the first record that is no loss and was not kept from the beginning */
+    bool begun;      /* that one was met */
+    uint64_t taken;  /* records met while the part is taken */
+    uint64_t before; /* events of the stream before the one that is taken */
+};
+
+/* Zero-initialised is empty. */
+struct trk_merge_streams {
+    struct trk_merge_stream *list;
+    size_t count, room;
+    bool any_loss;
+};
+
+void trk_merge_streams_deinit(struct trk_merge_streams *streams);
+
+/* A part begins: it is looked at as a whole, then taken as a whole. */
+void trk_merge_streams_begin(struct trk_merge_streams *streams);
+/* False: no memory. */
+TRK_MUST_USE bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
+                                         const struct trk_record *record);
+/* Behind the last look: whether each stream goes on from what was written; else which does not. */
+bool trk_merge_streams_fit(const struct trk_merge_streams *streams, uint32_t *stream_id);
+
+/* Take records[0]. How many records are to be written, in place: none, it, or a loss and it. */
+unsigned trk_merge_streams_take(struct trk_merge_streams *streams, uint32_t stream_id,
+                                struct trk_record records[2]);
+
+#endif

@@ -1,0 +1,94 @@
+# Goal: dumps of one flight recording become one trace with every event that one of them has, once, and
+# a loss of exactly as many as none has; what does not belong together leaves nothing.
+# Method: a program that counts, dumped so that dumps overlap and so that they do not, given in any
+# order; traces of other recordings, parts with a state, damaged and missing ones.
+. "$(dirname "$0")/lib.sh"
+
+# fly NAME BYTES: the script on standard input, dumped to NAME.trk, NAME-2.trk, ...
+fly() {
+    cat >script
+    "$trk" record --flight "$2" --cooldown 0 --trigger api -o "$1.trk" -- \
+        "$tools/trace_tool" obey script >out 2>err || fail "record $1"
+}
+
+# counts FILE EVENTS DROPPED
+counts() {
+    "$trk" info --json "$1" >info 2>/dev/null
+    same "events of $1" "$("$tools/json_get" info events)" "$2"
+    same "dropped of $1" "$("$tools/json_get" info dropped)" "$3"
+}
+
+# Dumps that overlap: the later has all that the earlier has, and what both have is there once.
+fly over 1M <<'SCRIPT'
+marks 1000
+trigger
+pause 300
+marks 500
+trigger
+pause 300
+marks 250
+trigger
+pause 300
+SCRIPT
+counts over.trk 1000 0
+counts over-3.trk 1750 0
+run 0 merge over-3.trk over.trk over-2.trk -o all.trk
+counts all.trk 1750 0
+run 0 doctor all.trk
+run 0 dump all.trk
+cp out merged.txt
+run 0 dump over-3.trk
+cmp out merged.txt || fail "merged are other events than the last dump has"
+run 0 merge --json -f over.trk over-2.trk -o two.trk
+json
+same records "$(get records)" 1500
+run 0 merge -f over.trk over-2.trk over.trk over-3.trk over-2.trk over.trk -o two.trk
+counts two.trk 1750 0
+parts=over.trk
+while [ "${#parts}" -lt 600 ]; do
+    parts="$parts over.trk"
+done
+run 2 merge $parts -o none.trk
+run 2 merge over.trk over-2.trk -o two.trk
+said "File exists"
+
+# A ring that forgets: what is between two dumps is a loss of so many events.
+# It is fed slowly enough for no event to be lost otherwise.
+{
+    printf 'marks 20000\npause 50\ntrigger\npause 300\n'
+    rounds=0
+    while [ "$rounds" -lt 200 ]; do
+        printf 'marks 5000\npause 2\n'
+        rounds=$((rounds + 1))
+    done
+    printf 'pause 50\ntrigger\npause 300\n'
+} | fly apart 64K
+"$trk" info --json apart.trk >first 2>/dev/null
+"$trk" info --json apart-2.trk >second 2>/dev/null
+one=$("$tools/json_get" first events)
+two=$("$tools/json_get" second events)
+forgotten=$("$tools/json_get" second dropped)
+at_least "forgotten before the second dump" "$forgotten" 20001
+run 0 merge apart-2.trk apart.trk -o joined.trk
+counts joined.trk $((one + two)) $((1020000 - one - two))
+run 3 doctor joined.trk
+
+# Not of one recording; a part with a state of its own; damaged; not there; only one.
+fly other 1M <<'SCRIPT'
+marks 10
+trigger
+pause 300
+SCRIPT
+run 2 merge over.trk other.trk -o none.trk
+said "another recording than over.trk"
+run 0 trim over-2.trk 700-900 -o part.trk
+run 2 merge over.trk part.trk -o none.trk
+said "state of its own"
+head -c $(($(wc -c <over-2.trk) / 2)) over-2.trk >cut.trk
+printf 'TRKdamag' | dd of=over-2.trk bs=1 seek=$(($(wc -c <over-2.trk) - 600)) conv=notrunc 2>/dev/null
+run 3 merge over.trk over-2.trk -o none.trk
+said "trk recover"
+run 2 merge over.trk nowhere.trk -o none.trk
+run 2 merge over.trk -o none.trk
+[ ! -e none.trk ] || fail "something is left of a merge that failed"
+finish

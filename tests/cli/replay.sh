@@ -1,0 +1,99 @@
+# Goal: trk replay moves what a trace moved, under every policy that the device can run, and the bytes
+# come out right; where a trace has a bug it shows the wrong bytes where trk sim says that they are.
+# Method: the stored traces of every version, traces of the demo, and one of each of its bugs, on the
+# first Vulkan device. The policies run under the validation layer, which must have nothing to say.
+. "$(dirname "$0")/lib.sh"
+golden=$(cd "$(dirname "$0")/../format/golden" 2>/dev/null && pwd) || fail "no stored traces"
+
+# What cannot be meant, before any device or trace is looked at.
+while IFS='|' read -r message arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 2 $arguments
+    said "$message"
+done <<'CASES'
+no such policy at column 1|replay --policy auot absent.trk
+second word .* at column 6|replay --policy auto+whole absent.trk
+no number from 1 to .* at column 14|replay --policy auto,threads=0 absent.trk
+no queue|replay --policy auto,queue=fast absent.trk
+not within|replay --loop 0 absent.trk
+No such file|replay absent.trk
+CASES
+: >empty.trk
+run 3 replay --json empty.trk
+same 'schema' "$(get schema)" trk-replay/1
+run_with VK_DRIVER_FILES=/nonexistent/driver.json 4 replay "$golden/0.1.trk"
+said 'no Vulkan'
+
+need_vulkan
+"$trk" record --payload hash -o t.trk -- "$trk" demo --frames 6 --pages 200 --megabytes 8 >out 2>err ||
+    fail "recording the demo"
+run 4 replay --device 4000 t.trk
+said 'no Vulkan device 4000'
+run 2 replay --from 600 t.trk
+said 'no frame in what was asked for'
+
+run 0 replay --loop 3 --frames --check t.trk
+grep -q ' bytes compared: equal$' out || fail "wrong bytes: $(cat out)"
+grep -q '^       5 ' out || fail "no line of frame 5"
+run 0 replay --json --frames --loop 2 --check --from 2 --to 4 t.trk
+quiet
+same 'frames' "$(get frames)" 3
+same 'first frame' "$(get frame_list.0.frame)" 2
+same 'equal' "$(get check.equal)" true
+at_least 'uploads' "$(get uploads)" 600
+at_least 'checks' "$(get check.checks)" 1
+at_least 'passes' "$(get passes.1.host_ns)" 1
+whole=$(get plan_hash)
+run 0 replay --json --from 2 --to 4 t.trk
+same 'hash of the same frames' "$(get plan_hash)" "$whole"
+
+# Every policy that this device can run; the others say what they lack.
+run 0 replay t.trk
+validate=--validate
+env true "$trk" replay --validate t.trk >out 2>err || {
+    validate=
+    grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
+    echo "without the validation layer, which is not installed"
+}
+ran=0
+# one POLICY TRACE
+one() {
+    # shellcheck disable=SC2086 # one word or none
+    "$trk" replay --policy "$1" --check $validate --json "$2" >out 2>err
+    case $? in
+    0)
+        ran=$((ran + 1))
+        same "$1, bytes" "$(get check.equal)" true
+        [ -z "$validate" ] || same "$1, messages" "$(get messages)" 0
+        ;;
+    4) grep -Eq ' (has no|is for images|runs no shader)' err || fail "$1: $(cat err)" ;;
+    *) fail "$1: $(cat out err)" ;;
+    esac
+}
+for policy in per-range,threads=4 per-range,queue=compute per-range,queue=transfer coalesce:4K \
+    auto,threads=3 granule:16K whole,slow=50% scatter,threads=2 auto+scatter auto+import \
+    whole+import+scatter whole+direct,threads=2 host-copy whole,ring=64K,batch=8K \
+    scatter,ring=64K,batch=8K import,batch=4K; do
+    one "$policy" t.trk
+done
+for policy in per-range auto whole granule:16K scatter import import+scatter direct; do
+    for trace in "$golden"/*.trk; do
+        one "$policy" "$trace"
+    done
+done
+at_least 'policies that ran' "$ran" 20
+
+# Each bug whose bytes come out wrong: the event and the address that trk sim names.
+for bug in copy-before-arm partial-invalidate lost-rearm alias-write early-read-back kernel-store; do
+    "$trk" record -f -o bug.trk -- "$trk" demo --frames 12 --bug "$bug" >out 2>err || fail "recording $bug"
+    run 1 sim --json bug.trk
+    visible=$(get event_visible) at=$(get event_at) verdict=$(get verdict)
+    for policy in per-range scatter; do
+        run 1 replay --policy "$policy" --check --json bug.trk
+        same "$bug, the replay's own faults" "$(get check.wrong_replayed)" 0
+        same "$bug, event" "$(get check.first.event)" "$visible"
+        same "$bug, blame" "$(get check.first.event_at)" "$at"
+        same "$bug, verdict" "$(get check.first.verdict)" "$verdict"
+    done
+done
+finish
