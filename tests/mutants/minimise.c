@@ -3,8 +3,8 @@
  * core; and it is small.
  * Method: one simulated core has all faults in it (matrix.c). For each fault scenario files that
  * fail under it, and hold with the verdict ok on the right core, are minimised with the fault in
- * force, each in a process of its own, until one is small; the right core, asked of every candidate,
- * is the same one without the fault.
+ * force, each in a process of its own, until one is small; the right core, asked of every
+ * candidate, is the same one without the fault.
  *
  *     minimise LIST FOLDER...
  *
