@@ -32,6 +32,17 @@ said 'no Vulkan device 4000'
 run 2 replay --from 600 t.trk
 said 'no frame in what was asked for'
 
+# The demo's images and its dispatch, under the validation layer where there is one.
+VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \
+    VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT \
+    "$trk" demo --frames 6 --images --dispatch --check >out 2>err || fail "demo of images: $(cat out err)"
+! grep -Eq 'VUID-|SYNC-HAZARD|UNASSIGNED' out err || fail "demo of images: $(grep -E 'VUID|SYNC' out err)"
+"$trk" record -o i.trk -- "$trk" demo --frames 6 --images --dispatch >out 2>err || fail "recording images"
+run 0 sim i.trk
+run 0 dump i.trk
+grep -q 'image .* width=64 height=512 texel=4 resource=11$' out || fail "no image: $(cat out)"
+grep -q 'dispatch .*accesses=1 .*shader=1$' out || fail "no dispatch: $(cat out)"
+
 run 0 replay --loop 3 --frames --check t.trk
 grep -q ' bytes compared: equal$' out || fail "wrong bytes: $(cat out)"
 grep -q '^       5 ' out || fail "no line of frame 5"
