@@ -67,6 +67,9 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
         status =
             gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes, error);
     }
+    if (status == TRK_OK) {
+        status = replay_images_open(gpu, ground, error);
+    }
     replay->guest = ground->guest;
     replay->mirror = mirror;
     return status;
@@ -84,6 +87,7 @@ void replay_ground_give(struct trk_replay *replay)
         link = &(*link)->next;
     }
     *link = ground->next;
+    replay_images_close(gpu, ground);
     gpu_buffer_deinit(gpu, &ground->imported);
     gpu_buffer_deinit(gpu, &ground->mirror);
     gpu_buffer_deinit(gpu, &ground->mapped);
