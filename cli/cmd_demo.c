@@ -8,6 +8,7 @@
 #include "demo/demo.h"
 #include "json_out.h"
 #include "options.h"
+#include "policy_words.h"
 #include "terminal.h"
 
 #define SCHEMA      "trk-demo/1"
@@ -62,6 +63,13 @@ static const struct trk_option demo_options[] = {
      .value = "NAME",
      .about = "How guest memory is protected: mprotect, userfaultfd, or best, which tries both. "
               "Default $TRK_BACKEND, else mprotect."},
+    {.name = "policy",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P",
+     .fallback = "default",
+     .about = "The tracker's policy: default, strict or kyty-2026-08, or one of them with other "
+              "values behind it: strict,page_size=16384. Keys: invalidate, download, "
+              "arena, fault_width, page_size, generations."},
     {.name = "pages",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -223,6 +231,12 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
                          trk_demo_pages_most(demo->megabytes), demo->megabytes);
         return TRK_EXIT_USAGE;
     }
+    struct trk_error error;
+    if (trk_policy_words_read(trk_options_text(options, "policy"), &demo->policy, &error) !=
+        TRK_OK) {
+        trk_terminal_say("demo", "--policy: %s", error.text);
+        return TRK_EXIT_USAGE;
+    }
     if (!read_backend(trk_options_text(options, "backend"), &demo->backend)) {
         return TRK_EXIT_USAGE;
     }
@@ -249,7 +263,7 @@ static int run_demo(const struct trk_options *options)
     bool json = trk_options_flag(options, "json");
     static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",   "device",
                                           "check",    "backend", "pages",     "images", "dispatch",
-                                          "paranoid", "bug",     NULL};
+                                          "paranoid", "bug",     "policy",    NULL};
     if (trk_options_flag(options, "list-bugs")) {
         if (trk_terminal_refuse(options, of_runs,
                                 "does not go with --list-bugs, which runs nothing")) {

@@ -67,6 +67,7 @@ struct trk_demo_options trk_demo_options_default(void)
         .threads = 4,
         .megabytes = 16,
         .seed = 1,
+        .policy = trk_tracker_options_default().policy,
     };
 }
 
@@ -144,6 +145,7 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     struct trk_tracker_options options = trk_tracker_options_default();
     options.backend = demo->backend;
     options.observer = trk_capture_observer();
+    options.policy = demo->options.policy;
     options.failure = demo_on_failure;
     options.failure_context = demo;
     enum trk_status status = demo_paranoid_open(demo, &options.observer, error);

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "track/policy.h"
 #include "track/status.h"
 
 #define TRK_DEMO_FRAMES_MAX    1000000u
@@ -73,6 +74,7 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    struct trk_policy policy; /* of the tracker */
     /* So many pages besides are stored to and uploaded each frame, one by one, in a shuffled order;
      * as many as the memory has room for, see trk_demo_pages_most. */
     uint32_t pages;

@@ -1,4 +1,4 @@
-#include "event_text.h"
+#include "recorder/event_text.h"
 
 #include <assert.h>
 
