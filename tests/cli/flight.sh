@@ -35,6 +35,9 @@ exit 5
 SCRIPT
 [ ! -e f.trk ] || fail "a dump without a trigger"
 same "dumps" "$(get dumps)" 0
+same "path without a dump" "$(get path)" null
+same "complete without a dump" "$(get complete)" false
+said "no dump was written$"
 for trigger in signal api control fail fatal; do
     said "trigger $trigger never fired"
 done
@@ -57,6 +60,24 @@ SCRIPT
 dump_is f.trk api 1000
 said '^thread: player one$'
 said '^Unhandled host exception: type=SIGSEGV code=2 pc=0x.* access=write address=0x'
+
+# A file that -f might have replaced stays, and is not called the recording's.
+"$tools/trace_tool" make old.trk
+cp old.trk was.trk
+printf 'marks 10\n' >script
+run 0 record -f --flight 1M --trigger mark:99 --json -o old.trk -- "$tools/trace_tool" obey script
+cmp -s old.trk was.trk || fail "a recording without a dump changed the file"
+same "path without a dump" "$(get path)" null
+said "no dump was written; old.trk is what it was before"
+
+# A dump that cannot be written is none.
+mkdir gone
+printf 'marks 10\ntrigger\npause 200\n' >script
+run 0 record --flight 1M --trigger api --json -o gone/g.trk -- \
+    sh -c 'rm -r gone; exec "$0" obey script' "$tools/trace_tool"
+same "dumps that failed" "$(get dumps)" 0
+same "path of a dump that failed" "$(get path)" null
+said "no dump was written$"
 
 # Each trigger; pauses let the recorder take a turn before the next event comes.
 fly 0 --trigger api <<'SCRIPT'
