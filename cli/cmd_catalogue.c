@@ -1,16 +1,19 @@
 /* trk catalogue: stored traces, by their content, with what was said of them. */
 #include <inttypes.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "catalogue_add.h"
 #include "command.h"
 #include "json_out.h"
 #include "options.h"
-#include "recorder/trace.h"
 #include "terminal.h"
 #include "traces/catalogue.h"
 
-#define SCHEMA "trk-catalogue/1"
+#define SCHEMA       "trk-catalogue/1"
+#define BENCH_SCHEMA "trk-bench/1"
+/* The most bytes of a bench's result. */
+#define BENCH_BYTES (16u << 20)
 
 static const struct trk_option catalogue_options[] = {
     {.name = "expected",
@@ -37,129 +40,8 @@ struct job {
     cJSON *list;      /* --json */
     const char *name; /* show: which; a name, a hash or its beginning */
     uint64_t shown;
+    char hash[TRK_CONTENT_BYTES]; /* of the one that is meant */
 };
-
-/* ---- add ------------------------------------------------------------------------------------- */
-
-/* The policies of a trace's trackers, as its header has them. */
-static void policy_of(const struct trk_trace *trace, char *out, size_t size)
-{
-    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
-    const cJSON *trackers = cJSON_GetObjectItemCaseSensitive(header, "trackers");
-    const cJSON *tracker;
-    size_t used = 0;
-    out[0] = '\0';
-    cJSON_ArrayForEach(tracker, trackers)
-    {
-        const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tracker, "policy");
-        const cJSON *value;
-        cJSON_ArrayForEach(value, policy)
-        {
-            char number[32], word[64];
-            snprintf(number, sizeof number, "%.0f", value->valuedouble);
-            const char *text = cJSON_IsString(value)  ? value->valuestring
-                               : cJSON_IsTrue(value)  ? "true"
-                               : cJSON_IsFalse(value) ? "false"
-                                                      : number;
-            int length = snprintf(word, sizeof word, "%s%.20s=%.20s", used > 0 ? "," : "",
-                                  value->string, text);
-            if (length > 0 && used + (size_t)length < size) {
-                memcpy(out + used, word, (size_t)length + 1);
-                used += (size_t)length;
-            }
-        }
-    }
-    cJSON_Delete(header);
-}
-
-/* Whether it is a trace that can be read to its end, or a scenario. */
-static enum trk_status look_at(const char *path, struct trk_manifest_entry *entry,
-                               struct trk_error *error)
-{
-    struct trk_trace *trace = NULL;
-    size_t length = strlen(path);
-    if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
-        entry->expected[0] = '\0'; /* it says so itself */
-        return TRK_OK;
-    }
-    enum trk_status status = trk_trace_open(&trace, path, error);
-    if (status == TRK_OK) {
-        status = trk_trace_scan(trace, error);
-    }
-    if (status == TRK_OK && entry->policy[0] == '\0') {
-        policy_of(trace, entry->policy, sizeof entry->policy);
-    }
-    if (trace != NULL) {
-        trk_trace_close(trace);
-    }
-    return status;
-}
-
-/* What the manifest beside the file says of it, then what the options say. */
-static enum trk_status describe(const struct trk_options *options, const char *path,
-                                struct trk_manifest_entry *out, struct trk_error *error)
-{
-    char folder[PATH_MAX];
-    struct trk_manifest manifest;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    int length = snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
-                          slash != NULL ? path : ".");
-    *out = (struct trk_manifest_entry){.expected = "ok"};
-    if (length < 0 || (size_t)length >= sizeof folder || strlen(name) >= sizeof out->file) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
-    }
-    enum trk_status status = trk_manifest_load(folder, &manifest, error);
-    const struct trk_manifest_entry *found =
-        status == TRK_OK ? trk_manifest_find(&manifest, name) : NULL;
-    if (found != NULL) {
-        *out = *found;
-    }
-    trk_manifest_free(&manifest);
-    memcpy(out->file, name, strlen(name) + 1);
-    const struct {
-        const char *option;
-        char *to;
-        size_t size;
-    } given[] = {{"expected", out->expected, sizeof out->expected},
-                 {"origin", out->origin, sizeof out->origin},
-                 {"licence", out->licence, sizeof out->licence}};
-    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-        const char *text = trk_options_text(options, given[i].option);
-        if (text != NULL && strlen(text) >= given[i].size) {
-            return trk_error_set(error, TRK_E_ARGUMENT, "--%s: more than %zu bytes",
-                                 given[i].option, given[i].size - 1);
-        }
-        if (text != NULL) {
-            memcpy(given[i].to, text, strlen(text) + 1);
-        }
-    }
-    return status;
-}
-
-static int add(struct job *job)
-{
-    const struct trk_options *options = job->options;
-    for (size_t i = 2; i < options->operand_count; i++) {
-        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-        struct trk_manifest_entry entry;
-        const char *path = options->operands[i];
-        enum trk_status status = describe(options, path, &entry, &error);
-        if (status == TRK_OK) {
-            status = look_at(path, &entry, &error);
-        }
-        if (status == TRK_OK) {
-            status = trk_catalogue_add(job->catalogue, path, &entry, &error);
-        }
-        if (status != TRK_OK) {
-            return trk_terminal_error("catalogue", path, &error);
-        }
-        printf("%s ", entry.hash);
-        trk_terminal_text(stdout, entry.file);
-        putchar('\n');
-    }
-    return TRK_EXIT_OK;
-}
 
 /* ---- list, show ------------------------------------------------------------------------------ */
 
@@ -195,8 +77,8 @@ static enum trk_status list_entry(void *context, const struct trk_manifest_entry
 
 static void show_verdict(void *context, const struct trk_catalogue_verdict *verdict)
 {
-    cJSON *list = context;
-    if (list == NULL) {
+    cJSON *into = context;
+    if (into == NULL) {
         printf("verdict  %-16s schedule %s, seeds %s, trk %s, core ", verdict->verdict,
                verdict->schedule, verdict->seeds, verdict->trk);
         trk_terminal_text(stdout, verdict->core);
@@ -214,26 +96,32 @@ static void show_verdict(void *context, const struct trk_catalogue_verdict *verd
     trk_json_out_number(object, "event_visible", verdict->event_visible);
     trk_json_out_text(object, "thread", verdict->thread[0] != '\0' ? verdict->thread : NULL);
     trk_json_out_text(object, "text", verdict->text[0] != '\0' ? verdict->text : NULL);
-    cJSON_AddItemToArray(list, object);
+    cJSON_AddItemToArray(into, object);
 }
 
 static void show_bench(void *context, const char *json)
 {
-    cJSON *list = context;
-    if (list != NULL) {
+    cJSON *into = context;
+    if (into != NULL) {
         cJSON *result = cJSON_Parse(json);
-        cJSON_AddItemToArray(list, result != NULL ? result : cJSON_CreateNull());
+        cJSON_AddItemToArray(into, result != NULL ? result : cJSON_CreateNull());
     } else {
         printf("bench    %zu bytes of JSON, see --json\n", strlen(json));
     }
+}
+
+/* By its name, or the beginning of its hash. */
+static bool is_meant(const struct job *job, const struct trk_manifest_entry *entry)
+{
+    return strcmp(entry->file, job->name) == 0 ||
+           (job->name[0] != '\0' && strncmp(entry->hash, job->name, strlen(job->name)) == 0);
 }
 
 static enum trk_status show_entry(void *context, const struct trk_manifest_entry *entry,
                                   struct trk_error *error)
 {
     struct job *job = context;
-    if (strcmp(entry->file, job->name) != 0 &&
-        strncmp(entry->hash, job->name, strlen(job->name)) != 0) {
+    if (!is_meant(job, entry)) {
         return TRK_OK;
     }
     job->shown++;
@@ -288,7 +176,7 @@ static int tell(struct job *job, trk_catalogue_entry_fn *fn)
     return TRK_EXIT_OK;
 }
 
-static int list(struct job *job)
+static int list_all(struct job *job)
 {
     return tell(job, list_entry);
 }
@@ -299,7 +187,13 @@ static int show(struct job *job)
     return tell(job, show_entry);
 }
 
-/* ---- rm, gc --------------------------------------------------------------------------- */
+/* ---- add, rm, gc, bench
+ * --------------------------------------------------------------------------- */
+
+static int add(struct job *job)
+{
+    return trk_catalogue_add_operands(job->catalogue, job->options);
+}
 
 static int rm(struct job *job)
 {
@@ -324,6 +218,64 @@ static int gc(struct job *job)
     return TRK_EXIT_OK;
 }
 
+/* The hash of the one that is meant. */
+static enum trk_status find_entry(void *context, const struct trk_manifest_entry *entry,
+                                  struct trk_error *error)
+{
+    struct job *job = context;
+    (void)error;
+    if (is_meant(job, entry)) {
+        job->shown++;
+        memcpy(job->hash, entry->hash, sizeof job->hash);
+    }
+    return TRK_OK;
+}
+
+/* The text of a result of trk bench; NULL: it is none, or there is no memory. */
+static char *read_bench(const char *path)
+{
+    FILE *file = fopen(path, "rbe");
+    char *text = file != NULL ? malloc(BENCH_BYTES + 1) : NULL;
+    size_t size = text != NULL ? fread(text, 1, BENCH_BYTES, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (text == NULL) {
+        return NULL;
+    }
+    text[size] = '\0';
+    cJSON *root = size < BENCH_BYTES ? cJSON_Parse(text) : NULL;
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+    bool good = cJSON_IsString(schema) && strcmp(schema->valuestring, BENCH_SCHEMA) == 0;
+    cJSON_Delete(root);
+    if (!good) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static int bench(struct job *job)
+{
+    const char *path = job->options->operands[3];
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    job->name = job->options->operands[2];
+    enum trk_status status = trk_catalogue_list(job->catalogue, find_entry, job, &error);
+    if (status == TRK_OK && job->shown != 1) {
+        status = trk_error_set(
+            &error, TRK_E_ARGUMENT,
+            job->shown == 0 ? "none is called %.60s" : "several are called %.60s", job->name);
+    }
+    if (status != TRK_OK) {
+        return trk_terminal_error("catalogue", job->folder, &error);
+    }
+    char *text = read_bench(path);
+    status = text != NULL ? trk_catalogue_bench(job->catalogue, job->hash, text, &error)
+                          : trk_error_set(&error, TRK_E_DAMAGED, "no result of trk bench --json");
+    free(text);
+    return status == TRK_OK ? TRK_EXIT_OK : trk_terminal_error("catalogue", path, &error);
+}
+
 /* ---- which ----------------------------------------------------------------------------------- */
 
 static const struct {
@@ -333,10 +285,11 @@ static const struct {
     int (*run)(struct job *job);
 } actions[] = {
     {"add", 3, TRK_OPTIONS_OPERANDS_MOST, false, add},
-    {"list", 2, 2, true, list},
+    {"list", 2, 2, true, list_all},
     {"show", 3, 3, true, show},
     {"rm", 3, TRK_OPTIONS_OPERANDS_MOST, false, rm},
     {"gc", 2, 2, false, gc},
+    {"bench", 4, 4, false, bench},
 };
 
 static int run_catalogue(const struct trk_options *options)
@@ -350,7 +303,7 @@ static int run_catalogue(const struct trk_options *options)
         i++;
     }
     if (i == count) {
-        trk_terminal_say("catalogue", "no '%.40s'; there are: add, list, show, rm, gc",
+        trk_terminal_say("catalogue", "no '%.40s'; there are: add, list, show, rm, gc, bench",
                          options->operands[0]);
         return TRK_EXIT_USAGE;
     }
@@ -376,7 +329,7 @@ static int run_catalogue(const struct trk_options *options)
 const struct trk_command trk_cmd_catalogue = {
     .name = "catalogue",
     .about = "store traces, and what was said of them",
-    .operands = "add|list|show|rm|gc CATALOGUE [F...]",
+    .operands = "add|list|show|rm|gc|bench CATALOGUE [F...]",
     .text =
         "A catalogue is a folder: the files lie in CATALOGUE/traces by the hash of their content, "
         "catalogue.db is a database of SQLite. trk regress CATALOGUE runs what is stored and keeps "
@@ -384,7 +337,9 @@ const struct trk_command trk_cmd_catalogue = {
         "add stores traces and scenarios (*.json), and makes the catalogue where there is none; "
         "what a manifest.json beside a file says of it is taken over. list lists. show tells all "
         "of one, by its name or the beginning of its hash. rm removes it, with its verdicts. gc "
-        "removes files that nothing speaks of, left by a process that was killed.\n\n"
+        "removes files that nothing speaks of, left by a process that was killed. bench keeps a "
+        "result "
+        "of trk bench --json with the trace that it measured: bench CATALOGUE NAME RESULT.json.\n\n"
         "Many processes may use a catalogue at once. A database that is damaged, or another "
         "program's, is refused; the files beside it are all that is needed for a new one.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"

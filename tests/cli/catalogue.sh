@@ -52,6 +52,16 @@ same verdicts "$(get traces.0.verdicts.#)" 1
 same verdict "$(get traces.0.verdicts.0.verdict)" stale-gpu-read
 run 1 regress other
 
+# A result of a bench stays with its trace.
+echo '{"schema":"trk-bench/1","rounds":7}' >bench.json
+run 0 catalogue bench kept demo-seed-1.trk bench.json
+run 0 catalogue bench kept demo-seed-1.trk bench.json
+run 0 catalogue show --json kept demo-seed-1.trk
+same benches "$(get traces.0.benches.#)" 1
+same rounds "$(get traces.0.benches.0.rounds)" 7
+run 3 catalogue bench kept demo-seed-1.trk out
+run 2 catalogue bench kept absent.trk bench.json
+
 # The plug-in asks the environment which fault it has: one key, two verdicts.
 TRK_MUTANT=0 run 0 regress --core "$mutable" kept
 TRK_MUTANT=1 run 70 regress --core "$mutable" kept
