@@ -39,6 +39,8 @@ struct replay_ground {
     uint32_t users;
     uint8_t *guest; /* guest memory: the mirror on the host */
     uint64_t guest_bytes;
+    struct copy_pool pool; /* of all processors: for what is not measured */
+    bool pool_made;
     struct gpu_buffer imported;       /* the same, as the device sees it; made when it is needed */
     struct gpu_buffer mirror, mapped; /* the device's; mapped: in memory that the host can write */
 };
