@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "command.h"
 #include "input.h"
@@ -34,18 +35,27 @@ static const struct trk_option query_options[] = {
     {.name = NULL},
 };
 
-/* A whole file as text, to be freed; NULL: said why. */
+/* A whole file as text; why not, or NULL. */
+static const char *read_text(FILE *file, char text[SQL_BYTES_MOST + 2])
+{
+    size_t got = fread(text, 1, SQL_BYTES_MOST + 1, file);
+    text[got] = '\0';
+    return ferror(file)                      ? strerror(errno)
+           : got > SQL_BYTES_MOST            ? "more than a megabyte is no statement"
+           : memchr(text, '\0', got) != NULL ? "it is no text"
+                                             : NULL;
+}
+
+/* To be freed; NULL: said why. */
 static char *read_statement(const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "re");
-    char *text = malloc(SQL_BYTES_MOST + 1);
-    size_t got = file != NULL && text != NULL ? fread(text, 1, SQL_BYTES_MOST + 1, file) : 0;
-    const char *why = file == NULL || (file != NULL && ferror(file)) ? strerror(errno)
-                      : text == NULL                                 ? "no memory"
-                      : got > SQL_BYTES_MOST            ? "more than a megabyte is no statement"
-                      : memchr(text, '\0', got) != NULL ? "it is no text"
-                                                        : NULL;
+    const char *why = file != NULL ? "no memory" : strerror(errno);
+    char *text = malloc(SQL_BYTES_MOST + 2);
+    if (file != NULL && text != NULL) {
+        why = read_text(file, text);
+    }
     if (file != NULL && !standard) {
         fclose(file);
     }
@@ -54,7 +64,6 @@ static char *read_statement(const char *path)
         free(text);
         return NULL;
     }
-    text[got] = '\0';
     return text;
 }
 
@@ -65,6 +74,33 @@ static void say_stats(const struct trk_query *query, const struct trk_input *inp
     trk_terminal_say(
         "query", "read %" PRIu64 " of %" PRIu64 " bytes, decoded %" PRIu64 " chunks of %" PRIu64,
         stats.read_bytes, input->bytes, stats.chunks_read, stats.chunks);
+}
+
+/* A printer, and when it is late. */
+struct limited {
+    struct trk_query_rows printer;
+    struct timespec end;
+};
+
+static void give_names(void *context, const char *const *names, size_t count)
+{
+    const struct limited *limited = context;
+    limited->printer.names(limited->printer.context, names, count);
+}
+
+static bool give_row(void *context, const struct trk_query_value *values, size_t count)
+{
+    const struct limited *limited = context;
+    return limited->printer.row(limited->printer.context, values, count);
+}
+
+static bool late(void *context)
+{
+    const struct limited *limited = context;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > limited->end.tv_sec ||
+           (now.tv_sec == limited->end.tv_sec && now.tv_nsec >= limited->end.tv_nsec);
 }
 
 /* The trace and the statement are there. */
@@ -80,9 +116,12 @@ static int ask(struct trk_query *query, const char *sql, const struct trk_option
         (void)trk_error_set(&error, TRK_E_MEMORY, "out of memory");
         return trk_terminal_error("query", NULL, &error);
     }
-    struct trk_query_rows rows = trk_query_printer_rows(printer);
-    enum trk_status status =
-        trk_query_run(query, sql, trk_options_number(options, "limit") * 1000, &rows, &error);
+    struct limited limited = {trk_query_printer_rows(printer), {0}};
+    uint64_t limit_s = trk_options_number(options, "limit");
+    struct trk_query_rows rows = {give_names, give_row, limit_s > 0 ? late : NULL, &limited};
+    clock_gettime(CLOCK_MONOTONIC, &limited.end);
+    limited.end.tv_sec += (time_t)limit_s;
+    enum trk_status status = trk_query_run(query, sql, &rows, &error);
     bool damaged = trk_query_stats(query).damaged;
     bool complete = status == TRK_OK && !damaged && trk_trace_state(input->trace).complete;
     if (status == TRK_OK || trk_query_printer_begun(printer)) {

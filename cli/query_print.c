@@ -301,7 +301,7 @@ static bool take_row(void *context, const struct trk_query_value *values, size_t
 
 struct trk_query_rows trk_query_printer_rows(struct trk_query_printer *printer)
 {
-    return (struct trk_query_rows){take_names, take_row, printer};
+    return (struct trk_query_rows){take_names, take_row, NULL, printer};
 }
 
 void trk_query_printer_end(struct trk_query_printer *printer, bool complete)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cjson/cJSON.h>
 
@@ -17,16 +16,10 @@
 #define VALUE_BYTES_MAX (16 << 20)
 #define DEPTH_MAX       200
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 bool trk_query_late(const struct trk_query *query)
 {
-    return query->deadline_ns != 0 && now_ns() >= query->deadline_ns;
+    const struct trk_query_rows *rows = query->rows;
+    return rows != NULL && rows->late != NULL && rows->late(rows->context);
 }
 
 int trk_query_fail(struct trk_query *query, const struct trk_error *error)
@@ -69,8 +62,7 @@ enum trk_status trk_query_read_chunk(struct trk_query *query, size_t index,
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Plain selects, and what they are made of. */
-static int allow(void *context, int action, const char *first, const char *second,
-                 const char *database, const char *view)
+static int allow(TRK_SQLITE_ALLOW)
 {
     (void)context;
     (void)first;
@@ -314,6 +306,9 @@ static enum trk_status prepare(struct trk_query *query, const char *sql, sqlite3
     if (code != SQLITE_OK || second != NULL) {
         return trk_error_set(error, TRK_E_ARGUMENT, "more than one statement");
     }
+    if (!sqlite3_stmt_readonly(*out) || sqlite3_column_count(*out) == 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "a trace is only read: not a SELECT");
+    }
     return TRK_OK;
 }
 
@@ -344,22 +339,18 @@ static enum trk_status give_rows(struct trk_query *query, sqlite3_stmt *statemen
     return code == SQLITE_ROW || code == SQLITE_DONE ? TRK_OK : failed(query, code, error);
 }
 
-enum trk_status trk_query_run(struct trk_query *query, const char *sql, uint64_t limit_ms,
+enum trk_status trk_query_run(struct trk_query *query, const char *sql,
                               const struct trk_query_rows *rows, struct trk_error *error)
 {
     sqlite3_stmt *statement;
     query->error = (struct trk_error){.status = TRK_OK};
-    query->deadline_ns = 0;
-    if (limit_ms != 0) {
-        query->deadline_ns =
-            now_ns() + (limit_ms < UINT64_MAX / 4000000 ? limit_ms * 1000000 : UINT64_MAX / 4);
-    }
-    sqlite3_progress_handler(query->db, limit_ms != 0 ? STEPS : 0, look_at_clock, query);
+    query->rows = rows;
+    sqlite3_progress_handler(query->db, rows->late != NULL ? STEPS : 0, look_at_clock, query);
     enum trk_status status = prepare(query, sql, &statement, error);
     if (status == TRK_OK) {
         status = give_rows(query, statement, rows, error);
     }
     sqlite3_finalize(statement);
-    query->deadline_ns = 0;
+    query->rows = NULL;
     return status;
 }

@@ -10,6 +10,14 @@
 #include "recorder/chunks.h"
 #include "traces/query.h"
 
+/* Lists of parameters that SQLite prescribes. */
+#define TRK_SQLITE_CONNECT                                                                         \
+    sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **out,             \
+        char **message
+#define TRK_SQLITE_ALLOW                                                                           \
+    void *context, int action, const char *first, const char *second, const char *database,        \
+        const char *view
+
 struct trk_query {
     sqlite3 *db;
     char *path;
@@ -19,7 +27,7 @@ struct trk_query {
     struct trk_query_frames frames;
     uint64_t other_bytes; /* read through other handles, that are closed */
     uint64_t chunks_read;
-    uint64_t deadline_ns; /* of the monotonic clock; 0: none */
+    const struct trk_query_rows *rows; /* of the statement that runs; NULL: none */
     bool damaged;
     struct trk_error error; /* of reading, while a statement runs: SQLite's says less */
 };

@@ -119,8 +119,7 @@ static bool add_columns(struct events_table *table, const char *names, char *tex
     return true;
 }
 
-static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **message)
+static int connect_table(TRK_SQLITE_CONNECT)
 {
     char text[2048] = "";
     struct trk_query *query = context;
@@ -140,7 +139,9 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
                 add_columns(table, found->columns, text, sizeof text - 2);
     assert(fits);
     (void)fits;
-    strcat(text, ")");
+    size_t length = strlen(text);
+    text[length] = ')';
+    text[length + 1] = '\0';
     int code = sqlite3_declare_vtab(db, text);
     if (code != SQLITE_OK) {
         sqlite3_free(table);

@@ -80,7 +80,7 @@ static enum trk_status list_chunks(struct trk_query *query, struct trk_error *er
          at = trk_trace_chunk(query->trace, at).next) {
         count++;
     }
-    frames->chunks = malloc(count * sizeof *frames->chunks);
+    frames->chunks = malloc((count + 1) * sizeof *frames->chunks);
     if (frames->chunks == NULL) {
         return no_memory(error);
     }
@@ -106,17 +106,17 @@ static enum trk_status look(struct trk_query *query, struct trk_error *error)
     for (size_t j = 0; j < count && order != NULL; j++) {
         order[j] = (struct begun){trk_trace_chunk(query->trace, j).first_tsc, (uint32_t)j};
     }
-    if (status == TRK_OK) {
+    if (order != NULL) {
         qsort(order, count, sizeof *order, compare_begun);
     }
-    while (status == TRK_OK && i < count && list.count == 0) {
+    while (order != NULL && status == TRK_OK && i < count && list.count == 0) {
         status = read_into(query, order[i++].index, &list, error);
     }
     if (status == TRK_OK) {
         frames->looked = true;
         frames->none = list.count == 0;
     }
-    if (status == TRK_OK && !frames->none) {
+    if (order != NULL && status == TRK_OK && !frames->none) {
         frames->first_chunk = order[i - 1].index;
         frames->stream = trk_trace_chunk(query->trace, frames->first_chunk).stream;
         status = list_chunks(query, error);

@@ -234,8 +234,7 @@ static const struct list lists[] = {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-static int connect_list(sqlite3 *db, void *context, int argc, const char *const *argv,
-                        sqlite3_vtab **out, char **message)
+static int connect_list(TRK_SQLITE_CONNECT)
 {
     const struct list *found = NULL;
     (void)argc;

@@ -40,8 +40,9 @@ static enum trk_status count_domain(struct trk_query_regions *regions, size_t ch
         return TRK_OK;
     }
     size_t place = find(regions, region, tracker);
-    struct trk_query_region *at = regions->at != NULL ? &regions->at[place] : NULL;
-    if (place == regions->count || at->region != region || at->tracker != tracker) {
+    bool there = place < regions->count && regions->at[place].region == region &&
+                 regions->at[place].tracker == tracker;
+    if (!there) {
         if (regions->count == regions->room) {
             size_t room = regions->room == 0 ? 64 : 2 * regions->room;
             struct trk_query_region *more = realloc(regions->at, room * sizeof *more);
@@ -51,11 +52,12 @@ static enum trk_status count_domain(struct trk_query_regions *regions, size_t ch
             regions->at = more;
             regions->room = room;
         }
-        at = &regions->at[place];
-        memmove(at + 1, at, (regions->count++ - place) * sizeof *at);
-        *at =
+        struct trk_query_region *made = &regions->at[place];
+        memmove(made + 1, made, (regions->count++ - place) * sizeof *made);
+        *made =
             (struct trk_query_region){.region = region, .tracker = tracker, .last_chunk = SIZE_MAX};
     }
+    struct trk_query_region *at = &regions->at[place];
     *(locks ? &at->locks : &at->protection_holds) += domain->holds;
     at->chunks += at->last_chunk != chunk;
     at->last_chunk = chunk;

@@ -36,47 +36,126 @@ void trk_query_scan_deinit(struct trk_query_scan *scan)
     *scan = (struct trk_query_scan){.query = scan->query};
 }
 
-/* Go to the first event that is asked for, with the ordinals that the streams have there. */
+/* The time of a checkpoint: what is before it is no later, and what is behind it no earlier. */
+struct moment {
+    uint64_t event_number;
+    uint64_t before_tsc, behind_tsc;
+};
+
+/* own is at the checkpoint. Chunks end there. */
+static void look_around(const struct trk_trace *own, struct moment *moment)
+{
+    moment->before_tsc = 0;
+    moment->behind_tsc = UINT64_MAX;
+    for (size_t i = 0; i < trk_trace_stream_count(own); i++) {
+        uint64_t before = trk_trace_before(own, i);
+        for (uint32_t at = trk_trace_first_chunk(own, i); at != TRK_TRACE_NO_CHUNK;) {
+            struct trk_trace_chunk chunk = trk_trace_chunk(own, at);
+            if (chunk.first_ordinal < before && chunk.last_tsc > moment->before_tsc) {
+                moment->before_tsc = chunk.last_tsc;
+            }
+            bool behind = chunk.first_ordinal + chunk.events > before;
+            if (behind && chunk.first_tsc < moment->behind_tsc) {
+                moment->behind_tsc = chunk.first_tsc;
+            }
+            at = behind ? TRK_TRACE_NO_CHUNK : chunk.next;
+        }
+    }
+}
+
+/* What is asked of checkpoints, which are in order: those for which it holds come first. */
+typedef bool checkpoint_fn(const struct moment *moment, const struct trk_query_filter *filter);
+
+static bool before_all(const struct moment *moment, const struct trk_query_filter *filter)
+{
+    return moment->event_number <= filter->first_event ||
+           (moment->before_tsc < filter->first_tsc && moment->before_tsc != 0);
+}
+
+static bool not_behind(const struct moment *moment, const struct trk_query_filter *filter)
+{
+    return moment->behind_tsc <= filter->last_tsc;
+}
+
+/* How many checkpoints are so; of the first that is not the moment. TRK_E_DAMAGED: not to be told.
+ */
+static enum trk_status find_checkpoint(struct trk_query_scan *scan, checkpoint_fn *fn,
+                                       size_t *count, struct moment *first, struct trk_error *error)
+{
+    size_t low = 0;
+    size_t high = trk_trace_checkpoint_count(scan->own);
+    enum trk_status status = TRK_OK;
+    while (status == TRK_OK && low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct trk_trace_checkpoint found = {0};
+        struct moment moment;
+        status = trk_trace_go_to(scan->own, middle, &found, error);
+        moment.event_number = found.event_number;
+        if (status == TRK_OK) {
+            look_around(scan->own, &moment);
+        }
+        if (status == TRK_OK && fn(&moment, &scan->filter)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+            *first = moment;
+        }
+    }
+    *count = low;
+    return status;
+}
+
+/* Go to the last checkpoint before all that is asked for; what is behind the first one that is
+ * behind all of it is not read. Checkpoints are of no use once one is damaged. */
+static enum trk_status go_to_start(struct trk_query_scan *scan, struct trk_error *error)
+{
+    struct moment moment = {0};
+    size_t count = 0;
+    enum trk_status status = TRK_OK;
+    if (scan->filter.last_tsc != UINT64_MAX) {
+        status = find_checkpoint(scan, not_behind, &count, &moment, error);
+        bool found = status == TRK_OK && count < trk_trace_checkpoint_count(scan->own);
+        if (found && moment.event_number <= scan->filter.last_event) {
+            scan->filter.last_event = moment.event_number - (moment.event_number > 0);
+        }
+    }
+    if (status == TRK_OK) {
+        status = find_checkpoint(scan, before_all, &count, &moment, error);
+    }
+    if (status == TRK_OK && count > 0) {
+        status = trk_trace_go_to(scan->own, count - 1, NULL, error);
+    } else if (status == TRK_OK || status == TRK_E_DAMAGED) {
+        status = trk_trace_rewind(scan->own, error);
+    }
+    return status;
+}
+
 static enum trk_status begin_in_order(struct trk_query_scan *scan, struct trk_error *error)
 {
+    size_t streams = trk_trace_stream_count(scan->query->trace);
     enum trk_status status = TRK_OK;
     if (scan->own == NULL) {
         status = trk_trace_open(&scan->own, scan->query->path, error);
         status = status == TRK_OK ? trk_trace_scan_quick(scan->own, error) : status;
-        scan->ordinals =
-            calloc(trk_trace_stream_count(scan->query->trace) + 1, sizeof *scan->ordinals);
-    }
-    if (status == TRK_OK && scan->ordinals == NULL) {
-        status = trk_error_set(error, TRK_E_MEMORY, "no memory for a query");
-    }
-    if (status == TRK_OK) {
-        status = trk_trace_rewind(scan->own, error);
     }
     if (status != TRK_OK) {
         return status;
     }
-    /* Behind a checkpoint and not at the very event: so the ordinals are known. */
-    size_t checkpoints = trk_trace_checkpoint_count(scan->own);
-    struct trk_trace_checkpoint found = {0};
-    size_t low = 0;
-    while (status == TRK_OK && low < checkpoints) { /* the first one behind the event */
-        size_t middle = low + (checkpoints - low) / 2;
-        status = trk_trace_go_to(scan->own, middle, &found, error);
-        if (status == TRK_OK && found.event_number <= scan->filter.first_event) {
-            low = middle + 1;
-        } else {
-            checkpoints = middle;
-        }
+    if (trk_trace_stream_count(scan->own) != streams) {
+        return trk_error_set(error, TRK_E_DAMAGED, "the trace changes while it is read");
     }
+    uint64_t *ordinals = calloc(streams + 1, sizeof *ordinals);
+    if (ordinals == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a query");
+    }
+    free(scan->ordinals);
+    scan->ordinals = ordinals;
+    status = trk_trace_rewind(scan->own, error);
     if (status == TRK_OK) {
-        status = low > 0 ? trk_trace_go_to(scan->own, low - 1, NULL, error)
-                         : trk_trace_rewind(scan->own, error);
+        status = go_to_start(scan, error);
     }
-    if (status == TRK_E_DAMAGED) { /* a checkpoint is: then from the beginning */
-        status = trk_trace_rewind(scan->own, error);
-    }
-    for (size_t i = 0; status == TRK_OK && i < trk_trace_stream_count(scan->own); i++) {
-        scan->ordinals[i] = trk_trace_before(scan->own, i);
+    for (size_t i = 0; status == TRK_OK && i < streams; i++) {
+        ordinals[i] = trk_trace_before(scan->own, i);
     }
     return status;
 }

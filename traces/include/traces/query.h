@@ -56,20 +56,20 @@ struct trk_query_value {
 struct trk_query_rows {
     void (*names)(void *context, const char *const *names, size_t count); /* once, first */
     bool (*row)(void *context, const struct trk_query_value *values,
-                size_t count); /* false: no more */
+                size_t count);   /* false: no more */
+    bool (*late)(void *context); /* the time is used up, asked now and then; NULL: it never is */
     void *context;
 };
 
 /**
  * Run one statement.
  *
- * @param limit_ms  0: as long as it takes.
  * @return TRK_OK; TRK_E_ARGUMENT: it is no statement, or not one that may be run; TRK_E_LIVELOCK:
  *         the time was used up; TRK_E_MEMORY; TRK_E_SYSTEM; TRK_E_VERSION. Rows may have been given
- *         before. What is damaged in the trace is passed over: trk_query_state.
+ *         before. What is damaged in the trace is passed over: trk_query_stats.
  */
 TRK_MUST_USE enum trk_status trk_query_run(struct trk_query *query, const char *sql,
-                                           uint64_t limit_ms, const struct trk_query_rows *rows,
+                                           const struct trk_query_rows *rows,
                                            struct trk_error *error);
 
 struct trk_query_stats {
