@@ -35,6 +35,9 @@ exit 5
 SCRIPT
 [ ! -e f.trk ] || fail "a dump without a trigger"
 same "dumps" "$(get dumps)" 0
+same "path without a dump" "$(get path)" null
+same "complete without a dump" "$(get complete)" false
+said "no dump was written$"
 for trigger in signal api control fail fatal; do
     said "trigger $trigger never fired"
 done
@@ -57,6 +60,24 @@ SCRIPT
 dump_is f.trk api 1000
 said '^thread: player one$'
 said '^Unhandled host exception: type=SIGSEGV code=2 pc=0x.* access=write address=0x'
+
+# A file that -f might have replaced stays, and is not called the recording's.
+"$tools/trace_tool" make old.trk
+cp old.trk was.trk
+printf 'marks 10\n' >script
+run 0 record -f --flight 1M --trigger mark:99 --json -o old.trk -- "$tools/trace_tool" obey script
+cmp -s old.trk was.trk || fail "a recording without a dump changed the file"
+same "path without a dump" "$(get path)" null
+said "no dump was written; old.trk is what it was before"
+
+# A dump that cannot be written is none.
+mkdir gone
+printf 'marks 10\ntrigger\npause 200\n' >script
+run 0 record --flight 1M --trigger api --json -o gone/g.trk -- \
+    sh -c 'rm -r gone; exec "$0" obey script' "$tools/trace_tool"
+same "dumps that failed" "$(get dumps)" 0
+same "path of a dump that failed" "$(get path)" null
+said "no dump was written$"
 
 # Each trigger; pauses let the recorder take a turn before the next event comes.
 fly 0 --trigger api <<'SCRIPT'
@@ -178,6 +199,28 @@ events=$("$tools/json_get" info events)
 at_least "events that fit" "$events" 100000
 same "all" $((events + $("$tools/json_get" info dropped))) 1500000
 at_least "forgotten" "$("$tools/json_get" info dropped)" 1
+
+# A dump closes open chunks, and what is forgotten to make room for them is in its header.
+fly 0 --flight 64K --block 20000 --trigger api --cooldown 0 <<'SCRIPT'
+marks 900000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+SCRIPT
+for dump in f.trk f-2.trk f-3.trk f-4.trk; do
+    "$trk" info --json "$dump" >info 2>/dev/null
+    same "forgotten events of $dump" "$("$tools/json_get" info header.flight.forgotten_events)" \
+        "$("$tools/json_get" info dropped)"
+done
+at_least "forgotten by the last dump" "$("$tools/json_get" info dropped)" 1
 
 # A dump stands alone: whatever the ring has forgotten, re-executing it finds nothing that was not there.
 head -c 65536 /dev/zero >shared
