@@ -173,11 +173,11 @@ enum trk_event_type {
      * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
      */
     TRK_EVENT_HOST_PROTECT = 84,
-    /* HANDED: the operation under way hands a run of pages to its range callback. argument
-     * guest_addr, size, page the tracker. */
+    /* HANDED: a run of pages goes to the range callback. argument guest_addr, size, page tracker.
+     */
     TRK_EVENT_HANDED = 85,
-    /* DECISION: what the handler is about to do. argument the faulting byte, page the tracker,
-     * context the enum trk_decision. */
+    /* DECISION: what the handler is about to do, or an upload about a clean page. argument the
+     * faulting byte or the page, page the tracker, context the enum trk_decision. */
     TRK_EVENT_DECISION = 86,
     /* ACCESS: bytes were written or read by somebody, contents not known. argument guest_addr,
      * size, flags enum trk_agent, context enum trk_access. */
@@ -325,13 +325,15 @@ enum trk_origin {
     TRK_ORIGIN_FOREIGN = 6, /* another process or device */
 };
 
-/* What a handler does about a fault. */
+/* What a handler does about a fault, or an upload about a clean page. */
 enum trk_decision {
     TRK_DECISION_NOT_OURS = 0,
     TRK_DECISION_RETRY = 1,     /* the page is open by now */
     TRK_DECISION_OPEN = 2,      /* the page becomes the CPU's */
     TRK_DECISION_FLUSH = 3,     /* likewise, when the GPU's bytes are home */
     TRK_DECISION_READ_BACK = 4, /* the GPU's bytes come home */
+    TRK_DECISION_SKIP = 5,      /* a clean page is not copied (recorder/trust.h) */
+    TRK_DECISION_DISTRUST = 6,  /* it is copied as if it were dirty */
 };
 
 enum trk_object_change {
