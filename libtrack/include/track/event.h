@@ -173,8 +173,7 @@ enum trk_event_type {
      * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
      */
     TRK_EVENT_HOST_PROTECT = 84,
-    /* HANDED: a run of pages goes to the range callback. argument guest_addr, size, page tracker.
-     */
+    /* HANDED: a run of pages goes to its callback. argument guest_addr, size, page the tracker. */
     TRK_EVENT_HANDED = 85,
     /* DECISION: what the handler is about to do, or an upload about a clean page. argument the
      * faulting byte or the page, page the tracker, context the enum trk_decision. */
