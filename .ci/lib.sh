@@ -60,7 +60,7 @@ packages()
     rm -f "${TMPDIR:-/tmp}/trk-apt.$$"
 }
 
-packages_build='gcc g++ libc6-dev cmake ninja-build pkg-config libzstd-dev libcjson-dev libxxhash-dev
+packages_build='gcc g++ libc6-dev cmake ninja-build pkg-config libzstd-dev libcjson-dev libxxhash-dev libsqlite3-dev
     libvulkan-dev libvulkan1 mesa-vulkan-drivers'
 packages_test='libcriterion-dev libzydis-dev zstd scdoc vulkan-validationlayers glslang-tools'
 packages_check='git clang libclang-rt-14-dev clang-tools clang-tidy clang-format cppcheck python3'

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "bench_print.h"
+#include "bench_rates.h"
 #include "json_out.h"
 #include "machine.h"
 
@@ -87,6 +88,50 @@ static void add_spread(cJSON *object, const char *key, const struct trk_bench *b
     cJSON_AddNumberToObject(item, "p95", spread.high);
 }
 
+static void add_known(cJSON *object, const char *key, double value)
+{
+    if (value > 0) {
+        cJSON_AddNumberToObject(object, key, value);
+    } else {
+        cJSON_AddNullToObject(object, key);
+    }
+}
+
+static void add_rates(cJSON *object, const struct trk_bench_result *result, uint32_t policy)
+{
+    const struct trk_bench_rates rates = trk_bench_rates_of(result, policy);
+    add_known(object, "device_gb_s", rates.gbs[TRK_BENCH_DEVICE]);
+    add_known(object, "host_gb_s", rates.gbs[TRK_BENCH_HOST]);
+    add_known(object, "device_of_one_region", rates.share[TRK_BENCH_DEVICE]);
+    add_known(object, "host_of_one_region", rates.share[TRK_BENCH_HOST]);
+    add_known(object, "device_times_per_range", rates.times[TRK_BENCH_DEVICE]);
+    add_known(object, "host_times_per_range", rates.times[TRK_BENCH_HOST]);
+}
+
+/* What the link gives at best, and what that says of the policies. */
+static void add_one_region(cJSON *object, const struct trk_bench_result *result)
+{
+    const struct trk_policy_runs *runs = result->runs;
+    struct trk_bench_gap gap;
+    if (runs->one == NULL) {
+        cJSON_AddNullToObject(object, "one_region");
+        return;
+    }
+    cJSON *item = cJSON_AddObjectToObject(object, "one_region");
+    trk_json_out_number(item, "bytes", trk_one_region_bytes(runs->one));
+    add_spread(item, "device_ns", &result->bench, runs->count, TRK_BENCH_DEVICE);
+    add_spread(item, "host_ns", &result->bench, runs->count, TRK_BENCH_HOST);
+    add_rates(item, result, runs->count);
+    if (!trk_bench_gap_find(result, &gap)) {
+        cJSON_AddNullToObject(object, "auto_gap");
+        return;
+    }
+    item = cJSON_AddObjectToObject(object, "auto_gap");
+    trk_json_out_text(item, "best", runs->runs[gap.policy].text);
+    trk_json_out_text(item, "clock", gap.clock == TRK_BENCH_DEVICE ? "device" : "host");
+    cJSON_AddNumberToObject(item, "slower", gap.slower);
+}
+
 static void add_policies(cJSON *object, const struct trk_bench_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "policies");
@@ -102,6 +147,7 @@ static void add_policies(cJSON *object, const struct trk_bench_result *result)
                             result->runs->checked ? run->check.compared_bytes : TRK_NOT_KNOWN);
         add_spread(item, "device_ns", &result->bench, i, TRK_BENCH_DEVICE);
         add_spread(item, "host_ns", &result->bench, i, TRK_BENCH_HOST);
+        add_rates(item, result, i);
     }
     cJSON *left_out = cJSON_AddArrayToObject(object, "left_out");
     for (uint32_t i = 0; i < result->runs->left_out_count; i++) {
@@ -158,7 +204,9 @@ void trk_bench_print_json(const struct trk_bench_result *result)
     add_clock(clocks, "after", &result->runs->after);
     trk_json_out_number(object, "seed", result->seed);
     trk_json_out_number(object, "rounds", result->bench.rounds);
+    trk_json_out_number(object, "rounds_wanted", result->rounds_wanted);
     trk_json_out_number(object, "turns", result->bench.turns);
+    add_one_region(object, result);
     add_policies(object, result);
     add_verdicts(object, result);
     add_passes(object, result);

@@ -20,6 +20,7 @@ struct trk_bench_result {
     struct trk_bench bench;
     uint64_t seed;
     uint32_t device_number;
+    uint32_t rounds_wanted;
     struct trk_bench_verdict verdicts[TRK_BENCH_POLICIES_MOST];
     uint32_t verdict_count;
 };

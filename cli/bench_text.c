@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench_print.h"
+#include "bench_rates.h"
 #include "terminal.h"
 
 #define MEGABYTE 1e6
@@ -44,8 +45,13 @@ static void print_clock(const struct trk_bench_result *result)
         printf("; processor %" PRIu32 " MHz, then %" PRIu32, before->processor_mhz,
                after->processor_mhz);
     }
-    printf("\nrounds   %" PRIu32 ", each policy %" PRIu32 " times in each, seed %" PRIu64 "\n\n",
+    printf("\nrounds   %" PRIu32 ", each policy %" PRIu32 " times in each, seed %" PRIu64,
            result->bench.rounds, 2 * result->bench.turns, result->seed);
+    if (result->bench.rounds < result->rounds_wanted) {
+        printf("; %" PRIu32 " were asked for, but %" PRIu64 " seconds were over",
+               result->rounds_wanted, result->runs->seconds);
+    }
+    fputs("\n\n", stdout);
 }
 
 struct trk_bench_spread trk_bench_spread_of(const struct trk_bench *bench, uint32_t policy,
@@ -93,6 +99,48 @@ static void print_policies(const struct trk_bench_result *result)
     }
 }
 
+static void print_rate(const struct trk_bench_rates *rates, enum trk_bench_clock clock)
+{
+    if (rates->gbs[clock] > 0) {
+        printf(" %8.3f %8.1f%% %8.2fx", rates->gbs[clock], 100.0 * rates->share[clock],
+               rates->times[clock]);
+    } else {
+        printf(" %8s %9s %9s", "-", "-", "-");
+    }
+}
+
+/* Rates against one region, and against per-range. */
+static void print_rates(const struct trk_bench_result *result)
+{
+    const struct trk_policy_runs *runs = result->runs;
+    struct trk_bench_gap gap;
+    if (runs->one == NULL) {
+        return;
+    }
+    printf("\n%-34s %s\n%-34s", "",
+           "by the device's clock         by the host's, copies into staging", "rates");
+    for (int clock = 0; clock < 2; clock++) {
+        printf(" %8s %9s %9s", "GB/s", "of link", "per-range");
+    }
+    putchar('\n');
+    for (uint32_t i = 0; i <= runs->count; i++) {
+        const uint32_t policy = i == 0 ? runs->count : i - 1;
+        const struct trk_bench_rates rates = trk_bench_rates_of(result, policy);
+        printf("%-34s", i == 0 ? "one region" : runs->runs[policy].text);
+        print_rate(&rates, TRK_BENCH_DEVICE);
+        print_rate(&rates, TRK_BENCH_HOST);
+        putchar('\n');
+    }
+    printf("One region is %.1f MB, the link's rate by %s.\n",
+           (double)trk_one_region_bytes(runs->one) / MEGABYTE,
+           trk_bench_has(&result->bench, runs->count, TRK_BENCH_DEVICE) ? "the device's clock"
+                                                                        : "the host's clock");
+    if (trk_bench_gap_find(result, &gap)) {
+        printf("auto takes %.1f %% of the time of %s, the best gap chosen by hand.\n",
+               100.0 * (1.0 + gap.slower), runs->runs[gap.policy].text);
+    }
+}
+
 void trk_bench_say_difference(const struct trk_comparison *comparison, char *out, size_t size)
 {
     const double percent = 100.0 * comparison->difference;
@@ -116,6 +164,7 @@ void trk_bench_say_difference(const struct trk_comparison *comparison, char *out
 static void print_verdicts(const struct trk_bench_result *result)
 {
     if (result->verdict_count == 0) {
+        printf("\nToo few rounds to compare: it takes %u.\n", TRK_STATISTICS_ROUNDS_LEAST);
         return;
     }
     printf("\ncompared with %s\n", result->runs->runs[0].text);
@@ -143,6 +192,7 @@ void trk_bench_print_text(const struct trk_bench_result *result)
     trk_bench_print_head(result->runs, result->device_number);
     print_clock(result);
     print_policies(result);
+    print_rates(result);
     print_verdicts(result);
 }
 
@@ -151,9 +201,9 @@ void trk_bench_print_csv(const struct trk_bench_result *result)
     puts("round,place,policy,expression,device_ns,host_ns");
     for (size_t i = 0; i < result->bench.pass_count; i++) {
         const struct trk_bench_pass *pass = &result->bench.passes[i];
-        const struct trk_policy_run *run = &result->runs->runs[pass->policy];
+        const bool one = pass->policy == result->runs->count;
         printf("%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",\"%s\",", pass->round, pass->place,
-               pass->policy, run->text);
+               pass->policy, one ? "one region" : result->runs->runs[pass->policy].text);
         if (pass->times.device_ns != TRK_NOT_KNOWN) {
             printf("%" PRIu64, pass->times.device_ns);
         }

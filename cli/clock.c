@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cjson/cJSON.h>
 
@@ -38,4 +39,11 @@ void trk_clock_print(const struct trk_clock *clock, uint64_t ticks, uint64_t fro
     } else {
         snprintf(out, size, "%s%" PRIu64, sign, distance);
     }
+}
+
+uint64_t trk_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }

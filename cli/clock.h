@@ -11,6 +11,9 @@ struct trk_clock {
     double ticks_a_microsecond; /* 0: the header does not say */
 };
 
+/* Now, from some moment on that stays. */
+uint64_t trk_clock_ns(void);
+
 /* Take the frequency from a trace's header ("tsc_hz"). */
 struct trk_clock trk_clock_from_header(const char *header_json);
 

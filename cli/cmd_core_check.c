@@ -4,8 +4,8 @@
 #include "cases.h"
 #include "command.h"
 #include "core_check.h"
+#include "jobs.h"
 #include "options.h"
-#include "scenario_jobs.h"
 #include "terminal.h"
 
 static const struct trk_option core_check_options[] = {
@@ -16,7 +16,7 @@ static const struct trk_option core_check_options[] = {
      .value = "N",
      .fallback = "1",
      .least = 1,
-     .most = TRK_SCENARIO_JOBS_MOST,
+     .most = TRK_JOBS_MOST,
      .about = "Run cases in N processes at once; the report is the same."},
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,

@@ -8,6 +8,7 @@
 #include "demo/demo.h"
 #include "json_out.h"
 #include "options.h"
+#include "policy_words.h"
 #include "terminal.h"
 
 #define SCHEMA      "trk-demo/1"
@@ -62,6 +63,13 @@ static const struct trk_option demo_options[] = {
      .value = "NAME",
      .about = "How guest memory is protected: mprotect, userfaultfd, or best, which tries both. "
               "Default $TRK_BACKEND, else mprotect."},
+    {.name = "policy",
+     .kind = TRK_OPTION_TEXT,
+     .value = "P",
+     .fallback = "default",
+     .about = "The tracker's policy: default, strict or kyty-2026-08, or one of them with other "
+              "values behind it: strict,page_size=16384. Keys: invalidate, download, "
+              "arena, fault_width, page_size, generations."},
     {.name = "pages",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -70,6 +78,12 @@ static const struct trk_option demo_options[] = {
      .about = "Store to N further pages in each frame and upload them one by one, in a shuffled "
               "order: a trace that moves much in page-sized ranges. As many as --megabytes has "
               "room for."},
+    {.name = "images",
+     .about = "Keep the GPU's copies of two areas in images: buffer-to-image and image-to-buffer "
+              "copies of guest pages."},
+    {.name = "dispatch",
+     .about = "Let a compute shader write the results, in one dispatch a frame, not fills of "
+              "pages."},
     {.name = "paranoid",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -205,6 +219,8 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->check = trk_options_flag(options, "check");
     demo->work_kib = (uint32_t)trk_options_number(options, "work");
     demo->pages = (uint32_t)trk_options_number(options, "pages");
+    demo->images = trk_options_flag(options, "images");
+    demo->dispatch = trk_options_flag(options, "dispatch");
     demo->paranoid = (uint32_t)trk_options_number(options, "paranoid");
     if (demo->megabytes % 2 != 0) {
         trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
@@ -213,6 +229,12 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     if (demo->pages > trk_demo_pages_most(demo->megabytes)) {
         trk_terminal_say("demo", "--pages: at most %" PRIu32 " with %" PRIu32 " MiB",
                          trk_demo_pages_most(demo->megabytes), demo->megabytes);
+        return TRK_EXIT_USAGE;
+    }
+    struct trk_error error;
+    if (trk_policy_words_read(trk_options_text(options, "policy"), &demo->policy, &error) !=
+        TRK_OK) {
+        trk_terminal_say("demo", "--policy: %s", error.text);
         return TRK_EXIT_USAGE;
     }
     if (!read_backend(trk_options_text(options, "backend"), &demo->backend)) {
@@ -239,9 +261,9 @@ static int run_demo(const struct trk_options *options)
     struct trk_demo_result result = {0};
     struct trk_demo_options demo;
     bool json = trk_options_flag(options, "json");
-    static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",
-                                          "device",   "check",   "backend",   "pages",
-                                          "paranoid", "bug",     NULL};
+    static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",   "device",
+                                          "check",    "backend", "pages",     "images", "dispatch",
+                                          "paranoid", "bug",     "policy",    NULL};
     if (trk_options_flag(options, "list-bugs")) {
         if (trk_terminal_refuse(options, of_runs,
                                 "does not go with --list-bugs, which runs nothing")) {

@@ -6,11 +6,11 @@
 #include "command.h"
 #include "contained.h"
 #include "input.h"
+#include "jobs.h"
 #include "junit.h"
 #include "options.h"
 #include "out_file.h"
 #include "scenario_files.h"
-#include "scenario_jobs.h"
 #include "sim_print.h"
 #include "simulator/sim.h"
 #include "terminal.h"
@@ -46,7 +46,7 @@ static const struct trk_option sim_options[] = {
      .value = "N",
      .fallback = "1",
      .least = 1,
-     .most = TRK_SCENARIO_JOBS_MOST,
+     .most = TRK_JOBS_MOST,
      .about = "Run scenario files in N processes at once; the report is the same."},
     {.name = "engine",
      .kind = TRK_OPTION_TEXT,

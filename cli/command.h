@@ -76,6 +76,8 @@ const char *trk_command_nearest_name(const char *word);
 extern const struct trk_command trk_cmd_record;
 extern const struct trk_command trk_cmd_core_check;
 extern const struct trk_command trk_cmd_ctl;
+extern const struct trk_command trk_cmd_regress;
+extern const struct trk_command trk_cmd_catalogue;
 extern const struct trk_command trk_cmd_stat;
 extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;

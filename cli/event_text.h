@@ -1,8 +1,5 @@
 /*
- * What an event says, field by field, for people and for programs.
- *
- * The layout of an event's fields differs by type (track/event.h); here each becomes a list of
- * named values, from which `trk dump` prints text and JSON.
+ * The fields of an event (recorder/event_text.h) as text for people and as JSON for programs.
  */
 #ifndef CLI_EVENT_TEXT_H
 #define CLI_EVENT_TEXT_H
@@ -12,34 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "track/event.h"
-
-enum trk_event_field_kind {
-    TRK_FIELD_NUMBER = 0,
-    TRK_FIELD_ADDRESS, /* a guest address or a bit mask: hexadecimal */
-    TRK_FIELD_WORD,    /* a constant word of lower-case letters, digits and dashes */
-    TRK_FIELD_FLAG,    /* true; absent otherwise */
-    TRK_FIELD_TEXT,    /* any bytes, from the recorded program */
-};
-
-struct trk_event_field {
-    const char *key;
-    enum trk_event_field_kind kind;
-    uint64_t number;
-    const char *word;
-    char text[TRK_LABEL_PIECE_BYTES + 1];
-};
-
-/* No event has more fields. */
-#define TRK_EVENT_FIELDS_MOST 12
-
-/* Fill out and give the number of fields. An event of unknown type gives its raw fields. */
-size_t trk_event_text_fields(const struct trk_event *event,
-                             struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
-
-/* The fields of struct trk_event by their names, those that are not 0. */
-size_t trk_event_text_raw(const struct trk_event *event,
-                          struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
+#include "recorder/event_text.h"
 
 /* What a thread is called, as valid UTF-8; one without a name ("" or NULL) by its stream's number.
  */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "json_out.h"
 #include "machine.h"
 #include "terminal.h"
@@ -14,13 +15,15 @@
  */
 #define ROUND_NS_FASTEST UINT64_C(20000000)
 #define ROUND_NS_ALL     UINT64_C(250000000)
+#define SECOND_NS        UINT64_C(1000000000)
 
 static const struct trk_error no_place = {.file_offset = TRK_NOT_KNOWN,
                                           .event_number = TRK_NOT_KNOWN};
 
 void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
 {
-    *out = (struct trk_policy_runs){.schema = schema, .input = {.fd = -1}, .turns = 1};
+    *out = (struct trk_policy_runs){
+        .schema = schema, .input = {.fd = -1}, .turns = 1, .start_ns = trk_clock_ns()};
 }
 
 /* An error that is not the trace's. */
@@ -199,13 +202,40 @@ static int size_up(struct trk_policy_runs *runs, const struct trk_options *optio
            2 * (runs->turns + 1) * all_ns <= ROUND_NS_ALL) {
         runs->turns++;
     }
-    return TRK_EXIT_OK;
+    struct trk_replay_times times;
+    struct trk_error error = no_place;
+    return runs->one == NULL || trk_one_region_pass(runs->one, &times, &error) == TRK_OK
+               ? TRK_EXIT_OK
+               : fail_early(runs, options, "one region", &error);
+}
+
+/* As many bytes as the frame with the most, the way that most bytes go. */
+static int create_one(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    const struct trk_plan *plan = runs->plan;
+    struct trk_error error = no_place;
+    struct trk_one_region_options one = {
+        .size = sizeof one,
+        .down = plan->download_bytes > plan->upload_bytes,
+    };
+    for (size_t i = 0; i < plan->frame_count; i++) {
+        const struct trk_plan_frame *frame = &plan->frames[i];
+        const uint64_t bytes = one.down ? frame->download_bytes : frame->upload_bytes;
+        one.size_bytes = bytes > one.size_bytes ? bytes : one.size_bytes;
+    }
+    if (!runs->want_one || one.size_bytes == 0) {
+        return TRK_EXIT_OK;
+    }
+    return trk_one_region_create(&runs->one, runs->gpu, &one, &error) == TRK_OK
+               ? TRK_EXIT_OK
+               : fail_early(runs, options, "one region", &error);
 }
 
 int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
                             bool check)
 {
     int code = create_all(runs, options);
+    code = code == TRK_EXIT_OK ? create_one(runs, options) : code;
     runs->checked = check;
     for (uint32_t i = 0; code == TRK_EXIT_OK && i < runs->count; i++) {
         code = check ? check_one(runs, &runs->runs[i], options) : TRK_EXIT_OK;
@@ -217,6 +247,12 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
                                 struct trk_error *error)
 {
     struct trk_policy_runs *runs = context;
+    if (policy == runs->count) {
+        struct trk_replay_times times;
+        enum trk_status status = trk_one_region_pass(runs->one, &times, error);
+        *out = (struct trk_bench_times){.host_ns = times.host_ns, .device_ns = times.device_ns};
+        return status;
+    }
     struct trk_policy_run *run = &runs->runs[policy];
     enum trk_status status = trk_replay_pass(run->replay, &run->last, error);
     if (status == TRK_OK && run->last.lost_timestamps > 0) {
@@ -235,20 +271,33 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
     (void)trk_gpu_clock_read(&out->gpu, trk_gpu_info(runs->gpu)->device_name);
 }
 
+/* A round is expected to last as long as the longest before it. */
+static bool round_fits(void *context)
+{
+    struct trk_policy_runs *runs = context;
+    const uint64_t now = trk_clock_ns(), last = now - runs->round_start_ns;
+    runs->round_ns = last > runs->round_ns ? last : runs->round_ns;
+    runs->round_start_ns = now;
+    return now + runs->round_ns <= runs->start_ns + runs->seconds * SECOND_NS;
+}
+
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
                           uint32_t rounds, struct trk_bench *out)
 {
     struct trk_error error = no_place;
     const struct trk_bench_options bench = {
         .size = sizeof bench,
-        .policies = runs->count,
+        .policies = runs->count + (runs->one != NULL),
         .rounds = rounds,
         .turns = runs->turns,
         .seed = trk_options_number(options, "seed"),
         .pass = pass_run,
+        .more = runs->seconds > 0 ? round_fits : NULL,
+        .warm = true, /* sizing up was a pass of each */
         .context = runs,
     };
     clocks_read(runs, &runs->before);
+    runs->round_start_ns = trk_clock_ns();
     enum trk_status status = trk_bench_run(out, &bench, &error);
     clocks_read(runs, &runs->after);
     return status == TRK_OK ? TRK_EXIT_OK : fail_early(runs, options, NULL, &error);
@@ -259,6 +308,7 @@ void trk_policy_runs_close(struct trk_policy_runs *runs)
     for (uint32_t i = 0; i < runs->count; i++) {
         trk_replay_destroy(runs->runs[i].replay);
     }
+    trk_one_region_destroy(runs->one);
     trk_gpu_close(runs->gpu);
     trk_plan_destroy(runs->plan);
     trk_input_close(&runs->input);

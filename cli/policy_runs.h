@@ -8,6 +8,7 @@
 #include "options.h"
 #include "replayer/bench.h"
 #include "replayer/gpu_clock.h"
+#include "replayer/one_region.h"
 #include "replayer/plan.h"
 #include "replayer/policy.h"
 #include "replayer/replay.h"
@@ -42,7 +43,12 @@ struct trk_policy_runs {
     uint32_t count;
     struct trk_policy_left_out left_out[TRK_BENCH_POLICIES_MOST];
     uint32_t left_out_count;
-    uint32_t turns; /* of a round, so that a round is long enough */
+    uint32_t turns;             /* of a round, so that a round is long enough */
+    bool want_one;              /* measure also what the link gives in one region */
+    struct trk_one_region *one; /* that; in a bench it is the policy behind the last; or NULL */
+    uint64_t start_ns, seconds; /* no round begins that would end later than this; 0: no limit */
+    uint64_t round_ns;          /* the longest so far */
+    uint64_t round_start_ns;
     bool checked;
     struct trk_policy_clocks before, after; /* the bench */
 };
@@ -97,7 +103,7 @@ int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_option
 int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
                             bool check);
 
-/* Run all in rounds. */
+/* Run all in rounds, as many as there is time for; at least one. */
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
                           uint32_t rounds, struct trk_bench *out);
 

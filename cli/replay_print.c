@@ -149,6 +149,13 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
            (double)plan->download_bytes / MEBIBYTE);
     printf("%-10s %" PRIu64 ", %.1f MiB\n", "gpu writes", plan->gpu_writes,
            (double)plan->gpu_write_bytes / MEBIBYTE);
+    if (plan->dispatches > 0) {
+        printf("%-10s %" PRIu64 " of the gpu's writes\n", "dispatches", plan->dispatches);
+    }
+    if (plan->image_count + plan->plain_images > 0) {
+        printf("%-10s %zu, and %zu replayed as buffers\n", "images", plan->image_count,
+               plan->plain_images);
+    }
     printf("%-10s %" PRIu64 " regions, %.1f MiB, %" PRIu64 " submits\n", "copied", last->regions,
            (double)last->moved_bytes / MEBIBYTE, last->submits);
     if (run->loops > 1) {
@@ -279,6 +286,9 @@ void trk_replay_print_json(const struct trk_replay_run *run, const char *schema)
     trk_json_out_number(object, "downloads", plan->downloads);
     trk_json_out_number(object, "download_bytes", plan->download_bytes);
     trk_json_out_number(object, "gpu_writes", plan->gpu_writes);
+    trk_json_out_number(object, "dispatches", plan->dispatches);
+    trk_json_out_number(object, "images", plan->image_count);
+    trk_json_out_number(object, "plain_images", plan->plain_images);
     trk_json_out_number(object, "findings", plan->finding_count);
     trk_json_out_number(object, "median_device_ns", middle(run, true));
     trk_json_out_number(object, "median_host_ns", middle(run, false));

@@ -83,7 +83,6 @@ static void add_shares(struct trk_scenario_diff *out, const struct trk_scenario_
 static void compare(struct trk_scenario_diff *out, const struct trk_scenario_report *a,
                     const struct trk_scenario_report *b)
 {
-    char number_a[32], number_b[32];
     add_row(out, "verdict", a->verdict, b->verdict);
     add_row(out, "thread", a->thread, b->thread);
     add_row(out, "operation", a->operation_text, b->operation_text);
@@ -91,6 +90,7 @@ static void compare(struct trk_scenario_diff *out, const struct trk_scenario_rep
     add_row(out, "orders", a->interleavings, b->interleavings);
     add_shares(out, a, b);
     if (a->interleavings[0] == '\0' && b->interleavings[0] == '\0') {
+        char number_a[32], number_b[32];
         snprintf(number_a, sizeof number_a, "%" PRIu64, a->faults);
         snprintf(number_b, sizeof number_b, "%" PRIu64, b->faults);
         add_row(out, "faults", number_a, number_b);

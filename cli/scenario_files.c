@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "scenario_jobs.h"
+#include "jobs.h"
 #include "simulator/core.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
@@ -197,9 +197,14 @@ static void run_apart(void *out, const void *context)
     apart->status = run_here(&apart->file, context, &apart->error);
 }
 
-static enum trk_status run_one(struct trk_scenario_file *file, const void *context,
-                               struct trk_error *error)
+static const char *name_of(const void *file)
 {
+    return ((const struct trk_scenario_file *)file)->path;
+}
+
+static enum trk_status run_one(void *item, const void *context, struct trk_error *error)
+{
+    struct trk_scenario_file *file = item;
     const struct trk_scenario_asked *asked = context;
     if (asked->core.core == NULL) {
         return run_here(file, asked, error);
@@ -233,8 +238,10 @@ static enum trk_status run_all(struct trk_scenario_files *files,
         status = trk_contained_probe(&asked->core, &files->core, error);
     }
     if (status == TRK_OK) {
-        status = trk_scenario_jobs_run(files->files, files->count, asked->jobs, run_one,
-                                       &files->asked, error);
+        const struct trk_jobs jobs = {
+            files->files, sizeof *files->files, files->count, asked->jobs != 0 ? asked->jobs : 1,
+            run_one,      &files->asked,        name_of};
+        status = trk_jobs_run(&jobs, error);
     }
     for (size_t i = 0; i < files->count && status == TRK_OK; i++) {
         files->ends[files->files[i].end]++;

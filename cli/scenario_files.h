@@ -42,7 +42,7 @@ struct trk_scenario_file {
 /* What is asked for beside what the files say; all 0: nothing. */
 struct trk_scenario_asked {
     const char *schedule; /* NULL, or the one schedule to run, of a report; then path is a file */
-    unsigned jobs;        /* processes, up to TRK_SCENARIO_JOBS_MOST; the outcome is the same */
+    unsigned jobs;        /* processes, up to TRK_JOBS_MOST; the outcome is the same */
     struct trk_scenario_options options;
     struct trk_contained core; /* core NULL: the built-in one */
     bool folder;               /* set by the run: only of files that fail look for passing orders */

@@ -9,11 +9,13 @@ target_sources(
           src/checkpoint_list.c
           src/checkpoint_load.c
           src/chunk_events.c
+          src/chunks.c
           src/columns.c
           src/columns_decode.c
           src/columns_encode.c
           src/crc32c.c
           src/digest.c
+          src/event_text.c
           src/follow.c
           src/format.c
           src/holds.c

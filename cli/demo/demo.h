@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "track/policy.h"
 #include "track/status.h"
 
 #define TRK_DEMO_FRAMES_MAX    1000000u
@@ -73,6 +74,7 @@ struct trk_demo_options {
     uint64_t seed;      /* the same seed gives the same stores */
     bool check;         /* check every byte of the GPU's copy each frame, not a sample */
     enum trk_demo_backend backend;
+    struct trk_policy policy; /* of the tracker */
     /* So many pages besides are stored to and uploaded each frame, one by one, in a shuffled order;
      * as many as the memory has room for, see trk_demo_pages_most. */
     uint32_t pages;
@@ -80,6 +82,8 @@ struct trk_demo_options {
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
     /* KiB of memory of its own that each guest reads in a frame, up to TRK_DEMO_WORK_MAX. */
     uint32_t work_kib;
+    bool images;              /* the GPU's copies of two areas are images */
+    bool dispatch;            /* a compute shader writes the results */
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 

@@ -87,6 +87,7 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
     index->chunks[at] = (struct trk_index_chunk){
         .offset = offset,
         .first_tsc = chunk->first_tsc,
+        .last_tsc = chunk->last_tsc,
         .first_ordinal = chunk->first_ordinal,
         .dropped = chunk->dropped,
         .stream = (uint32_t)(stream - index->streams),

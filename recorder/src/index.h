@@ -17,7 +17,7 @@
 /* An EVENTS chunk whose checksums were right. */
 struct trk_index_chunk {
     uint64_t offset;
-    uint64_t first_tsc;
+    uint64_t first_tsc, last_tsc;
     uint64_t first_ordinal;
     uint64_t dropped;
     uint32_t stream; /* index */

@@ -109,21 +109,28 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     return TRK_OK;
 }
 
-/* Decode the current chunk of a stream. TRK_E_DAMAGED, TRK_E_INCOMPLETE: it is not what it was. */
-static enum trk_status decode_chunk(struct trk_trace *trace, struct trk_cursor *cursor,
-                                    struct trk_error *error)
+enum trk_status trk_reader_decode(struct trk_trace *trace, uint32_t chunk,
+                                  struct trk_record *records, struct trk_error *error)
 {
-    const struct trk_index_chunk *known = &trace->index.chunks[cursor->chunk];
-    struct trk_format_chunk chunk;
-    enum trk_status status = trk_unpack_header(&trace->unpack, known->offset, &chunk, error);
+    const struct trk_index_chunk *known = &trace->index.chunks[chunk];
+    struct trk_format_chunk header;
+    enum trk_status status = trk_unpack_header(&trace->unpack, known->offset, &header, error);
     if (status == TRK_OK &&
-        (chunk.events != known->events || chunk.first_tsc != known->first_tsc)) {
+        (header.events != known->events || header.first_tsc != known->first_tsc)) {
         status = TRK_E_DAMAGED; /* the file was rewritten since the scan */
     }
     if (status != TRK_OK) {
         return status;
     }
-    size_t size_bytes = chunk.events * sizeof *cursor->records;
+    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types};
+    return trk_chunk_events(&reader, known->offset, &header, records, error);
+}
+
+/* Decode the current chunk of a stream. TRK_E_DAMAGED, TRK_E_INCOMPLETE: it is not what it was. */
+static enum trk_status decode_chunk(struct trk_trace *trace, struct trk_cursor *cursor,
+                                    struct trk_error *error)
+{
+    size_t size_bytes = trace->index.chunks[cursor->chunk].events * sizeof *cursor->records;
     if (trace->decoded_bytes + size_bytes > DECODED_MAX_BYTES) {
         return trk_error_set(error, TRK_E_MEMORY, "more streams at a time than a reader holds");
     }
@@ -132,12 +139,26 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct trk_cursor *
         return no_memory(error);
     }
     trace->decoded_bytes += size_bytes;
-    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types};
-    status = trk_chunk_events(&reader, known->offset, &chunk, cursor->records, error);
+    enum trk_status status = trk_reader_decode(trace, cursor->chunk, cursor->records, error);
     if (status != TRK_OK) {
         drop_chunk(trace, cursor);
     }
     return status;
+}
+
+void trk_reader_lose_chunk(struct trk_trace *trace, uint32_t at)
+{
+    struct trk_index *index = &trace->index;
+    struct trk_index_chunk *chunk = &index->chunks[at];
+    if (chunk->bad) {
+        return;
+    }
+    chunk->bad = 1;
+    index->state.damaged_chunks++;
+    index->at_chunk = chunk->file_chunk;
+    index->streams[chunk->stream].note.events -= chunk->events;
+    trk_index_lose(index, &index->streams[chunk->stream], chunk->events);
+    trk_index_damage(index, chunk->offset, "the events of a chunk are not readable");
 }
 
 /*
@@ -146,18 +167,9 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct trk_cursor *
  */
 static void give_up_chunk(struct trk_trace *trace, size_t stream)
 {
-    struct trk_index *index = &trace->index;
-    struct trk_index_chunk *chunk = &index->chunks[trace->cursors[stream].chunk];
-    expect_chunk(trace, stream, chunk->next);
-    if (chunk->bad) {
-        return;
-    }
-    chunk->bad = 1;
-    index->state.damaged_chunks++;
-    index->at_chunk = chunk->file_chunk;
-    index->streams[stream].note.events -= chunk->events;
-    trk_index_lose(index, &index->streams[stream], chunk->events);
-    trk_index_damage(index, chunk->offset, "the events of a chunk are not readable");
+    uint32_t chunk = trace->cursors[stream].chunk;
+    expect_chunk(trace, stream, trace->index.chunks[chunk].next);
+    trk_reader_lose_chunk(trace, chunk);
 }
 
 /* Bring the stream's next event, which the order asks for. */

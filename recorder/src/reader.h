@@ -20,6 +20,7 @@ struct trk_cursor {
 
 struct trk_trace {
     struct trk_source source;
+    uint64_t bytes_read; /* of source */
     struct trk_unpack unpack;
     struct trk_index index;
     struct trk_columns *columns;
@@ -41,5 +42,15 @@ struct trk_trace {
 
 /* Forget how far reading has come. reader.c */
 void trk_reader_stop(struct trk_trace *trace);
+
+/*
+ * Decode a chunk of the index into room for its events. TRK_E_DAMAGED, TRK_E_INCOMPLETE: it is not
+ * what it was; TRK_E_MEMORY; TRK_E_SYSTEM. reader.c
+ */
+TRK_MUST_USE enum trk_status trk_reader_decode(struct trk_trace *trace, uint32_t chunk,
+                                               struct trk_record *records, struct trk_error *error);
+
+/* Count the events of a chunk that does not decode as lost, once. reader.c */
+void trk_reader_lose_chunk(struct trk_trace *trace, uint32_t chunk);
 
 #endif

@@ -93,6 +93,7 @@ static enum trk_status read_header_chunk(struct trk_trace *trace, struct trk_err
 static enum trk_status open_source(struct trk_trace **out, struct trk_trace *trace,
                                    struct trk_error *error)
 {
+    trace->source.read_bytes = &trace->bytes_read;
     trk_index_init(&trace->index);
     memcpy(trace->types, trk_schema_table, sizeof trace->types);
     enum trk_status status = read_file_header(trace, &trace->file, error);

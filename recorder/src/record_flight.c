@@ -155,7 +155,6 @@ static void start_dump(struct recording *recording)
         .trigger = trk_record_trigger_name(flight->kind),
         .number = ++recording->result->dumps,
         .ticks = flight->ticks,
-        .forgotten = trk_flight_forgotten(flight->ring),
     };
     uint64_t since = 0;
     if (options->before_ms > 0) {
@@ -166,6 +165,7 @@ static void start_dump(struct recording *recording)
     uint64_t fullest = 0; /* what came before the trigger, and after the last turn, is in it */
     if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
         recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
+    note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
     dump_path(recording, note.number, dump->path, sizeof dump->path);
     dump->overwrite = options->overwrite;
     dump->child_status = flight->ending ? recording->child.wait_status : -1;

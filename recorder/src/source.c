@@ -50,6 +50,13 @@ void trk_source_close(struct trk_source *source)
     *source = (struct trk_source){.fd = -1};
 }
 
+static void count(const struct trk_source *source, size_t bytes)
+{
+    if (source->read_bytes != NULL) {
+        *source->read_bytes += bytes;
+    }
+}
+
 enum trk_status trk_source_read(const struct trk_source *source, struct trk_source_part *part,
                                 struct trk_error *error)
 {
@@ -62,6 +69,7 @@ enum trk_status trk_source_read(const struct trk_source *source, struct trk_sour
     if (source->fd < 0) {
         memcpy(part->to, source->bytes + part->offset, wanted);
         part->got = wanted;
+        count(source, wanted);
         return TRK_OK;
     }
     while (part->got < wanted) {
@@ -78,5 +86,6 @@ enum trk_status trk_source_read(const struct trk_source *source, struct trk_sour
         }
         part->got += (size_t)got;
     }
+    count(source, part->got);
     return TRK_OK;
 }

@@ -15,7 +15,8 @@
 struct trk_source {
     int fd; /* -1: memory */
     const uint8_t *bytes;
-    uint64_t size_bytes; /* when it was opened */
+    uint64_t size_bytes;  /* when it was opened */
+    uint64_t *read_bytes; /* counts what is read; NULL: nobody asks */
 };
 
 /* TRK_OK, TRK_E_SYSTEM (os_errno), TRK_E_ARGUMENT: not a regular file. */

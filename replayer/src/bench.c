@@ -65,9 +65,12 @@ enum trk_status trk_bench_run(struct trk_bench *out, const struct trk_bench_opti
     if (out->passes == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for %u rounds", options->rounds);
     }
-    enum trk_status status = warm_up(options, error);
-    for (uint32_t round = 0; status == TRK_OK && round < options->rounds; round++) {
-        status = round_run(out, options, round, error);
+    enum trk_status status = options->warm ? TRK_OK : warm_up(options, error);
+    out->rounds = 0;
+    while (status == TRK_OK && out->rounds < options->rounds &&
+           (out->rounds == 0 || options->more == NULL || options->more(options->context))) {
+        status = round_run(out, options, out->rounds, error);
+        out->rounds++;
     }
     if (status != TRK_OK) {
         trk_bench_free(out);

@@ -12,12 +12,21 @@
 
 static void job_copy(const struct copy_job *job, size_t first, size_t end)
 {
+    if (job->work != NULL) {
+        for (size_t i = first; i < end; i++) {
+            job->work(job->context, i);
+        }
+        return;
+    }
     for (size_t i = first; i < end; i++) {
         const struct schedule_piece *part = &job->parts[i];
+        const struct schedule_piece *next = i + 1 < end ? part + 1 : NULL;
         if (job->down) {
             memcpy(job->guest + part->offset, job->staged + part->stage, part->size_bytes);
         } else {
-            copy_stream(job->staged + part->stage, job->guest + part->offset, part->size_bytes);
+            const bool as_large = next != NULL && next->size_bytes >= part->size_bytes;
+            copy_stream(job->staged + part->stage, job->guest + part->offset, part->size_bytes,
+                        as_large ? job->guest + next->offset : NULL);
         }
     }
     copy_stream_end();
@@ -102,6 +111,21 @@ void copy_pool_deinit(struct copy_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
+/* run: parts that a thread takes at once. */
+static uint64_t pool_push(struct copy_pool *pool, const struct copy_job *job, size_t run)
+{
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t number = pool->given;
+    struct copy_job *own = &pool->jobs[number % COPY_JOBS_MAX];
+    *own = *job;
+    own->next = own->done = 0;
+    own->run = run;
+    pool->given++;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    return number;
+}
+
 uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
 {
     uint64_t bytes = 1;
@@ -112,18 +136,19 @@ uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
         job_copy(job, 0, job->count);
         return COPY_JOB_NONE;
     }
-    pthread_mutex_lock(&pool->lock);
-    uint64_t number = pool->given;
-    struct copy_job *own = &pool->jobs[number % COPY_JOBS_MAX];
-    *own = *job;
-    own->next = own->done = 0;
     /* A small job is spread over all; of a large one each takes several runs. */
-    uint64_t share = bytes / pool->threads < RUN_BYTES ? bytes / pool->threads : RUN_BYTES;
-    own->run = (size_t)((uint64_t)job->count * share / bytes) + 1;
-    pool->given++;
-    pthread_cond_broadcast(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
-    return number;
+    const uint64_t share = bytes / pool->threads < RUN_BYTES ? bytes / pool->threads : RUN_BYTES;
+    return pool_push(pool, job, (size_t)((uint64_t)job->count * share / bytes) + 1);
+}
+
+void copy_pool_each(struct copy_pool *pool, size_t count, copy_work_fn *work, void *context)
+{
+    const struct copy_job job = {.count = count, .work = work, .context = context};
+    if (pool->threads <= 1 || count <= 1) {
+        job_copy(&job, 0, count);
+        return;
+    }
+    copy_pool_await(pool, pool_push(pool, &job, 1));
 }
 
 void copy_pool_await(struct copy_pool *pool, uint64_t number)

@@ -1,7 +1,8 @@
 /*
  * Threads of the host that copy between guest memory and staging.
  *
- * A job is many parts that go one way; the threads take runs of them. Jobs are taken in the order
+ * A job is many parts that go one way, or other work that can be cut up; the threads take runs of
+ * them. Jobs are taken in the order
  * in which they were given. The caller is one of the threads: it copies small jobs at once, and
  * while it waits for a job it helps with whatever there is.
  */
@@ -19,7 +20,12 @@
 /* The number of a job that is done already. */
 #define COPY_JOB_NONE UINT64_MAX
 
+/* Do one of many things, each apart from the others. */
+typedef void copy_work_fn(void *context, size_t number);
+
 struct copy_job {
+    copy_work_fn *work; /* instead of copying parts; NULL: copy */
+    void *context;
     const struct schedule_piece *parts;
     size_t count;
     uint8_t *guest;    /* the whole mirror */
@@ -47,5 +53,8 @@ void copy_pool_deinit(struct copy_pool *pool);
 /* Give a job; its number. At most COPY_JOBS_MAX may be given and not awaited. */
 uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job);
 void copy_pool_await(struct copy_pool *pool, uint64_t number);
+
+/* Do `count` things, on all threads, and wait for them. */
+void copy_pool_each(struct copy_pool *pool, size_t count, copy_work_fn *work, void *context);
 
 #endif

@@ -45,6 +45,7 @@ static enum trk_status device_describe(struct trk_gpu *gpu, struct trk_error *er
     gpu->info.tick_ns = (double)all.properties.limits.timestampPeriod;
     gpu->limits.storage_range = all.properties.limits.maxStorageBufferRange;
     gpu->limits.storage_alignment = all.properties.limits.minStorageBufferOffsetAlignment;
+    gpu->limits.image_side = all.properties.limits.maxImageDimension2D;
     gpu->limits.import_alignment = import.minImportedHostPointerAlignment;
     gpu->api.GetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
     gpu->info.direct = gpu_memory_direct(gpu);
@@ -83,6 +84,8 @@ static enum trk_status device_families(struct trk_gpu *gpu, struct trk_error *er
             .here = true,
             .times = bits > 0,
             .family = i,
+            .texels = families[i].minImageTransferGranularity.width == 1 &&
+                      families[i].minImageTransferGranularity.height == 1,
             .valid_bits = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1,
         };
         gpu->families[gpu->family_count++] = i;

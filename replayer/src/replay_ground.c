@@ -1,6 +1,7 @@
 /* The two images of a plan, once for all its replays on a device. */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "replay_internal.h"
 
@@ -25,7 +26,20 @@ static enum trk_status ground_map(struct replay_ground *ground, const struct trk
     munmap(all + skip + size, align - skip);
     ground->guest = all + skip;
     ground->guest_bytes = size;
+    /* Pages are copied out of it in any order: with small ones each would miss the TLB. A wish. */
+    (void)madvise(ground->guest, size, MADV_HUGEPAGE);
     return TRK_OK;
+}
+
+/* Threads for what is not measured: one a processor. */
+static enum trk_status ground_threads(struct replay_ground *ground, struct trk_error *error)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const long threads = processors < 1 ? 1 : processors;
+    ground->pool_made = true;
+    return copy_pool_init(
+        &ground->pool,
+        threads < (long)TRK_POLICY_THREADS_MAX ? (uint32_t)threads : TRK_POLICY_THREADS_MAX, error);
 }
 
 static struct replay_ground *ground_find(struct trk_gpu *gpu, const struct trk_plan *plan)
@@ -53,6 +67,9 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
         replay->ground = ground;
         ground->users = 1;
         status = ground_map(ground, gpu, error);
+        if (status == TRK_OK) {
+            status = ground_threads(ground, error);
+        }
     } else {
         replay->ground = ground;
         ground->users++;
@@ -66,6 +83,9 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
     if (status == TRK_OK && replay->path->imported && ground->imported.buffer == VK_NULL_HANDLE) {
         status =
             gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes, error);
+    }
+    if (status == TRK_OK) {
+        status = replay_images_open(gpu, ground, error);
     }
     replay->guest = ground->guest;
     replay->mirror = mirror;
@@ -84,6 +104,10 @@ void replay_ground_give(struct trk_replay *replay)
         link = &(*link)->next;
     }
     *link = ground->next;
+    replay_images_close(gpu, ground);
+    if (ground->pool_made) {
+        copy_pool_deinit(&ground->pool);
+    }
     gpu_buffer_deinit(gpu, &ground->imported);
     gpu_buffer_deinit(gpu, &ground->mirror);
     gpu_buffer_deinit(gpu, &ground->mapped);

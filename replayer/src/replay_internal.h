@@ -9,6 +9,7 @@
 #define REPLAY_INTERNAL_H
 
 #include "copy_pool.h"
+#include "fill_shader.h"
 #include "gpu_internal.h"
 #include "replayer/replay.h"
 #include "schedule.h"
@@ -34,11 +35,14 @@ struct replay_stamp {
  * restoring it.
  */
 struct replay_ground {
+    struct gpu_image *images; /* by the plan's */
     struct replay_ground *next;
     const struct trk_plan *plan;
     uint32_t users;
     uint8_t *guest; /* guest memory: the mirror on the host */
     uint64_t guest_bytes;
+    struct copy_pool pool; /* of all processors: for what is not measured */
+    bool pool_made;
     struct gpu_buffer imported;       /* the same, as the device sees it; made when it is needed */
     struct gpu_buffer mirror, mapped; /* the device's; mapped: in memory that the host can write */
 };
@@ -64,6 +68,7 @@ struct trk_replay {
     VkBufferCopy *copies;       /* room for the regions of one chunk */
     size_t copy_capacity;
     struct scatter *scatter;
+    struct fill_shader dispatches; /* api NULL: the plan has none */
     VkQueryPool queries;
     struct replay_stamp *stamps;
     uint32_t stamp_count, stamp_capacity;
@@ -115,6 +120,30 @@ enum trk_status replay_writes(struct trk_replay *replay, const struct trk_plan_g
                               struct trk_error *error);
 enum trk_status replay_restore(struct trk_replay *replay, struct trk_error *error);
 void replay_stores(struct trk_replay *replay, const struct trk_plan_group *group);
+
+/* replay_images.c */
+enum trk_status replay_images_open(struct trk_gpu *gpu, struct replay_ground *ground,
+                                   struct trk_error *error);
+void replay_images_close(struct trk_gpu *gpu, struct replay_ground *ground);
+/* The copies of a chunk of images, whatever the path. */
+void replay_images_up(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                      const struct replay_slot *slot);
+void replay_images_down(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                        const struct replay_slot *slot);
+/* The bytes of the scratch buffer that writes of the plan need. */
+uint64_t replay_images_scratch(const struct trk_plan *plan);
+void replay_images_write(struct trk_replay *replay, const struct trk_plan_item *item);
+void replay_images_restore(struct trk_replay *replay);
+
+/* Bytes of the mirror, brought to the beginning of a buffer. */
+struct replay_look {
+    uint64_t offset, size_bytes;
+    VkBuffer target;
+};
+
+/* Record the copies of what of them is in images. */
+void replay_images_look(struct trk_replay *replay, const struct gpu_commands *commands,
+                        const struct replay_look *look);
 
 /* replay_ground.c */
 enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *error);

@@ -92,7 +92,7 @@ static enum trk_status flight_submit(struct flight *flight, struct trk_error *er
     }
     gpu_commands_label(gpu, &slot->commands, "trk upload");
     replay_times_begin(replay, &slot->commands, flight->group->frame);
-    replay->path->up(replay, chunk, slot);
+    (chunk->images ? replay_images_up : replay->path->up)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_label_end(gpu, &slot->commands);
     replay->submits++;
@@ -162,7 +162,7 @@ static enum trk_status download_submit(struct trk_replay *replay,
     }
     gpu_commands_label(gpu, &slot->commands, "trk download");
     replay_times_begin(replay, &slot->commands, group->frame);
-    replay->path->down(replay, chunk, slot);
+    (chunk->images ? replay_images_down : replay->path->down)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_for_host(gpu, &slot->commands);
     gpu_commands_label_end(gpu, &slot->commands);

@@ -53,19 +53,13 @@
     X(WaitForFences)                                                                               \
     X(CmdCopyBuffer)                                                                               \
     X(CmdFillBuffer)                                                                               \
-    X(CmdPipelineBarrier)
-
-/* What replaying needs beside: Vulkan 1.2, all of it mandatory there. */
-#define TRK_VK_REPLAY_CALLS(X)                                                                     \
-    X(CreateSemaphore)                                                                             \
-    X(DestroySemaphore)                                                                            \
-    X(WaitSemaphores)                                                                              \
-    X(GetSemaphoreCounterValue)                                                                    \
-    X(CreateQueryPool)                                                                             \
-    X(DestroyQueryPool)                                                                            \
-    X(GetQueryPoolResults)                                                                         \
-    X(CmdResetQueryPool)                                                                           \
-    X(CmdWriteTimestamp)                                                                           \
+    X(CmdPipelineBarrier)                                                                          \
+    X(CreateImage)                                                                                 \
+    X(DestroyImage)                                                                                \
+    X(GetImageMemoryRequirements)                                                                  \
+    X(BindImageMemory)                                                                             \
+    X(CmdCopyBufferToImage)                                                                        \
+    X(CmdCopyImageToBuffer)                                                                        \
     X(CreateShaderModule)                                                                          \
     X(DestroyShaderModule)                                                                         \
     X(CreateDescriptorSetLayout)                                                                   \
@@ -82,6 +76,18 @@
     X(CmdBindDescriptorSets)                                                                       \
     X(CmdPushConstants)                                                                            \
     X(CmdDispatch)
+
+/* What replaying needs beside: Vulkan 1.2, all of it mandatory there. */
+#define TRK_VK_REPLAY_CALLS(X)                                                                     \
+    X(CreateSemaphore)                                                                             \
+    X(DestroySemaphore)                                                                            \
+    X(WaitSemaphores)                                                                              \
+    X(GetSemaphoreCounterValue)                                                                    \
+    X(CreateQueryPool)                                                                             \
+    X(DestroyQueryPool)                                                                            \
+    X(GetQueryPoolResults)                                                                         \
+    X(CmdResetQueryPool)                                                                           \
+    X(CmdWriteTimestamp)
 
 /* Optional ones, of extensions: NULL where they are not. */
 #define TRK_VK_OPTIONAL_CALLS(X)                                                                   \

@@ -48,11 +48,10 @@ static enum trk_status tell(struct trk_minimise_report *report)
 {
     struct judged judged;
     enum trk_status status = judge_run(report->script, MINIMISE_ORDERS_MOST, &judged);
-    if (status == TRK_OK)
-        report->verdict = judged.report;
-    if (status == TRK_OK)
-        status = judge_tell(report->script, &report->verdict, &report->story);
-    return status;
+    if (status != TRK_OK)
+        return status;
+    report->verdict = judged.report;
+    return judge_tell(report->script, &report->verdict, &report->story);
 }
 
 void mini_start(struct minimiser *minimiser)

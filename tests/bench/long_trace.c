@@ -48,7 +48,7 @@ struct maker {
     struct trk_record batch[STREAMS][BATCH];
     size_t count[STREAMS];
     enum thread now;
-    uint64_t tsc, events, dice, tick;
+    uint64_t tsc, events, dice;
     uint32_t stamp;
     uint32_t guest[VERTEX_PAGES + RESULT_PAGES + 1], gpu[VERTEX_PAGES + RESULT_PAGES + 1];
 };

@@ -16,6 +16,7 @@ nothing to compare with per-range: give --b or --all|bench absent.trk
 --a coalesce:4Q: .* at column |bench --a coalesce:4Q --b auto absent.trk
 both want standard output|bench --b auto --csv --json absent.trk
 not within|bench --b auto --rounds 5 absent.trk
+not within|bench --b auto --seconds 0 absent.trk
 No such file|bench --b auto absent.trk
 No such file|advise absent.trk
 none of auto|bench --b auto --clock wall absent.trk
@@ -91,10 +92,20 @@ grep -Evq '^[0-5],[0-9]+,[01],"(per-range|auto)",[0-9]*,[0-9]+$' <<ROWS && fail 
 $(tail -n +2 out)
 ROWS
 
-# All kinds, each run or left out by name.
+# All kinds, each run or left out by name, beside the same bytes in one region.
 run 0 bench --all --rounds 6 --json t.trk
 quiet
 at_least 'policies' "$(get 'policies.#')" 8
+at_least 'bytes of one region' "$(get one_region.bytes)" 4096
+same 'passes' "$(get 'passes.#')" "$(($(get turns) * 12 * ($(get 'policies.#') + 1)))"
+same 'one region against itself' "$(get one_region.device_of_one_region)" \
+    "$([ "$(get one_region.device_ns)" = null ] && echo null || echo 1)"
+same 'per-range against itself' "$(get policies.0.host_times_per_range)" 1
+for key in one_region.host_ns.median one_region.host_gb_s policies.1.host_gb_s \
+    policies.1.host_of_one_region policies.1.host_times_per_range auto_gap.slower auto_gap.clock; do
+    [ -n "$(get $key)" ] || fail "the JSON has no $key"
+done
+get auto_gap.best | grep -q '^coalesce:' || fail "auto is not held against a gap"
 # One that was left out, asked for by name, ends the run with the reason.
 if [ "$(get 'left_out.#')" -gt 0 ]; then
     policy=$(get left_out.0.policy)
@@ -103,6 +114,21 @@ if [ "$(get 'left_out.#')" -gt 0 ]; then
     said "policy $policy: $reason"
     [ -s out ] && fail "a bench that did not run prints something"
 fi
+
+# A second is over with the first round, and that is said.
+run 0 bench --all --seconds 1 --no-check t.trk
+quiet
+grep -Eq '^rounds   [1-5], .*; 30 were asked for, but 1 seconds were over$' out || fail "no word on the time"
+grep -Eq '^one region  .*100.0% ' out || fail "no row of one region"
+grep -Eq '^auto takes [0-9.]* % of the time of coalesce:' out || fail "auto is not held against a gap"
+grep -q '^Too few rounds to compare: it takes 6' out || fail "rounds are compared that were not run"
+run 0 bench --all --seconds 1 --no-check --json t.trk
+same 'wanted' "$(get rounds_wanted)" 30
+same 'comparisons' "$(get 'comparisons.#')" 0
+run 0 bench --all --seconds 1 --no-check --csv t.trk
+grep -q ',"one region",' out || fail "the CSV has no row of one region"
+run 0 bench --b auto --rounds 6 --no-check --json t.trk
+same 'one region without --all' "$(get one_region)" null
 
 run 0 advise --rounds 6 t.trk
 quiet

@@ -44,7 +44,8 @@ static void observe(void *context, const struct trk_event *event)
 static void annotate(uint64_t turn)
 {
     const uint64_t guest_addr = WINDOW_FIRST + STORM_THREADS * TRK_REGION_BYTES;
-    const uint64_t own_addr = guest_addr + 64 * (turn % 1024); /* one store each, then a check */
+    /* One store each, then a check; apart from what is copied. */
+    const uint64_t own_addr = guest_addr + 8192 + 64 * (turn % 1024);
     const uint32_t stamp = (uint32_t)turn + 1;
     switch (turn % 12) {
     case 0:

@@ -33,6 +33,9 @@ done <<'CASES'
 2|not a number|demo --device none
 2|copy-before-arm|demo --bug no-such-bug
 2|takes no value|demo --check=yes
+2|none of default|demo --policy lax
+2|no key=value|demo --policy default,page_size=5
+2|no key=value|demo --policy default,colour=red
 2|--schedules does not go with --schedule in-order|fuzz --schedules 5 --schedule in-order
 2|--schedules does not go with --schedule in-order|fuzz --print --schedules 5 --schedule in-order
 2|--runs does not go with --print|fuzz --print --runs 2

@@ -1,10 +1,10 @@
 /*
  * Goal: what is minimised on a core with a seeded fault still fails there, and holds on the right
  * core; and it is small.
- * Method: one simulated core has all faults in it (matrix.c). For each fault the first scenario
- * file that fails under it and holds with the verdict ok on the right core is minimised with the
- * fault in force, in a process of its own; the right core, asked of every candidate, is the same
- * one without the fault.
+ * Method: one simulated core has all faults in it (matrix.c). For each fault scenario files that
+ * fail under it, and hold with the verdict ok on the right core, are minimised with the fault in
+ * force, each in a process of its own, until one is small; the right core, asked of every
+ * candidate, is the same one without the fault.
  *
  *     minimise LIST FOLDER...
  *
@@ -30,6 +30,8 @@
 /* Operations of a small case, threads and pages beside. */
 #define SMALL_OPERATIONS 4u
 #define SMALL_REST       2u
+/* Files that are minimised for a fault, until one is small: some faults need large pages there. */
+#define CASES_MOST 6u
 /* Faults that must give a case, and how many of those must be small; measured, with some room. */
 #define CASES_LEAST 40u
 #define SMALL_LEAST 35u
@@ -194,8 +196,13 @@ int main(int count, char **words)
     }
     while (fgets(line, sizeof line, list) != NULL && sscanf(line, "%u", &fault) == 1) {
         enum end end = END_NONE;
-        for (size_t i = 0; i < files.count && end == END_NONE; i++)
-            end = try_in_child(files.paths[i], fault);
+        unsigned cases = 0;
+        for (size_t i = 0;
+             i < files.count && end != END_SMALL && end < END_WRONG && cases < CASES_MOST; i++) {
+            enum end one = try_in_child(files.paths[i], fault);
+            cases += one != END_NONE;
+            end = one == END_NONE ? end : one;
+        }
         ends[end < END_WRONG ? end : END_WRONG]++;
     }
     fclose(list);

@@ -40,6 +40,9 @@ struct trk_bench_pass {
 typedef enum trk_status trk_bench_pass_fn(void *context, uint32_t policy,
                                           struct trk_bench_times *out, struct trk_error *error);
 
+/* Whether there is time for another round. */
+typedef bool trk_bench_more_fn(void *context);
+
 struct trk_bench_options {
     size_t size;       /* sizeof(struct trk_bench_options) */
     uint32_t policies; /* 1 to TRK_BENCH_POLICIES_MOST */
@@ -47,11 +50,14 @@ struct trk_bench_options {
     uint32_t turns;    /* of a round, 1 to TRK_BENCH_TURNS_MOST */
     uint64_t seed;
     trk_bench_pass_fn *pass;
+    trk_bench_more_fn *more; /* asked before each round but the first; NULL: always */
+    bool warm;               /* each policy has run already */
     void *context;
 };
 
 struct trk_bench {
-    uint32_t policies, rounds, turns;
+    uint32_t policies, turns;
+    uint32_t rounds;               /* that were run */
     struct trk_bench_pass *passes; /* in the order in which they ran */
     size_t pass_count;             /* 2 * policies * turns * rounds */
 };
@@ -61,7 +67,7 @@ void trk_bench_order(uint32_t *out, uint32_t policies, uint32_t round, uint64_t 
 
 /**
  * Run all rounds. Before the first, each policy runs once that is not noted, so that no policy pays
- * for what happens only once.
+ * for what happens only once. One round at least is run.
  *
  * @return TRK_OK: out is to be given to trk_bench_free; TRK_E_MEMORY; as a pass says. out holds
  *         nothing then.

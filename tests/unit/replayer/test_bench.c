@@ -18,7 +18,14 @@ struct fake {
     uint32_t calls, fail_at;
     uint32_t turns;
     bool no_stamps; /* of policy 1 */
+    uint32_t rounds_left;
 };
+
+static bool fake_more(void *context)
+{
+    struct fake *fake = context;
+    return fake->rounds_left-- > 0;
+}
 
 static enum trk_status fake_pass(void *context, uint32_t policy, struct trk_bench_times *out,
                                  struct trk_error *error)
@@ -87,6 +94,27 @@ Test(bench, passes)
     cr_expect_eq(times[0], 1e9);
     cr_expect_eq(times[15], 1e9);
     trk_bench_free(&bench);
+}
+
+Test(bench, no_more_time)
+{
+    for (uint32_t more = 0; more <= 5; more += 2) {
+        struct fake fake = {.times_of = {1, 2}, .turns = 1, .rounds_left = more};
+        struct trk_bench bench;
+        double times[10];
+        struct trk_bench_options options = fake_options(&fake, 2, 4);
+        const uint32_t rounds = more < 3 ? more + 1 : 4;
+        options.more = fake_more;
+        options.warm = true;
+        cr_assert_eq(trk_bench_run(&bench, &options, NULL), TRK_OK);
+        cr_expect_eq(bench.rounds, rounds, "one round without being asked, %u more", more);
+        cr_expect_eq(bench.pass_count, 4 * rounds);
+        cr_expect_eq(fake.calls, 4 * rounds, "what is warm is not warmed");
+        cr_assert_eq(trk_bench_passes_of(&bench), 2 * rounds);
+        trk_bench_times_of(&bench, 1, TRK_BENCH_HOST, times);
+        cr_expect_eq(times[2 * rounds - 1], 2e9);
+        trk_bench_free(&bench);
+    }
 }
 
 Test(bench, failing_pass)

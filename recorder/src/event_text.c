@@ -1,4 +1,4 @@
-#include "event_text.h"
+#include "recorder/event_text.h"
 
 #include <assert.h>
 
@@ -327,6 +327,21 @@ static void owner_fields(struct fields *fields, const struct trk_event *event)
     }
 }
 
+static void gpu_fields(struct fields *fields, const struct trk_event *event)
+{
+    if (event->type == TRK_EVENT_IMAGE) {
+        add_range(fields, event->argument, trk_event_size(event));
+        add_number(fields, "width", event->page);
+        add_number(fields, "height", event->pages);
+        add_number(fields, "texel", event->flags);
+        add_number(fields, "resource", event->context);
+    } else {
+        add_number(fields, "accesses", event->argument);
+        add_number(fields, "tick", trk_event_number32(event));
+        add_number(fields, "shader", event->context);
+    }
+}
+
 static void annotation_fields(struct fields *fields, const struct trk_event *event)
 {
     switch (event->type) {
@@ -344,6 +359,10 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
         add_range(fields, event->argument, event->seq);
         add_number(fields, "stamp", event->domain);
         add_number(fields, "tick", trk_event_number32(event));
+        break;
+    case TRK_EVENT_IMAGE:
+    case TRK_EVENT_DISPATCH:
+        gpu_fields(fields, event);
         break;
     case TRK_EVENT_GUEST_PROTECT:
         add_range(fields, event->argument, trk_event_size(event));

@@ -1,0 +1,31 @@
+/*
+ * The name of a file by its content.
+ *
+ * 128 bits of XXH3 as 32 hexadecimal digits: enough to tell stored traces and builds of a core
+ * apart, and no defence against somebody who makes two files alike on purpose.
+ */
+#ifndef TRACES_CONTENT_H
+#define TRACES_CONTENT_H
+
+#include <stdint.h>
+
+#include "track/status.h"
+
+TRK_EXTERN_C_BEGIN
+
+#define TRK_CONTENT_BYTES 33u /* of a name, with its NUL */
+
+/**
+ * Name a file.
+ *
+ * @param bytes  Set to the file's size; may be NULL.
+ * @return TRK_OK; TRK_E_SYSTEM when it cannot be read.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES],
+                                              uint64_t *bytes, struct trk_error *error);
+
+TRK_EXTERN_C_END
+
+#endif

@@ -1,0 +1,42 @@
+#include "traces/content.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES], uint64_t *bytes,
+                                 struct trk_error *error)
+{
+    unsigned char buffer[1 << 14];
+    uint64_t total = 0;
+    size_t got;
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot open");
+    }
+    XXH3_state_t *state = XXH3_createState();
+    if (state == NULL) {
+        fclose(file);
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to name a file by its content");
+    }
+    (void)XXH3_128bits_reset(state);
+    errno = 0;
+    while ((got = fread(buffer, 1, sizeof buffer, file)) > 0) {
+        (void)XXH3_128bits_update(state, buffer, got);
+        total += got;
+    }
+    int reason = errno;
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    const int bad = ferror(file);
+    XXH3_freeState(state);
+    fclose(file);
+    if (bad != 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "cannot read");
+    }
+    snprintf(out, TRK_CONTENT_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    if (bytes != NULL) {
+        *bytes = total;
+    }
+    return TRK_OK;
+}

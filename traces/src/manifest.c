@@ -1,0 +1,243 @@
+#include "traces/manifest.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The texts of an entry. */
+static const struct {
+    const char *key;
+    size_t offset, size;
+} texts[] = {
+    {"file", offsetof(struct trk_manifest_entry, file),
+     sizeof((struct trk_manifest_entry *)0)->file},
+    {"hash", offsetof(struct trk_manifest_entry, hash),
+     sizeof((struct trk_manifest_entry *)0)->hash},
+    {"command", offsetof(struct trk_manifest_entry, command),
+     sizeof((struct trk_manifest_entry *)0)->command},
+    {"origin", offsetof(struct trk_manifest_entry, origin),
+     sizeof((struct trk_manifest_entry *)0)->origin},
+    {"licence", offsetof(struct trk_manifest_entry, licence),
+     sizeof((struct trk_manifest_entry *)0)->licence},
+    {"policy", offsetof(struct trk_manifest_entry, policy),
+     sizeof((struct trk_manifest_entry *)0)->policy},
+    {"expected", offsetof(struct trk_manifest_entry, expected),
+     sizeof((struct trk_manifest_entry *)0)->expected},
+};
+
+#define TEXTS (sizeof texts / sizeof texts[0])
+
+static enum trk_status path_of(const char *folder, const char *file, char out[PATH_MAX],
+                               struct trk_error *error)
+{
+    int length = snprintf(out, PATH_MAX, "%s/%s", folder, file);
+    return length > 0 && length < PATH_MAX
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* A file of the folder and of no other. */
+static bool stays_below(const char *file)
+{
+    const char *up = strstr(file, "..");
+    return file[0] != '/' && file[0] != '\0' &&
+           (up == NULL || ((up != file && up[-1] != '/') || (up[2] != '/' && up[2] != '\0')));
+}
+
+static bool is_name(const char *hash)
+{
+    return strlen(hash) == TRK_CONTENT_BYTES - 1 &&
+           strspn(hash, "0123456789abcdef") == TRK_CONTENT_BYTES - 1;
+}
+
+static enum trk_status read_entry(const cJSON *object, size_t number,
+                                  struct trk_manifest_entry *out, struct trk_error *error)
+{
+    for (size_t i = 0; i < TEXTS; i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, texts[i].key);
+        char *to = (char *)out + texts[i].offset;
+        if (!cJSON_IsString(value) || strlen(value->valuestring) >= texts[i].size) {
+            return trk_error_set(error, TRK_E_DAMAGED,
+                                 TRK_MANIFEST_FILE ": traces[%zu].%s is no text of at most %zu "
+                                                   "bytes",
+                                 number, texts[i].key, texts[i].size - 1);
+        }
+        memcpy(to, value->valuestring, strlen(value->valuestring) + 1);
+    }
+    const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(object, "bytes");
+    const double most = 9007199254740992.0; /* 2^53: what a JSON number holds exactly */
+    if (!cJSON_IsNumber(bytes) || !(bytes->valuedouble >= 0 && bytes->valuedouble <= most)) {
+        return trk_error_set(error, TRK_E_DAMAGED,
+                             TRK_MANIFEST_FILE ": traces[%zu].bytes is no size", number);
+    }
+    out->bytes = (uint64_t)bytes->valuedouble;
+    if (!stays_below(out->file) || !is_name(out->hash)) {
+        return trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": traces[%zu] %s", number,
+                             is_name(out->hash) ? "is a file outside the folder"
+                                                : "has a hash that is not 32 hexadecimal digits");
+    }
+    return TRK_OK;
+}
+
+static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
+                                struct trk_error *error)
+{
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "traces");
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, TRK_MANIFEST_SCHEMA) != 0 ||
+        !cJSON_IsArray(list)) {
+        return trk_error_set(error, TRK_E_DAMAGED,
+                             TRK_MANIFEST_FILE " is no object of schema " TRK_MANIFEST_SCHEMA);
+    }
+    const int count = cJSON_GetArraySize(list);
+    if (count > (int)TRK_MANIFEST_MOST) {
+        return trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": more than %u traces",
+                             TRK_MANIFEST_MOST);
+    }
+    out->entries = calloc((size_t)count + 1, sizeof *out->entries);
+    if (out->entries == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the manifest");
+    }
+    const cJSON *object;
+    enum trk_status status = TRK_OK;
+    cJSON_ArrayForEach(object, list)
+    {
+        struct trk_manifest_entry *entry = &out->entries[out->count];
+        status = read_entry(object, out->count, entry, error);
+        if (status == TRK_OK && trk_manifest_find(out, entry->file) != NULL) {
+            status = trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": %.60s is there twice",
+                                   entry->file);
+        }
+        if (status != TRK_OK) {
+            return status;
+        }
+        out->count++;
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,
+                                  struct trk_error *error)
+{
+    char path[PATH_MAX];
+    *out = (struct trk_manifest){.count = 0};
+    enum trk_status status = path_of(folder, TRK_MANIFEST_FILE, path, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return errno == ENOENT ? TRK_OK
+                               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_MANIFEST_FILE);
+    }
+    char *text = malloc(TRK_MANIFEST_FILE_BYTES + 1);
+    size_t size = text != NULL ? fread(text, 1, TRK_MANIFEST_FILE_BYTES + 1, file) : 0;
+    const int bad = ferror(file);
+    fclose(file);
+    if (text == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the manifest");
+    }
+    cJSON *root = NULL;
+    if (bad != 0) {
+        status = trk_error_set(error, TRK_E_SYSTEM, TRK_MANIFEST_FILE " cannot be read");
+    } else if (size > TRK_MANIFEST_FILE_BYTES ||
+               (root = cJSON_ParseWithLength(text, size)) == NULL) {
+        status = trk_error_set(error, TRK_E_DAMAGED,
+                               TRK_MANIFEST_FILE " is no JSON of at most %u "
+                                                 "bytes",
+                               TRK_MANIFEST_FILE_BYTES);
+    } else {
+        status = read_all(root, out, error);
+    }
+    cJSON_Delete(root);
+    free(text);
+    return status;
+}
+
+const struct trk_manifest_entry *trk_manifest_find(const struct trk_manifest *manifest,
+                                                   const char *file)
+{
+    for (size_t i = 0; i < manifest->count; i++) {
+        if (strcmp(manifest->entries[i].file, file) == 0) {
+            return &manifest->entries[i];
+        }
+    }
+    return NULL;
+}
+
+void trk_manifest_free(struct trk_manifest *manifest)
+{
+    free(manifest->entries);
+    *manifest = (struct trk_manifest){.count = 0};
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static char *text_of(const struct trk_manifest *manifest)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "schema", TRK_MANIFEST_SCHEMA);
+    cJSON *list = cJSON_AddArrayToObject(root, "traces");
+    for (size_t i = 0; i < manifest->count; i++) {
+        const struct trk_manifest_entry *entry = &manifest->entries[i];
+        cJSON *object = cJSON_CreateObject();
+        for (size_t k = 0; k < TEXTS; k++) {
+            cJSON_AddStringToObject(object, texts[k].key, (const char *)entry + texts[k].offset);
+        }
+        cJSON_AddNumberToObject(object, "bytes", (double)entry->bytes);
+        cJSON_AddItemToArray(list, object);
+    }
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    return text;
+}
+
+/* Write it with blanks where cJSON has tabs; inside texts there are none. */
+static bool put_text(FILE *file, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '\t') {
+            fputs(at > text && at[-1] == ':' ? " " : "  ", file);
+        } else {
+            putc(*at, file);
+        }
+    }
+    putc('\n', file);
+    return ferror(file) == 0;
+}
+
+enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const char *folder,
+                                  struct trk_error *error)
+{
+    char path[PATH_MAX], part[PATH_MAX];
+    enum trk_status status = path_of(folder, TRK_MANIFEST_FILE, path, error);
+    if (status == TRK_OK) {
+        status = path_of(folder, TRK_MANIFEST_FILE ".part", part, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    char *text = text_of(manifest);
+    FILE *file = text != NULL ? fopen(part, "wbe") : NULL;
+    bool good =
+        file != NULL && put_text(file, text) && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int reason = errno;
+    if (file != NULL && fclose(file) != 0) {
+        good = false;
+    }
+    free(text);
+    if (!good || rename(part, path) != 0) {
+        reason = good ? errno : reason;
+        unlink(part);
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, TRK_MANIFEST_FILE);
+    }
+    return TRK_OK;
+}
