@@ -40,6 +40,12 @@ static bool run_slot_free(struct trk_replay *replay, const struct replay_slot *s
             reached >= slot->commands.value);
 }
 
+/* Whether the host copies a chunk by itself, with no slot and no submission. */
+static bool run_by_host(const struct trk_replay *replay, const struct schedule_chunk *chunk)
+{
+    return chunk->images && replay->path->host_images;
+}
+
 /* ---- uploads --------------------------------------------------------------------------------- */
 
 /* The chunks of a group that are under way: given to the host's threads, or submitted. */
@@ -62,7 +68,8 @@ static enum trk_status flight_give(struct flight *flight, struct trk_error *erro
         return status;
     }
     flight->slots[flight->given % REPLAY_SLOTS_MAX] = slot;
-    if (replay->path->staged) {
+    flight->jobs[flight->given % REPLAY_SLOTS_MAX] = COPY_JOB_NONE;
+    if (replay->path->staged && !run_by_host(replay, chunk)) {
         struct copy_job job = {
             .parts = replay->schedule.parts + chunk->first_part,
             .count = chunk->part_count,
@@ -84,6 +91,9 @@ static enum trk_status flight_submit(struct flight *flight, struct trk_error *er
     struct replay_slot *slot = flight->slots[number % REPLAY_SLOTS_MAX];
     if (replay->path->staged) {
         copy_pool_await(&replay->pool, flight->jobs[number % REPLAY_SLOTS_MAX]);
+    }
+    if (run_by_host(replay, chunk)) {
+        return replay_images_host(replay, chunk, true, error);
     }
     bool ordered = number == 0 || chunk->again || flight->chunks[number - 1].again;
     enum trk_status status = gpu_commands_begin(gpu, &slot->commands, ordered, error);
@@ -156,6 +166,9 @@ static enum trk_status download_submit(struct trk_replay *replay,
                                        struct trk_error *error)
 {
     struct trk_gpu *gpu = replay->gpu;
+    if (run_by_host(replay, chunk)) {
+        return replay_images_host(replay, chunk, false, error);
+    }
     enum trk_status status = gpu_commands_begin(gpu, &slot->commands, true, error);
     if (status != TRK_OK) {
         return status;
@@ -175,7 +188,7 @@ static enum trk_status download_land(struct trk_replay *replay, const struct sch
                                      const struct replay_slot *slot, struct trk_error *error)
 {
     enum trk_status status = gpu_wait(replay->gpu, slot->commands.value, error);
-    if (status == TRK_OK && !replay->path->imported) {
+    if (status == TRK_OK && !replay->path->imported && !run_by_host(replay, chunk)) {
         struct copy_job job = {
             .parts = replay->schedule.parts + chunk->first_part,
             .count = chunk->part_count,
