@@ -28,6 +28,7 @@ struct replay_slot {
 /* A submit whose time is taken: queries 2 * i and 2 * i + 1. */
 struct replay_stamp {
     uint32_t frame; /* index in the plan */
+    uint64_t event; /* of the first of the copies that it is among */
 };
 
 /*
@@ -164,7 +165,7 @@ void replay_times_deinit(struct trk_replay *replay);
 enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *error);
 /* Around the copies of a submit. */
 void replay_times_begin(struct trk_replay *replay, const struct gpu_commands *commands,
-                        uint32_t frame);
+                        const struct trk_plan_group *group);
 void replay_times_end(struct trk_replay *replay, const struct gpu_commands *commands);
 enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_pass *pass,
                                   struct trk_error *error);

@@ -15,11 +15,11 @@ static enum trk_status run_blame(const struct trk_replay *replay,
                                  const struct trk_plan_group *group, struct trk_error *error)
 {
     char text[sizeof error->text];
-    if (group->item_count > 0) {
-        error->event_number = replay->plan->items[group->first_item].event;
-    }
+    const struct trk_plan *plan = replay->plan;
+    error->event_number = group->item_count > 0 ? plan->items[group->first_item].event
+                                                : plan->stores[group->first_store].event;
     snprintf(text, sizeof text, "frame %" PRIu64 ", event %" PRIu64 ": %.70s",
-             replay->plan->frames[group->frame].number, error->event_number, error->text);
+             plan->frames[group->frame].number, error->event_number, error->text);
     snprintf(error->text, sizeof error->text, "%s", text);
     return error->status;
 }
@@ -101,7 +101,7 @@ static enum trk_status flight_submit(struct flight *flight, struct trk_error *er
         return status;
     }
     gpu_commands_label(gpu, &slot->commands, "trk upload");
-    replay_times_begin(replay, &slot->commands, flight->group->frame);
+    replay_times_begin(replay, &slot->commands, flight->group);
     (chunk->images ? replay_images_up : replay->path->up)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_label_end(gpu, &slot->commands);
@@ -174,7 +174,7 @@ static enum trk_status download_submit(struct trk_replay *replay,
         return status;
     }
     gpu_commands_label(gpu, &slot->commands, "trk download");
-    replay_times_begin(replay, &slot->commands, group->frame);
+    replay_times_begin(replay, &slot->commands, group);
     (chunk->images ? replay_images_down : replay->path->down)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_for_host(gpu, &slot->commands);
