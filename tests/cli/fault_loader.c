@@ -83,11 +83,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_allocate(VkDevice device,
     return fault_now("allocate") ? fault_given() : fault.allocate(device, info, callbacks, memory);
 }
 
-/* Vulkan's parameters: values and what says that they are there, two words a query. */
-static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(VkDevice device, VkQueryPool pool,
-                                                    uint32_t first, uint32_t count, size_t bytes,
-                                                    void *data, VkDeviceSize stride,
-                                                    VkQueryResultFlags flags)
+/* The count of parameters is Vulkan's. */
+#define QUERIES_PARAMETERS                                                                         \
+    VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t bytes, void *data,   \
+        VkDeviceSize stride, VkQueryResultFlags flags
+
+/* Values and what says that they are there, two words a query. */
+/* NOLINTNEXTLINE(readability-function-size): as above */
+static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(QUERIES_PARAMETERS)
 {
     VkResult result = fault.queries(device, pool, first, count, bytes, data, stride, flags);
     const size_t lost = fault.number;
