@@ -17,6 +17,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_fuzz,
     &trk_cmd_core_check,
     &trk_cmd_regress,
+    &trk_cmd_catalogue,
     &trk_cmd_info,
     &trk_cmd_dump,
     &trk_cmd_assemble,

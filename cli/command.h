@@ -77,6 +77,7 @@ extern const struct trk_command trk_cmd_record;
 extern const struct trk_command trk_cmd_core_check;
 extern const struct trk_command trk_cmd_ctl;
 extern const struct trk_command trk_cmd_regress;
+extern const struct trk_command trk_cmd_catalogue;
 extern const struct trk_command trk_cmd_stat;
 extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;

@@ -49,8 +49,9 @@ struct trk_regress_outcome {
 };
 
 struct trk_regress_item {
-    char *path;       /* to open */
-    const char *name; /* below the folder; of several folders the path */
+    char *path;            /* to open */
+    char stored_name[128]; /* in a catalogue; "" in a folder */
+    const char *name;      /* below the folder; of several folders the path */
     bool scenario;
     char hash[TRK_CONTENT_BYTES];
     char expected[128];   /* "": the scenario's own */
@@ -98,6 +99,10 @@ TRK_MUST_USE enum trk_status trk_regress_list(struct trk_regress *regress,
 TRK_MUST_USE enum trk_status trk_regress_add(struct trk_regress *regress, const char *path,
                                              size_t name_at, const char *expected,
                                              struct trk_error *error);
+/* All that a catalogue stores. */
+TRK_MUST_USE enum trk_status trk_regress_list_catalogue(struct trk_regress *regress,
+                                                        const char *folder,
+                                                        struct trk_error *error);
 void trk_regress_free(struct trk_regress *regress);
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -114,6 +119,12 @@ TRK_MUST_USE enum trk_status trk_regress_run(struct trk_regress *regress, struct
  * TRK_E_SYSTEM: it cannot be read. */
 TRK_MUST_USE enum trk_status trk_regress_read_run(struct trk_regress *regress, const char *path,
                                                   struct trk_error *error);
+/* Keep an outcome in the catalogue; one that is there and differs makes the item unstable. */
+TRK_MUST_USE enum trk_status trk_regress_keep(const struct trk_regress *regress,
+                                              struct trk_regress_item *item,
+                                              const struct trk_regress_core *core,
+                                              const struct trk_regress_outcome *outcome,
+                                              struct trk_error *error);
 /* Say of each item how it ends, and count. */
 void trk_regress_judge(struct trk_regress *regress);
 
@@ -144,5 +155,8 @@ int trk_regress_exit_code(const struct trk_regress *regress);
 
 /* Record each trace of a folder's manifest again, by its command, into a new folder. Exit code. */
 int trk_regress_make(const char *folder, const char *out);
+/* Write a CTest entry and a GitHub Actions job below the working folder. core: may be NULL. Exit
+ * code. */
+int trk_regress_init(const char *folder, const char *core);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "regress.h"
-#include "traces/manifest.h"
+#include "traces/catalogue.h"
 
 /* Folders within folders. */
 #define DEPTH_MOST 32
@@ -130,20 +130,42 @@ static enum trk_status list_folder(struct trk_regress *regress, const char *fold
     return status;
 }
 
+/* Names point into what has moved. */
+static void name_them(struct trk_regress *regress)
+{
+    for (size_t i = 0; i < regress->count; i++) {
+        struct trk_regress_item *item = &regress->items[i];
+        if (item->stored_name[0] != '\0') {
+            item->name = item->stored_name;
+        }
+    }
+}
+
 enum trk_status trk_regress_list(struct trk_regress *regress, const char *const *folders,
                                  size_t count, struct trk_error *error)
 {
     enum trk_status status = TRK_OK;
     for (size_t i = 0; i < count && status == TRK_OK; i++) {
         const size_t former = regress->count;
-        status = list_folder(regress, folders[i], count == 1, error);
+        if (trk_catalogue_is(folders[i])) {
+            if (count > 1) {
+                return trk_error_set(error, TRK_E_ARGUMENT, "%.60s: a catalogue goes alone",
+                                     folders[i]);
+            }
+            regress->catalogue = folders[i];
+            status = trk_regress_list_catalogue(regress, folders[i], error);
+        } else {
+            status = list_folder(regress, folders[i], count == 1, error);
+        }
         if (status == TRK_OK && regress->count == former) {
             status = trk_error_set(error, TRK_E_ARGUMENT,
                                    "%.60s: no traces (*.trk), no scenarios (*.json)", folders[i]);
         }
     }
     if (status == TRK_OK) {
+        name_them(regress);
         qsort(regress->items, regress->count, sizeof *regress->items, by_name);
+        name_them(regress);
     }
     return status;
 }

@@ -205,6 +205,12 @@ static enum trk_status run_job(void *work, const void *context, struct trk_error
         item->compared = true;
         status = run_side(&errand, &regress->other, &item->other, &unstable, error);
     }
+    if (status == TRK_OK && regress->catalogue != NULL) {
+        status = trk_regress_keep(regress, item, &regress->core, &item->outcome, error);
+    }
+    if (status == TRK_OK && regress->catalogue != NULL && item->compared) {
+        status = trk_regress_keep(regress, item, &regress->other, &item->other, error);
+    }
     if (unstable) {
         item->end = TRK_REGRESS_UNSTABLE;
         snprintf(item->why, sizeof item->why, "two runs on the same core differ");
