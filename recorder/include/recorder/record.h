@@ -78,7 +78,8 @@ struct trk_record_result {
     uint32_t refused_joins;   /* programs that wanted to be recorded too */
     uint64_t pages;           /* contents in the file, TRK_PAYLOAD_PAGES */
     uint64_t pages_missed;    /* contents that found no room on their way */
-    uint32_t dumps;           /* of the flight ring; events, bytes are those of all together */
+    /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was. */
+    uint32_t dumps;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */
     uint64_t events_of[256];  /* taken, by type */
