@@ -12,6 +12,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_sim,
     &trk_cmd_explore,
     &trk_cmd_minimise,
+    &trk_cmd_bisect,
     &trk_cmd_why,
     &trk_cmd_diff,
     &trk_cmd_fuzz,

@@ -83,6 +83,7 @@ extern const struct trk_command trk_cmd_sim;
 extern const struct trk_command trk_cmd_explore;
 extern const struct trk_command trk_cmd_minimise;
 extern const struct trk_command trk_cmd_why;
+extern const struct trk_command trk_cmd_bisect;
 extern const struct trk_command trk_cmd_diff;
 extern const struct trk_command trk_cmd_fuzz;
 extern const struct trk_command trk_cmd_info;
