@@ -17,6 +17,7 @@
 
 #include "capture_emit.h"
 #include "capture_session.h"
+#include "capture_trust.h"
 #include "capture_wait.h"
 #include "recorder/page_hash.h"
 #include "recorder/payload.h"
@@ -221,7 +222,9 @@ enum trk_status trk_capture_open(struct trk_error *error)
     if (gate_is_open())
         return TRK_OK;
     struct trk_capture_session session;
-    enum trk_status status = trk_capture_session_join(&session, error);
+    enum trk_status status = trk_capture_trust_open(error);
+    if (status == TRK_OK)
+        status = trk_capture_session_join(&session, error);
     if (status != TRK_OK)
         return status;
     end_key_made = pthread_key_create(&end_key, end_at_exit) == 0;
@@ -230,6 +233,7 @@ enum trk_status trk_capture_open(struct trk_error *error)
     errno = saved;
     capture = session;
     atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    trk_capture_trust_begin();
     TRK_STORE_RELAXED(&trk_capture_joined, 1);
     return TRK_OK;
 }
