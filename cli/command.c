@@ -23,6 +23,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_dump,
     &trk_cmd_assemble,
     &trk_cmd_follow,
+    &trk_cmd_query,
     &trk_cmd_doctor,
     &trk_cmd_recover,
     &trk_cmd_pack,

@@ -90,6 +90,7 @@ extern const struct trk_command trk_cmd_info;
 extern const struct trk_command trk_cmd_dump;
 extern const struct trk_command trk_cmd_assemble;
 extern const struct trk_command trk_cmd_follow;
+extern const struct trk_command trk_cmd_query;
 extern const struct trk_command trk_cmd_doctor;
 extern const struct trk_command trk_cmd_recover;
 extern const struct trk_command trk_cmd_pack;
