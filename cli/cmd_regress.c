@@ -74,6 +74,9 @@ static const struct trk_option regress_options[] = {
      .value = "OUT",
      .about = "First record each trace of DIR's manifest again, by its command, into the new "
               "folder OUT, and run that instead."},
+    {.name = "init",
+     .about = "Run nothing: write trk-regress.cmake, a CTest entry, and a job for GitHub Actions "
+              "below the working folder, for DIR and --core."},
     {.name = "json", .about = "One JSON object, schema " TRK_REGRESS_SCHEMA "."},
     {.name = NULL},
 };
@@ -185,9 +188,18 @@ static int run_regress(const struct trk_options *options)
         trk_terminal_say("regress", "--seed goes with --walk");
         return TRK_EXIT_USAGE;
     }
-    if (make != NULL && regress.folder_count > 1) {
-        trk_terminal_say("regress", "--make goes with one folder");
+    bool init = trk_options_flag(options, "init");
+    if ((make != NULL || init) && regress.folder_count > 1) {
+        trk_terminal_say("regress", "--%s goes with one folder", init ? "init" : "make");
         return TRK_EXIT_USAGE;
+    }
+    if (init) {
+        static const char *const of_runs[] = {"against", "jobs",   "repeat", "limit",
+                                              "budget",  "events", "walk",   "seed",
+                                              "junit",   "make",   "json",   NULL};
+        return trk_terminal_refuse(options, of_runs, "does not go with --init, which runs nothing")
+                   ? TRK_EXIT_USAGE
+                   : trk_regress_init(regress.folders[0], trk_options_text(options, "core"));
     }
     int code = open_junit(&junit, options);
     if (code == TRK_EXIT_OK) {
@@ -224,7 +236,8 @@ const struct trk_command trk_cmd_regress = {
         "if not, the outcome is unstable and the exit code 70, whatever else was found.",
     .examples =
         "trk regress traces/corpus\ntrk regress -j 4 --core ./mine.so --junit out.xml traces\n"
-        "trk regress --core ./new.so --against ./old.so traces",
+        "trk regress --core ./new.so --against ./old.so traces\n"
+        "trk regress --init --core build/mine.so traces",
     .exits = "0 all pass; 1 one fails or has changed; 2 the command line cannot be meant; 3 one is "
              "unreadable or was left out, and all others pass; 4 a plug-in that is none; 70 two "
              "runs of the same gave different verdicts",

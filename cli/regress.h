@@ -155,5 +155,8 @@ int trk_regress_exit_code(const struct trk_regress *regress);
 
 /* Record each trace of a folder's manifest again, by its command, into a new folder. Exit code. */
 int trk_regress_make(const char *folder, const char *out);
+/* Write a CTest entry and a GitHub Actions job below the working folder. core: may be NULL. Exit
+ * code. */
+int trk_regress_init(const char *folder, const char *core);
 
 #endif

@@ -91,6 +91,23 @@ said "manifest.json"
 printf '{"schema":"trk-corpus/1","traces":[{"file":"../x.trk"}]}' >expects/manifest.json
 run 3 regress expects
 said "traces\[0\].hash"
+# The recipe for a project of one's own: its tests hold with the right tracker, and fail with a broken one.
+run 0 regress --init --core "$examples/example_core.so" own
+same "files of the recipe" "$(cat out)" "$(printf 'trk-regress.cmake\n.github/workflows/trk-regress.yml')"
+run 2 regress --init own
+said "exists"
+run 2 regress --init --json own
+grep -q "ctest --test-dir build" .github/workflows/trk-regress.yml || fail "the job runs no tests"
+printf 'cmake_minimum_required(VERSION 3.25)\nproject(mine NONE)\nenable_testing()\ninclude(trk-regress.cmake)\n' \
+    >CMakeLists.txt
+cmake -S . -B build -DTRK_PROGRAM="$trk" >cmake.log 2>&1 || fail "the recipe: $(tail -3 cmake.log)"
+for turn in 1 2; do
+    ctest --test-dir build >ctest.log 2>&1 || fail "the recipe's test, turn $turn: $(tail -5 ctest.log)"
+done
+[ -s build/trk-regress.xml ] || fail "the recipe writes no report"
+cmake -S . -B build -DTRK_CORE="$examples/example_core_bug2.so" >cmake.log 2>&1
+ctest --test-dir build >ctest.log 2>&1 && fail "the recipe's test holds with a broken tracker"
+
 mkdir empty
 run 2 regress empty
 said "no traces"
