@@ -80,6 +80,26 @@ said 'has no VK_EXT_external_memory_host'
 faulty hide:0:VK_EXT_external_memory_host 0 replay --policy auto t.trk
 faulty hide:0:VK_EXT_external_memory_host 4 replay --policy import+scatter t.trk
 
+# Host copies of images, on a device that the loader lends them; and where no image is copied.
+faulty host-copy:0:on 0 replay --policy host-copy --check --json t.trk
+same 'host copies, bytes' "$(get check.equal)" true
+same 'host copies, images' "$(get images)" 2
+faulty host-copy:0:on 0 replay --policy host-copy,batch=4K,threads=2 --check --loop 2 t.trk
+faulty host-copy:0:on 0 replay --policy auto --check t.trk
+for texel in 'flags=0x1 \1 page=256' 'flags=0x2 \1 page=128' 'flags=0x8 \1 page=32' 'flags=0x10 \1 page=16'; do
+    "$trk" dump --text t.trk | sed "/ image /s/flags=0x4 \(.*\) page=64/$texel/" >t.txt
+    "$trk" assemble -f -o shaped.trk t.txt >out 2>err || fail "assembling: $(cat err)"
+    faulty host-copy:0:on 0 replay --policy host-copy --check --json shaped.trk
+    same "$texel, bytes" "$(get check.equal)" true
+    same "$texel, images" "$(get images)" 2
+done
+"$trk" dump --text t.trk | sed '/ image /d' >t.txt
+"$trk" assemble -f -o plain.trk t.txt >out 2>err || fail "assembling: $(cat err)"
+faulty host-copy:0:on 4 replay --policy host-copy plain.trk
+said 'host-copy is for images, and the trace copies none'
+faulty hide:0:VK_EXT_host_image_copy 4 replay --policy host-copy t.trk
+said 'has no VK_EXT_host_image_copy'
+
 # A time stamp that does not come: the first pass's first and a later one.
 for number in 1 7 30; do
     faulty "queries:$number:0" 4 replay --policy per-range --json t.trk

@@ -6,13 +6,14 @@
  *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
  *     N-th pair is not there; RESULT is not used.
  * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME.
+ * TRK_FAULT=host-copy:0:on  devices have VK_EXT_host_image_copy.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <vulkan/vulkan.h>
+#include "fault_loader.h"
 
 static struct {
     PFN_vkGetInstanceProcAddr find;
@@ -113,6 +114,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, 
     return result;
 }
 
+static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
+{
+    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real) : NULL;
+}
+
 #define FAULT_CALLS(X)                                                                             \
     X(QueueSubmit, submit)                                                                         \
     X(WaitSemaphores, wait)                                                                        \
@@ -134,7 +140,9 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice de
     }
     FAULT_CALLS(FAULT_CALL)
 #undef FAULT_CALL
-    return real;
+    fault_host_copy_device(fault.find_of_device, device);
+    PFN_vkVoidFunction added = fault_added(name, real);
+    return added != NULL ? added : real;
 }
 
 __attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
@@ -147,6 +155,10 @@ vkGetInstanceProcAddr(VkInstance instance, const char *name)
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         fault.find_of_device = (PFN_vkGetDeviceProcAddr)real;
         return (PFN_vkVoidFunction)fault_find_of_device;
+    }
+    PFN_vkVoidFunction added = fault_added(name, real);
+    if (added != NULL) {
+        return added;
     }
     if (strcmp(name, "vkEnumerateDeviceExtensionProperties") == 0) {
         fault.extensions = (PFN_vkEnumerateDeviceExtensionProperties)real;
