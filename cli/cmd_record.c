@@ -70,7 +70,8 @@ static const struct trk_option record_options[] = {
      .fallback = "signal,api,control,fail,fatal",
      .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
               "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N."},
+              "fatal (a signal ended the command), exit, frame:A-B, mark:N; the last two up to 32 "
+              "times."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",

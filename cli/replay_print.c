@@ -165,8 +165,8 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
     print_time("device", middle(run, true), asked);
     print_time("host", middle(run, false), asked);
     if (last->lost_timestamps > 0) {
-        printf("%-10s %" PRIu64 " time stamps, the first in frame %" PRIu64 "\n", "lost",
-               last->lost_timestamps, last->lost_frame);
+        printf("%-10s %" PRIu64 " time stamps, the first in frame %" PRIu64 ", event %" PRIu64 "\n",
+               "lost", last->lost_timestamps, last->lost_frame, last->lost_event);
     }
     if (run->checked) {
         print_check(run);
@@ -248,7 +248,10 @@ static void add_passes(cJSON *object, const struct trk_replay_run *run)
         trk_json_out_number(entry, "regions", pass->regions);
         trk_json_out_number(entry, "moved_bytes", pass->moved_bytes);
         trk_json_out_number(entry, "submits", pass->submits);
+        const bool lost = pass->lost_timestamps > 0;
         trk_json_out_number(entry, "lost_timestamps", pass->lost_timestamps);
+        trk_json_out_number(entry, "lost_frame", lost ? pass->lost_frame : TRK_NOT_KNOWN);
+        trk_json_out_number(entry, "lost_event", lost ? pass->lost_event : TRK_NOT_KNOWN);
         cJSON_AddItemToArray(list, entry);
     }
     if (run->by_frame) {

@@ -382,7 +382,9 @@ enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_
     demo->memory.fd = -1;
     demo_sync_init(&demo->sync);
     if (!trk_capture_active()) {
-        (void)!trk_capture_open(NULL); /* without a session the demo runs unrecorded */
+        /* Without a session the demo runs unrecorded. */
+        if (trk_capture_open(error) == TRK_E_ARGUMENT && error != NULL)
+            fprintf(stderr, "trk demo: not recorded: %s\n", error->text);
     }
     trk_capture_thread("render", TRK_ROLE_HOST);
     status = demo_open(demo, error);

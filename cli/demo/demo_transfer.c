@@ -155,6 +155,13 @@ static struct trk_transfer transfer_of(const struct demo *demo, const struct dem
     return transfer;
 }
 
+/* All uploads: where a limit of trust is set (`trk bisect live`) it may take clean pages, too. */
+static void transfer_upload(struct demo *demo, const struct trk_transfer *upload)
+{
+    trk_capture_distrust(demo->tracker, DEMO_TRACKER, upload->guest_addr, upload->size_bytes);
+    demo_note(demo, trk_tracker_upload(demo->tracker, upload));
+}
+
 void demo_transfer_up(struct demo *demo, uint32_t area)
 {
     demo_transfer_up_part(demo, &demo->memory.areas[area]);
@@ -164,14 +171,14 @@ void demo_transfer_up_nothing(struct demo *demo, uint32_t area)
 {
     struct transfer context = {.demo = demo, .nothing = true};
     struct trk_transfer upload = transfer_of(demo, &demo->memory.areas[area], &context);
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 void demo_transfer_up_part(struct demo *demo, const struct demo_area *part)
 {
     struct transfer context = {.demo = demo};
     struct trk_transfer upload = transfer_of(demo, part, &context);
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan)
@@ -186,7 +193,7 @@ void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan)
     } else {
         upload.completion = transfer_on_meeting;
     }
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
     demo_transfer_up(demo, plan->chosen);
 }
 
@@ -213,7 +220,7 @@ void demo_transfer_gpu_write(struct demo *demo, const struct demo_area *part, ui
     struct trk_transfer upload = transfer_of(demo, part, &context);
     upload.written = true;
     upload.completion = transfer_on_gpu_write;
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 static struct trk_transfer transfer_home(struct transfer *context, uint64_t guest_addr,

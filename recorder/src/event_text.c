@@ -75,7 +75,8 @@ static const char *const class_words[] = {NULL,    "region",        "generations
 static const char *const origin_words[] = {NULL,  "fault",   "hle",    "kernel",
                                            "gpu", "mapping", "foreign"};
 static const char *const lock_words[] = {"tracker", "region", "word", "page"};
-static const char *const decision_words[] = {"not-ours", "retry", "open", "flush", "read-back"};
+static const char *const decision_words[] = {"not-ours",  "retry", "open",    "flush",
+                                             "read-back", "skip",  "distrust"};
 static const char *const change_words[] = {"created", "changed", "destroyed"};
 static const char *const backend_words[] = {"simulated", "mprotect", "userfaultfd"};
 

@@ -262,13 +262,9 @@ static void say_unmet(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     char text[160];
-    for (unsigned kind = 0; kind < TRK_TRIGGER_KINDS; ++kind) {
-        char closest[80];
-        if (!trk_record_trigger_unmet(&flight->trigger, kind, closest, sizeof closest))
-            continue;
-        snprintf(text, sizeof text, "trigger %s never fired: %s", trk_record_trigger_name(kind),
-                 closest);
-        say(recording, text);
+    for (size_t i = 0; i < TRK_RECORD_TRIGGER_ALL; ++i) {
+        if (trk_record_trigger_unmet(&flight->trigger, i, text, sizeof text))
+            say(recording, text);
     }
     if (flight->ignored > 0) {
         snprintf(text, sizeof text,

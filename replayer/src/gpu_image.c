@@ -58,7 +58,8 @@ enum trk_status gpu_image_init(struct trk_gpu *gpu, struct gpu_image *image,
         .arrayLayers = 1,
         .samples = VK_SAMPLE_COUNT_1_BIT,
         .tiling = VK_IMAGE_TILING_OPTIMAL,
-        .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+        .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT |
+                 (image->host_copied ? VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT : 0u),
         .sharingMode =
             gpu->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
         .queueFamilyIndexCount = gpu->family_count > 1 ? gpu->family_count : 0,
@@ -68,6 +69,14 @@ enum trk_status gpu_image_init(struct trk_gpu *gpu, struct gpu_image *image,
         return trk_error_set(
             error, TRK_E_UNSUPPORTED, "%.60s has no images of %u x %u texels; its largest have %u",
             gpu->info.device_name, image->width, image->height, gpu->limits.image_side);
+    }
+    VkImageFormatProperties limits;
+    if (image->host_copied && gpu->api.GetPhysicalDeviceImageFormatProperties(
+                                  gpu->physical, create.format, create.imageType, create.tiling,
+                                  create.usage, 0, &limits) != VK_SUCCESS) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%.60s has no host copies of images of %u-byte texels",
+                             gpu->info.device_name, image->texel_bytes);
     }
     VkResult result = gpu->api.CreateImage(gpu->device, &create, NULL, &image->image);
     if (result != VK_SUCCESS) {
@@ -144,4 +153,50 @@ void gpu_image_copy(struct trk_gpu *gpu, const struct gpu_commands *commands,
         gpu->api.CmdCopyImageToBuffer(commands->buffer, image->image, VK_IMAGE_LAYOUT_GENERAL,
                                       span->buffer, count, regions);
     }
+}
+
+enum trk_status gpu_image_host_copy(struct trk_gpu *gpu, const struct gpu_image *image,
+                                    const struct gpu_image_span *span, bool up,
+                                    struct trk_error *error)
+{
+    VkBufferImageCopy regions[GPU_IMAGE_REGIONS];
+    VkMemoryToImageCopyEXT to[GPU_IMAGE_REGIONS];
+    VkImageToMemoryCopyEXT from[GPU_IMAGE_REGIONS];
+    const uint32_t count = image_regions(image, span, regions);
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = (VkMemoryToImageCopyEXT){
+            .sType = VK_STRUCTURE_TYPE_MEMORY_TO_IMAGE_COPY_EXT,
+            .pHostPointer = span->host + regions[i].bufferOffset,
+            .imageSubresource = regions[i].imageSubresource,
+            .imageOffset = regions[i].imageOffset,
+            .imageExtent = regions[i].imageExtent,
+        };
+        from[i] = (VkImageToMemoryCopyEXT){
+            .sType = VK_STRUCTURE_TYPE_IMAGE_TO_MEMORY_COPY_EXT,
+            .pHostPointer = span->host + regions[i].bufferOffset,
+            .imageSubresource = regions[i].imageSubresource,
+            .imageOffset = regions[i].imageOffset,
+            .imageExtent = regions[i].imageExtent,
+        };
+    }
+    if (up) {
+        const VkCopyMemoryToImageInfoEXT info = {
+            .sType = VK_STRUCTURE_TYPE_COPY_MEMORY_TO_IMAGE_INFO_EXT,
+            .dstImage = image->image,
+            .dstImageLayout = VK_IMAGE_LAYOUT_GENERAL,
+            .regionCount = count,
+            .pRegions = to,
+        };
+        return trk_vk_result(error, "vkCopyMemoryToImageEXT",
+                             gpu->api.CopyMemoryToImageEXT(gpu->device, &info));
+    }
+    const VkCopyImageToMemoryInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_COPY_IMAGE_TO_MEMORY_INFO_EXT,
+        .srcImage = image->image,
+        .srcImageLayout = VK_IMAGE_LAYOUT_GENERAL,
+        .regionCount = count,
+        .pRegions = from,
+    };
+    return trk_vk_result(error, "vkCopyImageToMemoryEXT",
+                         gpu->api.CopyImageToMemoryEXT(gpu->device, &info));
 }

@@ -45,6 +45,7 @@ struct trk_gpu {
     VkPhysicalDevice physical;
     VkPhysicalDeviceMemoryProperties memory;
     VkDevice device;
+    uint32_t host_copy_parts;            /* extensions that host copies need, of those there are */
     struct gpu_queue queues[GPU_QUEUES]; /* by enum trk_policy_queue; absent ones are not here */
     uint32_t families[GPU_QUEUES];       /* those in use, each once */
     uint32_t family_count;
@@ -104,6 +105,7 @@ struct gpu_image {
     VkImage image;
     VkDeviceMemory memory;
     uint32_t width, height, texel_bytes;
+    bool host_copied; /* the host copies to it and from it */
 };
 
 /* Parts of rows before and behind the whole ones. */
@@ -114,9 +116,10 @@ struct gpu_image_span {
     uint64_t offset, size_bytes;
     VkBuffer buffer;
     uint64_t buffer_offset;
+    uint8_t *host; /* of host copies, instead of a buffer */
 };
 
-/* *image must be zero, save width, height and texel_bytes; gpu_image_deinit in any case. */
+/* *image must be zero, save what it is like; gpu_image_deinit in any case. */
 enum trk_status gpu_image_init(struct trk_gpu *gpu, struct gpu_image *image,
                                struct trk_error *error);
 void gpu_image_deinit(struct trk_gpu *gpu, struct gpu_image *image);
@@ -128,6 +131,11 @@ void gpu_image_prepare(struct trk_gpu *gpu, const struct gpu_commands *commands,
 /* up: from the buffer to the image. */
 void gpu_image_copy(struct trk_gpu *gpu, const struct gpu_commands *commands,
                     const struct gpu_image *image, const struct gpu_image_span *span, bool up);
+
+/* The same by the host, of a host_copied image; nothing may be under way there. */
+enum trk_status gpu_image_host_copy(struct trk_gpu *gpu, const struct gpu_image *image,
+                                    const struct gpu_image_span *span, bool up,
+                                    struct trk_error *error);
 
 /* ---- gpu_commands.c -------------------------------------------------------------------------- */
 

@@ -20,6 +20,11 @@ static enum trk_status replay_able(const struct trk_replay *replay, struct trk_e
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.60s has no %s queue",
                              replay->gpu->info.device_name, names[replay->policy.queue]);
     }
+    enum trk_status status = replay->path->able(replay->gpu, replay->policy.queue, error);
+    if (status == TRK_OK && replay->path->host_images && replay->plan->image_count == 0) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%s is for images, and the trace copies none", replay->path->name);
+    }
     if (replay->plan->image_count > 0 && replay->path->up == NULL) {
         return trk_error_set(error, TRK_E_UNSUPPORTED,
                              "%s has no way for the images that the trace copies",
@@ -30,7 +35,7 @@ static enum trk_status replay_able(const struct trk_replay *replay, struct trk_e
                              "%.60s has no copies of single rows of images on its %s queue",
                              replay->gpu->info.device_name, names[replay->policy.queue]);
     }
-    return replay->path->able(replay->gpu, replay->policy.queue, error);
+    return status;
 }
 
 /* The GPU's own writes that a shader made are made by one, whatever the policy. */

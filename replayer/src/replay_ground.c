@@ -85,7 +85,7 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
             gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes, error);
     }
     if (status == TRK_OK) {
-        status = replay_images_open(gpu, ground, error);
+        status = replay_images_open(replay, error);
     }
     replay->guest = ground->guest;
     replay->mirror = mirror;

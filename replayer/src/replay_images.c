@@ -6,34 +6,83 @@
 
 #define WORD_BYTES 4u
 
-enum trk_status replay_images_open(struct trk_gpu *gpu, struct replay_ground *ground,
-                                   struct trk_error *error)
+/* Images that the host can copy may be laid out in another way: other paths have their own. */
+enum trk_status replay_images_open(struct trk_replay *replay, struct trk_error *error)
 {
-    const struct trk_plan *plan = ground->plan;
+    struct replay_ground *ground = replay->ground;
+    const struct trk_plan *plan = replay->plan;
+    const bool host = replay->path->host_images;
+    struct gpu_image **images = host ? &ground->host_images : &ground->images;
     enum trk_status status = TRK_OK;
-    if (plan->image_count == 0 || ground->images != NULL) {
-        return TRK_OK;
+    bool made = *images != NULL || plan->image_count == 0;
+    if (!made) {
+        *images = calloc(plan->image_count, sizeof **images);
+        if (*images == NULL) {
+            return trk_error_set(error, TRK_E_MEMORY, "no memory for %zu images",
+                                 plan->image_count);
+        }
     }
-    ground->images = calloc(plan->image_count, sizeof *ground->images);
-    if (ground->images == NULL) {
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for %zu images", plan->image_count);
+    for (size_t i = 0; !made && i < plan->image_count && status == TRK_OK; i++) {
+        struct gpu_image *image = &(*images)[i];
+        image->width = plan->images[i].width;
+        image->height = plan->images[i].height;
+        image->texel_bytes = plan->images[i].texel_bytes;
+        image->host_copied = host;
+        status = gpu_image_init(replay->gpu, image, error);
     }
-    for (size_t i = 0; i < plan->image_count && status == TRK_OK; i++) {
-        ground->images[i].width = plan->images[i].width;
-        ground->images[i].height = plan->images[i].height;
-        ground->images[i].texel_bytes = plan->images[i].texel_bytes;
-        status = gpu_image_init(gpu, &ground->images[i], error);
-    }
+    replay->images = *images;
     return status;
+}
+
+static void images_free(struct trk_gpu *gpu, struct gpu_image **images, size_t count)
+{
+    for (size_t i = 0; *images != NULL && i < count; i++) {
+        gpu_image_deinit(gpu, &(*images)[i]);
+    }
+    free(*images);
+    *images = NULL;
 }
 
 void replay_images_close(struct trk_gpu *gpu, struct replay_ground *ground)
 {
-    for (size_t i = 0; ground->images != NULL && i < ground->plan->image_count; i++) {
-        gpu_image_deinit(gpu, &ground->images[i]);
+    images_free(gpu, &ground->images, ground->plan->image_count);
+    images_free(gpu, &ground->host_images, ground->plan->image_count);
+}
+
+/* What was submitted has run, and the host may look at it. */
+static enum trk_status images_settle(struct trk_replay *replay, struct trk_error *error)
+{
+    struct trk_gpu *gpu = replay->gpu;
+    if (replay->settled == gpu->value) {
+        return TRK_OK;
     }
-    free(ground->images);
-    ground->images = NULL;
+    enum trk_status status = gpu_commands_begin(gpu, &replay->writes, true, error);
+    if (status == TRK_OK) {
+        gpu_commands_for_host(gpu, &replay->writes);
+        status = gpu_commands_submit(gpu, &replay->writes, error);
+    }
+    if (status == TRK_OK) {
+        status = gpu_wait(gpu, gpu->value, error);
+    }
+    replay->settled = gpu->value;
+    return status;
+}
+
+enum trk_status replay_images_host(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                                   bool up, struct trk_error *error)
+{
+    enum trk_status status = images_settle(replay, error);
+    for (size_t i = 0; i < chunk->piece_count && status == TRK_OK; i++) {
+        const struct schedule_piece *piece = &replay->schedule.pieces[chunk->first_piece + i];
+        const struct gpu_image_span span = {
+            .offset = piece->offset - replay->plan->images[piece->image - 1].offset,
+            .size_bytes = piece->size_bytes,
+            .host = replay->guest + piece->offset,
+        };
+        status =
+            gpu_image_host_copy(replay->gpu, &replay->images[piece->image - 1], &span, up, error);
+    }
+    return status;
 }
 
 static void images_copy(struct trk_replay *replay, const struct schedule_chunk *chunk,
@@ -53,8 +102,7 @@ static void images_copy(struct trk_replay *replay, const struct schedule_chunk *
             .buffer = buffer,
             .buffer_offset = begin + piece->stage,
         };
-        gpu_image_copy(replay->gpu, &slot->commands, &replay->ground->images[piece->image - 1],
-                       &span, up);
+        gpu_image_copy(replay->gpu, &slot->commands, &replay->images[piece->image - 1], &span, up);
     }
 }
 
@@ -96,7 +144,7 @@ void replay_images_write(struct trk_replay *replay, const struct trk_plan_item *
     gpu->api.CmdFillBuffer(replay->writes.buffer, replay->scratch.buffer, 0, words * WORD_BYTES,
                            trk_content_gpu_word(item->content));
     gpu_commands_barrier(gpu, &replay->writes);
-    gpu_image_copy(gpu, &replay->writes, &replay->ground->images[item->image - 1], &span, true);
+    gpu_image_copy(gpu, &replay->writes, &replay->images[item->image - 1], &span, true);
     gpu_commands_barrier(gpu, &replay->writes);
 }
 
@@ -106,9 +154,9 @@ void replay_images_restore(struct trk_replay *replay)
     for (size_t i = 0; i < replay->plan->image_count; i++) {
         const struct trk_plan_image *image = &replay->plan->images[i];
         const struct gpu_image_span span = {0, image->size_bytes, replay->mirror->buffer,
-                                            image->offset};
-        gpu_image_prepare(replay->gpu, &replay->writes, &replay->ground->images[i]);
-        gpu_image_copy(replay->gpu, &replay->writes, &replay->ground->images[i], &span, true);
+                                            image->offset, NULL};
+        gpu_image_prepare(replay->gpu, &replay->writes, &replay->images[i]);
+        gpu_image_copy(replay->gpu, &replay->writes, &replay->images[i], &span, true);
     }
 }
 
@@ -123,8 +171,8 @@ void replay_images_look(struct trk_replay *replay, const struct gpu_commands *co
         const uint64_t last = stop < end ? stop : end;
         if (first < last) {
             const struct gpu_image_span span = {first - image->offset, last - first, look->target,
-                                                first - look->offset};
-            gpu_image_copy(replay->gpu, commands, &replay->ground->images[i], &span, false);
+                                                first - look->offset, NULL};
+            gpu_image_copy(replay->gpu, commands, &replay->images[i], &span, false);
         }
     }
 }

@@ -7,10 +7,8 @@
 #ifndef VK_LOADER_H
 #define VK_LOADER_H
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan_core.h>
-
 #include "track/status.h"
+#include "vk_newer.h"
 
 #define TRK_VK_GLOBAL_CALLS(X)                                                                     \
     X(CreateInstance)                                                                              \
@@ -24,6 +22,8 @@
     X(EnumerateDeviceExtensionProperties)                                                          \
     X(GetPhysicalDeviceProperties)                                                                 \
     X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceFeatures2)                                                                  \
+    X(GetPhysicalDeviceImageFormatProperties)                                                      \
     X(GetPhysicalDeviceMemoryProperties)                                                           \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
     X(CreateDevice)                                                                                \
@@ -92,6 +92,8 @@
 /* Optional ones, of extensions: NULL where they are not. */
 #define TRK_VK_OPTIONAL_CALLS(X)                                                                   \
     X(GetMemoryHostPointerPropertiesEXT)                                                           \
+    X(CopyMemoryToImageEXT)                                                                        \
+    X(CopyImageToMemoryEXT)                                                                        \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
     X(CmdBeginDebugUtilsLabelEXT)                                                                  \
     X(CmdEndDebugUtilsLabelEXT)

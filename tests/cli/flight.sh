@@ -48,8 +48,8 @@ frame 3
 frame 5
 marks 1990
 SCRIPT
-said "trigger frame never fired: the last frame was 5"
-said "trigger mark never fired: the nearest mark was 1990"
+said "trigger frame:7-9 never fired: the last frame was 5"
+said "trigger mark:2000 never fired: the nearest mark was 1990"
 [ ! -e f.trk ] || fail "a dump without a trigger"
 
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
@@ -129,6 +129,26 @@ marks 600
 pause 200
 SCRIPT
 dump_is f.trk mark 600
+
+# Each place of a list fires, and each that did not is told.
+fly 0 --trigger mark:900,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
+marks 1000
+pause 200
+frame 2
+frame 4
+pause 200
+frame 5
+frame 6
+pause 200
+SCRIPT
+same "dumps of a list of places" "$(get dumps)" 3
+dump_is f.trk mark 1000
+dump_is f-2.trk frame 1002
+dump_is f-3.trk frame 1004
+said "trigger mark:5000 never fired: the nearest mark was 1000"
+said "trigger frame:8-9 never fired: the last frame was 6"
+said "trigger frame:7 never fired: the last frame was 6"
+same "places that never fired" "$(grep -c 'never fired' err)" 3
 
 # SIGUSR2 to the recorder.
 cat >script <<'SCRIPT'
@@ -246,7 +266,16 @@ run 2 record --flight 1K -o g.trk -- true
 run 2 record --flight 1M -o - -- true
 run 2 record --flight 1M --trigger frame:9-7 -o g.trk -- true
 said "frame:9-7"
+run 2 record --flight 1M --trigger frame:10,frame:9-7 -o g.trk -- true
+said "frame:9-7"
 run 2 record --flight 1M --trigger noise -o g.trk -- true
+places=mark:1
+for i in 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
+    places=$places,mark:$i
+done
+run 0 record --flight 1M --trigger "$places" -o g.trk -- true
+run 2 record --flight 1M --trigger "$places,frame:3" -o g.trk -- true
+said "frame:3.*more than 32 places"
 run 2 record --before 5 -o g.trk -- true
 said "with --flight only"
 run 2 record --flight 1M -o f.trk -- touch ran

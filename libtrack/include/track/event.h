@@ -174,11 +174,10 @@ enum trk_event_type {
      * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
      */
     TRK_EVENT_HOST_PROTECT = 84,
-    /* HANDED: the operation under way hands a run of pages to its range callback. argument
-     * guest_addr, size, page the tracker. */
+    /* HANDED: a run of pages goes to its callback. argument guest_addr, size, page the tracker. */
     TRK_EVENT_HANDED = 85,
-    /* DECISION: what the handler is about to do. argument the faulting byte, page the tracker,
-     * context the enum trk_decision. */
+    /* DECISION: what the handler is about to do, or an upload about a clean page. argument the
+     * faulting byte or the page, page the tracker, context the enum trk_decision. */
     TRK_EVENT_DECISION = 86,
     /* ACCESS: bytes were written or read by somebody, contents not known. argument guest_addr,
      * size, flags enum trk_agent, context enum trk_access. */

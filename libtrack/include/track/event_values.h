@@ -55,13 +55,15 @@ enum trk_origin {
     TRK_ORIGIN_FOREIGN = 6, /* another process or device */
 };
 
-/* What a handler does about a fault. */
+/* What a handler does about a fault, or an upload about a clean page. */
 enum trk_decision {
     TRK_DECISION_NOT_OURS = 0,
     TRK_DECISION_RETRY = 1,     /* the page is open by now */
     TRK_DECISION_OPEN = 2,      /* the page becomes the CPU's */
     TRK_DECISION_FLUSH = 3,     /* likewise, when the GPU's bytes are home */
     TRK_DECISION_READ_BACK = 4, /* the GPU's bytes come home */
+    TRK_DECISION_SKIP = 5,      /* a clean page is not copied (recorder/trust.h) */
+    TRK_DECISION_DISTRUST = 6,  /* it is copied as if it were dirty */
 };
 
 enum trk_object_change {

@@ -30,8 +30,8 @@ struct trk_record_options {
     char *const *argv;     /* command, NULL-terminated; looked up in PATH */
     uint32_t ring_records; /* records a thread, a power of two; 0: the default */
     /*
-     * Milliseconds that an event outside of handlers waits for room in its ring before it is
-     * dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
+     * Milliseconds that an event outside of handlers waits for room in its ring, or a thread for a
+     * ring, before it is dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
      */
     uint32_t block_ms;
     enum trk_record_payload payload; /* what is kept of uploaded bytes */
