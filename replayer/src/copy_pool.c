@@ -1,6 +1,6 @@
 #include "copy_pool.h"
 
-#include "copy_stream.h"
+#include "copy_ahead.h"
 
 #include <signal.h>
 #include <string.h>
@@ -25,11 +25,10 @@ static void job_copy(const struct copy_job *job, size_t first, size_t end)
             memcpy(job->guest + part->offset, job->staged + part->stage, part->size_bytes);
         } else {
             const bool as_large = next != NULL && next->size_bytes >= part->size_bytes;
-            copy_stream(job->staged + part->stage, job->guest + part->offset, part->size_bytes,
-                        as_large ? job->guest + next->offset : NULL);
+            copy_ahead(job->staged + part->stage, job->guest + part->offset, part->size_bytes,
+                       as_large ? job->guest + next->offset : NULL);
         }
     }
-    copy_stream_end();
 }
 
 /* Under the lock. NULL: there is nothing to do. */
