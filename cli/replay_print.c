@@ -149,6 +149,13 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
            (double)plan->download_bytes / MEBIBYTE);
     printf("%-10s %" PRIu64 ", %.1f MiB\n", "gpu writes", plan->gpu_writes,
            (double)plan->gpu_write_bytes / MEBIBYTE);
+    if (plan->page_count > 0) {
+        printf("%-10s %zu contents of pages, put up as they are\n", "recorded", plan->page_count);
+    }
+    if (plan->pages_damaged > 0) {
+        printf("%-10s %zu contents of pages: made-up ones are in their place\n", "damaged",
+               plan->pages_damaged);
+    }
     printf("%-10s %" PRIu64 " regions, %.1f MiB, %" PRIu64 " submits\n", "copied", last->regions,
            (double)last->moved_bytes / MEBIBYTE, last->submits);
     if (run->loops > 1) {
@@ -280,6 +287,8 @@ void trk_replay_print_json(const struct trk_replay_run *run, const char *schema)
     trk_json_out_number(object, "download_bytes", plan->download_bytes);
     trk_json_out_number(object, "gpu_writes", plan->gpu_writes);
     trk_json_out_number(object, "findings", plan->finding_count);
+    trk_json_out_number(object, "recorded_pages", plan->page_count);
+    trk_json_out_number(object, "damaged_pages", plan->pages_damaged);
     trk_json_out_number(object, "median_device_ns", middle(run, true));
     trk_json_out_number(object, "median_host_ns", middle(run, false));
     add_passes(object, run);
