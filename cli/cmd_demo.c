@@ -78,6 +78,12 @@ static const struct trk_option demo_options[] = {
      .about = "Store to N further pages in each frame and upload them one by one, in a shuffled "
               "order: a trace that moves much in page-sized ranges. As many as --megabytes has "
               "room for."},
+    {.name = "images",
+     .about = "Keep the GPU's copies of two areas in images: buffer-to-image and image-to-buffer "
+              "copies of guest pages."},
+    {.name = "dispatch",
+     .about = "Let a compute shader write the results, in one dispatch a frame, not fills of "
+              "pages."},
     {.name = "paranoid",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -213,6 +219,8 @@ static int read_options(const struct trk_options *options, struct trk_demo_optio
     demo->check = trk_options_flag(options, "check");
     demo->work_kib = (uint32_t)trk_options_number(options, "work");
     demo->pages = (uint32_t)trk_options_number(options, "pages");
+    demo->images = trk_options_flag(options, "images");
+    demo->dispatch = trk_options_flag(options, "dispatch");
     demo->paranoid = (uint32_t)trk_options_number(options, "paranoid");
     if (demo->megabytes % 2 != 0) {
         trk_terminal_say("demo", "--megabytes: %" PRIu32 " is not an even number", demo->megabytes);
@@ -253,8 +261,8 @@ static int run_demo(const struct trk_options *options)
     struct trk_demo_result result = {0};
     struct trk_demo_options demo;
     bool json = trk_options_flag(options, "json");
-    static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",
-                                          "device",   "check",   "backend",   "pages",
+    static const char *const of_runs[] = {"frames",   "threads", "megabytes", "seed",   "device",
+                                          "check",    "backend", "pages",     "images", "dispatch",
                                           "paranoid", "bug",     "policy",    NULL};
     if (trk_options_flag(options, "list-bugs")) {
         if (trk_terminal_refuse(options, of_runs,

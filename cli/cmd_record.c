@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -69,7 +70,8 @@ static const struct trk_option record_options[] = {
      .fallback = "signal,api,control,fail,fatal",
      .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
               "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N."},
+              "fatal (a signal ended the command), exit, frame:A-B, mark:N; the last two up to 32 "
+              "times."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -100,7 +102,16 @@ static const struct trk_option record_options[] = {
     {.name = NULL},
 };
 
-static void say_result(const struct trk_record_result *result, const char *path)
+/* A flight recording that wrote no dump: a file of that name is another recording's. */
+static void say_nothing_written(const char *path)
+{
+    struct stat now;
+    bool there = stat(path, &now) == 0 && S_ISREG(now.st_mode);
+    trk_terminal_say("record", "no dump was written%s%s%s", there ? "; " : "", there ? path : "",
+                     there ? " is what it was before" : "");
+}
+
+static void say_result(const struct trk_record_result *result, const char *path, bool written)
 {
     if (!result->attached) {
         trk_terminal_say("record", "the command did not join the session: nothing was recorded");
@@ -111,6 +122,10 @@ static void say_result(const struct trk_record_result *result, const char *path)
                          "is of the first that joins",
                          result->refused_joins, result->refused_joins == 1 ? "" : "s",
                          result->refused_joins == 1 ? "was" : "were");
+    }
+    if (!written) {
+        say_nothing_written(path);
+        return;
     }
     char each[40] = "";
     char thrown[100] = "";
@@ -139,6 +154,7 @@ static void say_result(const struct trk_record_result *result, const char *path)
                      result->bytes, each, path);
 }
 
+/* path NULL: nothing was written there. */
 static void print_json(const struct trk_record_result *result, const char *path,
                        const struct trk_error *error)
 {
@@ -308,9 +324,10 @@ static int run_record(const struct trk_options *options)
         (void)trk_terminal_error("record", NULL, &error);
         trk_terminal_say("record", "THE TRACE IS NOT COMPLETE; the exit code is the command's own");
     }
-    say_result(&result, to_stdout ? "standard output" : path);
+    bool written = trk_options_number(options, "flight") == 0 || result.dumps > 0;
+    say_result(&result, to_stdout ? "standard output" : path, written);
     if (trk_options_flag(options, "json")) {
-        print_json(&result, path, &error);
+        print_json(&result, written ? path : NULL, &error);
     }
     return trk_exit_of_program(result.child_status);
 }

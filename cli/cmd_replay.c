@@ -120,6 +120,22 @@ static enum trk_status work(struct trk_replay_run *run, const struct trk_options
     return status;
 }
 
+/* Whether the device did not say when something began or ended: its times are too short then. */
+static bool say_lost(const struct trk_replay_run *run)
+{
+    for (uint64_t i = 0; i < run->loops; i++) {
+        const struct trk_replay_pass *pass = &run->passes[i];
+        if (pass->lost_timestamps > 0) {
+            trk_terminal_say("replay",
+                             "a time stamp was lost in frame %" PRIu64 ", event %" PRIu64
+                             ": the device's times are too short",
+                             pass->lost_frame, pass->lost_event);
+            return true;
+        }
+    }
+    return false;
+}
+
 static int run_replay(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
@@ -145,6 +161,7 @@ static int run_replay(const struct trk_options *options)
                                                                                             SCHEMA);
         trk_terminal_flush();
         code = trk_input_report(&run.input, options);
+        code = say_lost(&run) ? TRK_EXIT_ENVIRONMENT : code;
         if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0) {
             code = TRK_EXIT_BROKEN;
         }
@@ -186,7 +203,9 @@ const struct trk_command trk_cmd_replay = {
                 "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"
                 "trk replay --check --from 5 --to 9 trace.trk",
     .exits = "0 good, 1 wrong bytes or messages of the validation layer, 2 usage, 3 damaged or "
-             "incomplete input, 4 no Vulkan, or not what the policy needs, 70 internal",
+             "incomplete input, 4 no Vulkan, not what the policy needs, a device that was lost or "
+             "has no memory left, or a "
+             "lost time stamp, 70 internal",
     .options = replay_options,
     .operands_most = 1,
     .run = run_replay,

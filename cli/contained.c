@@ -76,7 +76,9 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
     limit_it();
     real_output = dup(STDOUT_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    board->status = trk_core_load(contained->core, &board->error);
+    if (contained->core != NULL) {
+        board->status = trk_core_load(contained->core, &board->error);
+    }
     board->loaded = true;
     if (board->status == TRK_OK) {
         work(board->out, context);
@@ -111,6 +113,11 @@ static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
     return in_time;
 }
 
+static const char *core_name(const struct trk_contained *contained)
+{
+    return contained->core != NULL ? contained->core : "that is built in";
+}
+
 /* What became of a process whose work did not come to its end. */
 static enum trk_status how_it_ended(const struct trk_contained *contained, bool loaded, int end,
                                     struct trk_error *error)
@@ -119,11 +126,11 @@ static enum trk_status how_it_ended(const struct trk_contained *contained, bool 
     if (WIFSIGNALED(end)) {
         const char *name = sigabbrev_np(WTERMSIG(end));
         return trk_error_set(error, TRK_E_INCOMPLETE, "the core %.60s crashed%s: SIG%s",
-                             contained->core, when, name != NULL ? name : "?");
+                             core_name(contained), when, name != NULL ? name : "?");
     }
     return trk_error_set(error, TRK_E_INCOMPLETE,
-                         "the core %.60s ended its process%s: exit code %d", contained->core, when,
-                         WEXITSTATUS(end));
+                         "the core %.60s ended its process%s: exit code %d", core_name(contained),
+                         when, WEXITSTATUS(end));
 }
 
 static enum trk_status run(const struct trk_contained *contained, trk_contained_fn *work,
@@ -153,8 +160,8 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     }
     if (!in_time) {
         return trk_error_set(error, TRK_E_INCOMPLETE,
-                             "the core %.60s took longer than %u s and was ended", contained->core,
-                             contained->seconds);
+                             "the core %.60s took longer than %u s and was ended",
+                             core_name(contained), contained->seconds);
     }
     if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
         return how_it_ended(contained, board->loaded, end, error);

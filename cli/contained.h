@@ -15,7 +15,7 @@
 
 /* A plug-in to run against, and how long one piece of work may take. */
 struct trk_contained {
-    const char *core; /* path; NULL: no plug-in */
+    const char *core; /* path; NULL: the core that is built in */
     unsigned seconds;
 };
 

@@ -8,8 +8,7 @@
 
 #include "json_out.h"
 
-/* Text inside an attribute or an element; what XML cannot hold becomes '?'. */
-static void put_text(FILE *out, const char *text, size_t length)
+void trk_junit_text(FILE *out, const char *text, size_t length)
 {
     char clean[2048], cut[1024];
     snprintf(cut, sizeof cut, "%.*s", (int)length, text);
@@ -38,22 +37,22 @@ static void put_text(FILE *out, const char *text, size_t length)
 static void put_failure(FILE *out, const struct trk_scenario_report *report)
 {
     fputs("<failure message=\"", out);
-    put_text(out, report->verdict, strlen(report->verdict));
+    trk_junit_text(out, report->verdict, strlen(report->verdict));
     fputs(", expected ", out);
-    put_text(out, report->expected, strlen(report->expected));
+    trk_junit_text(out, report->expected, strlen(report->expected));
     if (strcmp(report->verdict, report->expected) == 0) {
         fputs(", but ", out);
-        put_text(out, report->text, strlen(report->text));
+        trk_junit_text(out, report->text, strlen(report->text));
     }
     fputs("\">", out);
     if (report->thread[0] != '\0') {
         fputs("thread ", out);
-        put_text(out, report->thread, strlen(report->thread));
+        trk_junit_text(out, report->thread, strlen(report->thread));
         fprintf(out, ", operation %u: ", report->operation);
-        put_text(out, report->operation_text, strlen(report->operation_text));
+        trk_junit_text(out, report->operation_text, strlen(report->operation_text));
         putc('\n', out);
     }
-    put_text(out, report->text, strlen(report->text));
+    trk_junit_text(out, report->text, strlen(report->text));
     fputs("</failure>", out);
 }
 
@@ -63,9 +62,9 @@ static void put_case(FILE *out, const struct trk_scenario_file *file)
     const char *name = slash != NULL ? slash + 1 : file->path;
     size_t folder = slash != NULL ? (size_t)(slash - file->path) : 0;
     fputs("  <testcase classname=\"", out);
-    put_text(out, folder > 0 ? file->path : ".", folder > 0 ? folder : 1);
+    trk_junit_text(out, folder > 0 ? file->path : ".", folder > 0 ? folder : 1);
     fputs("\" name=\"", out);
-    put_text(out, name, strlen(name));
+    trk_junit_text(out, name, strlen(name));
     fputs("\">", out);
     switch (file->end) {
     case TRK_SCENARIO_FAILED:
@@ -73,15 +72,15 @@ static void put_case(FILE *out, const struct trk_scenario_file *file)
         break;
     case TRK_SCENARIO_REFUSED:
         fputs("<skipped message=\"", out);
-        put_text(out, file->needs, strlen(file->needs));
+        trk_junit_text(out, file->needs, strlen(file->needs));
         fputs("\"/>", out);
         break;
     case TRK_SCENARIO_BROKEN:
     case TRK_SCENARIO_CRASHED:
         fputs("<error message=\"", out);
-        put_text(out, file->fault.where, strlen(file->fault.where));
+        trk_junit_text(out, file->fault.where, strlen(file->fault.where));
         fputs(file->fault.where[0] != '\0' ? ": " : "", out);
-        put_text(out, file->fault.text, strlen(file->fault.text));
+        trk_junit_text(out, file->fault.text, strlen(file->fault.text));
         fputs("\"/>", out);
         break;
     default:

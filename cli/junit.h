@@ -5,6 +5,8 @@
 #ifndef CLI_JUNIT_H
 #define CLI_JUNIT_H
 
+#include <stdio.h>
+
 #include "scenario_files.h"
 
 /**
@@ -17,5 +19,8 @@
  */
 TRK_MUST_USE enum trk_status trk_junit_write(const struct trk_scenario_files *files, int fd,
                                              struct trk_error *error);
+
+/* Text inside an attribute or an element; what XML cannot hold becomes '?'. */
+void trk_junit_text(FILE *out, const char *text, size_t length);
 
 #endif

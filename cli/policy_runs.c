@@ -257,8 +257,9 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
     enum trk_status status = trk_replay_pass(run->replay, &run->last, error);
     if (status == TRK_OK && run->last.lost_timestamps > 0) {
         return trk_error_set(error, TRK_E_SYSTEM,
-                             "policy %s: a time stamp was lost in frame %" PRIu64, run->text,
-                             run->last.lost_frame);
+                             "policy %s: a time stamp was lost in frame %" PRIu64
+                             ", event %" PRIu64,
+                             run->text, run->last.lost_frame, run->last.lost_event);
     }
     out->host_ns = run->last.all.host_ns;
     out->device_ns = run->last.all.device_ns;

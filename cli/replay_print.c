@@ -156,6 +156,13 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
         printf("%-10s %zu contents of pages: made-up ones are in their place\n", "damaged",
                plan->pages_damaged);
     }
+    if (plan->dispatches > 0) {
+        printf("%-10s %" PRIu64 " of the gpu's writes\n", "dispatches", plan->dispatches);
+    }
+    if (plan->image_count + plan->plain_images > 0) {
+        printf("%-10s %zu, and %zu replayed as buffers\n", "images", plan->image_count,
+               plan->plain_images);
+    }
     printf("%-10s %" PRIu64 " regions, %.1f MiB, %" PRIu64 " submits\n", "copied", last->regions,
            (double)last->moved_bytes / MEBIBYTE, last->submits);
     if (run->loops > 1) {
@@ -165,8 +172,8 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
     print_time("device", middle(run, true), asked);
     print_time("host", middle(run, false), asked);
     if (last->lost_timestamps > 0) {
-        printf("%-10s %" PRIu64 " time stamps, the first in frame %" PRIu64 "\n", "lost",
-               last->lost_timestamps, last->lost_frame);
+        printf("%-10s %" PRIu64 " time stamps, the first in frame %" PRIu64 ", event %" PRIu64 "\n",
+               "lost", last->lost_timestamps, last->lost_frame, last->lost_event);
     }
     if (run->checked) {
         print_check(run);
@@ -248,7 +255,10 @@ static void add_passes(cJSON *object, const struct trk_replay_run *run)
         trk_json_out_number(entry, "regions", pass->regions);
         trk_json_out_number(entry, "moved_bytes", pass->moved_bytes);
         trk_json_out_number(entry, "submits", pass->submits);
+        const bool lost = pass->lost_timestamps > 0;
         trk_json_out_number(entry, "lost_timestamps", pass->lost_timestamps);
+        trk_json_out_number(entry, "lost_frame", lost ? pass->lost_frame : TRK_NOT_KNOWN);
+        trk_json_out_number(entry, "lost_event", lost ? pass->lost_event : TRK_NOT_KNOWN);
         cJSON_AddItemToArray(list, entry);
     }
     if (run->by_frame) {
@@ -286,6 +296,9 @@ void trk_replay_print_json(const struct trk_replay_run *run, const char *schema)
     trk_json_out_number(object, "downloads", plan->downloads);
     trk_json_out_number(object, "download_bytes", plan->download_bytes);
     trk_json_out_number(object, "gpu_writes", plan->gpu_writes);
+    trk_json_out_number(object, "dispatches", plan->dispatches);
+    trk_json_out_number(object, "images", plan->image_count);
+    trk_json_out_number(object, "plain_images", plan->plain_images);
     trk_json_out_number(object, "findings", plan->finding_count);
     trk_json_out_number(object, "recorded_pages", plan->page_count);
     trk_json_out_number(object, "damaged_pages", plan->pages_damaged);

@@ -50,6 +50,7 @@ bool trk_items_asked(const struct trk_event *event)
     case TRK_EVENT_MARK:
     case TRK_EVENT_ACCESS:
     case TRK_EVENT_OBJECT:
+    case TRK_EVENT_DISPATCH:
         return true;
     default:
         return false;
@@ -66,6 +67,7 @@ static bool came_of_it(const struct trk_event *event)
     case TRK_EVENT_CALLBACK:
     case TRK_EVENT_FAIL:
     case TRK_EVENT_COPY_BEGIN:
+    case TRK_EVENT_IMAGE:
     case TRK_EVENT_WITNESS_CHECK:
     case TRK_EVENT_SIGNAL: /* threads ask each other for flushes */
     case TRK_EVENT_AWAIT:
@@ -90,7 +92,8 @@ static struct trk_event plain(const struct trk_event *event)
         out.page = 0;
         out.pages = 0;
     }
-    if (event->type == TRK_EVENT_GPU_WRITE || event->type == TRK_EVENT_GPU_READ)
+    if (event->type == TRK_EVENT_GPU_WRITE || event->type == TRK_EVENT_GPU_READ ||
+        event->type == TRK_EVENT_DISPATCH)
         trk_event_set_number32(&out, 0); /* the tick */
     if (event->type == TRK_EVENT_OP_BEGIN && event->context != TRK_OP_GUEST_PROTECT)
         out.pages = 0;
@@ -295,7 +298,7 @@ static enum trk_status pass(struct reading *reading, struct trk_trace *trace, bo
         if (status != TRK_OK)
             break;
         if (note) {
-            trk_redact_note(&reading->redact, &event.event);
+            trk_redact_note(&reading->redact, &event.event, TRK_OP_NONE);
             continue;
         }
         status = take(reading, &event, asked_only);

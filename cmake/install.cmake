@@ -20,6 +20,7 @@ install(TARGETS track trk_capture EXPORT trk-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY libtrack/include/track DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES recorder/include/recorder/annotate.h recorder/include/recorder/capture.h
+              recorder/include/recorder/trust.h
               recorder/include/recorder/capture.hpp recorder/include/recorder/foreign.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/recorder)
 # What a tracker includes to be a plug-in of the simulator: it links nothing.

@@ -4,7 +4,7 @@ set(scenario_sources
   src/core_lacks.c src/core_load.c src/core_own_simulated.c src/core_plugin.c src/core_plugin_host.c
   src/core_plugin_insides.c src/core_plugin_life.c src/core_plugin_look.c
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c
-  src/engine_random.c src/footprint.c src/scenario_nearest.c
+  src/engine_random.c src/footprint.c src/scenario_bisect.c src/scenario_nearest.c
   src/scenario_access.c src/scenario_ask.c src/scenario_check.c src/scenario_expect.c src/scenario_expr.c
   src/scenario_explore.c src/scenario_found.c
   src/scenario_generations.c src/scenario_host.c src/scenario_json.c src/scenario_judge.c

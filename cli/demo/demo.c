@@ -203,12 +203,28 @@ static void demo_on_crash(void *context, const struct trk_crash *crash)
     trk_capture_trigger();
 }
 
+/* The areas that images hold, where there are such: one goes up only, one both ways. */
+static enum trk_status demo_open_gpu(struct demo *demo, struct trk_error *error)
+{
+    static const uint32_t in_images[DEMO_IMAGES_MAX] = {DEMO_AREA_PING, DEMO_AREAS - 1};
+    enum trk_status status =
+        demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
+    for (uint32_t i = 0; demo->options.images && i < DEMO_IMAGES_MAX && status == TRK_OK; i++) {
+        const struct demo_area *area = &demo->memory.areas[in_images[i]];
+        status = demo_gpu_image(&demo->gpu, area->page * TRK_HOST_PAGE_BYTES,
+                                area->pages * TRK_HOST_PAGE_BYTES, error);
+    }
+    if (status == TRK_OK && demo->options.dispatch) {
+        status = demo_gpu_shader(&demo->gpu, error);
+    }
+    return status;
+}
+
 static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
 {
     enum trk_status status = demo_memory_map(&demo->memory, demo->options.megabytes, error);
     if (status == TRK_OK) {
-        status =
-            demo_gpu_open(&demo->gpu, demo->options.device, demo->memory.half_bytes * 2, error);
+        status = demo_open_gpu(demo, error);
     }
     if (status == TRK_OK) {
         status = demo_scattered_open(demo, error);
@@ -366,7 +382,9 @@ enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_
     demo->memory.fd = -1;
     demo_sync_init(&demo->sync);
     if (!trk_capture_active()) {
-        (void)!trk_capture_open(NULL); /* without a session the demo runs unrecorded */
+        /* Without a session the demo runs unrecorded. */
+        if (trk_capture_open(error) == TRK_E_ARGUMENT && error != NULL)
+            fprintf(stderr, "trk demo: not recorded: %s\n", error->text);
     }
     trk_capture_thread("render", TRK_ROLE_HOST);
     status = demo_open(demo, error);

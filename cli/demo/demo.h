@@ -8,7 +8,7 @@
  * edges, the same with and without a bug.
  *
  * The demo joins the recording session if there is one. It prints nothing but the tracker's
- * failures, one line each on stderr. It does not parse options and knows no exit codes.
+ * failures and why it is not recorded, one line each on stderr. It does not parse options and knows no exit codes.
  */
 #ifndef TRK_CLI_DEMO_H
 #define TRK_CLI_DEMO_H
@@ -82,6 +82,8 @@ struct trk_demo_options {
         paranoid; /* hold one in so many clean pages against its hash; 0: none (track/paranoid.h) */
     /* KiB of memory of its own that each guest reads in a frame, up to TRK_DEMO_WORK_MAX. */
     uint32_t work_kib;
+    bool images;              /* the GPU's copies of two areas are images */
+    bool dispatch;            /* a compute shader writes the results */
     enum trk_demo_bug_id bug; /* acts once, in a frame that follows from the seed */
 };
 

@@ -21,6 +21,8 @@
 #include "track/paranoid.h"
 #include "track/tracker.h"
 
+#define DEMO_TRACKER 0u /* its id */
+
 /* The bug acts once, in one of these frames, so that its story has a past. */
 #define DEMO_BUG_FRAME_FIRST 5u
 #define DEMO_BUG_FRAME_LAST  15u

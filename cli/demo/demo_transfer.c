@@ -3,6 +3,9 @@
 
 #include "recorder/capture.h"
 
+/* The number of the only shader. */
+#define DEMO_SHADER 1u
+
 /* The context of one transfer's callbacks. */
 struct transfer {
     struct demo *demo;
@@ -26,12 +29,31 @@ static uint16_t transfer_resource(const struct demo_memory *memory, uint32_t pag
     return 0;
 }
 
+/* Say that the copy that has begun is one of an image, where it is. */
+static void transfer_image(const struct demo *demo, uint64_t guest_addr, uint64_t offset,
+                           uint16_t resource)
+{
+    const struct demo_gpu_image *image = demo_gpu_image_at(&demo->gpu, offset);
+    if (image != NULL) {
+        const struct trk_capture_image said = {
+            .guest_addr = guest_addr - (offset - image->offset),
+            .size_bytes = image->size_bytes,
+            .width = DEMO_IMAGE_WIDTH,
+            .height = (uint16_t)(image->size_bytes / DEMO_ROW_BYTES),
+            .texel_bytes = DEMO_TEXEL_BYTES,
+            .resource = resource,
+        };
+        trk_capture_copy_image(&said);
+    }
+}
+
 static void transfer_copy_up(struct demo *demo, uint64_t guest_addr, uint64_t size_bytes)
 {
     uint32_t page = demo_memory_page(&demo->memory, guest_addr);
     uint64_t offset = page * TRK_HOST_PAGE_BYTES;
     uint16_t resource = transfer_resource(&demo->memory, page);
     trk_capture_copy_begin(TRK_COPY_UP, guest_addr, size_bytes, resource);
+    transfer_image(demo, guest_addr, offset, resource);
     char *bytes = demo->memory.backing + offset;
     trk_capture_pages(TRK_PAGE_ARMED, guest_addr, bytes, size_bytes);
     demo_gpu_upload(&demo->gpu, offset, size_bytes, bytes);
@@ -48,6 +70,7 @@ static void transfer_copy_down(struct demo *demo, uint64_t guest_addr, uint64_t 
     uint64_t offset = page * TRK_HOST_PAGE_BYTES;
     uint16_t resource = transfer_resource(&demo->memory, page);
     trk_capture_copy_begin(TRK_COPY_DOWN, guest_addr, size_bytes, resource);
+    transfer_image(demo, guest_addr, offset, resource);
     (early ? demo_gpu_download_early : demo_gpu_download)(&demo->gpu, offset, size_bytes,
                                                           demo->memory.backing + offset);
     trk_capture_copy_end(TRK_COPY_DOWN, guest_addr, size_bytes, resource);
@@ -90,10 +113,26 @@ static void transfer_on_meeting(void *context)
     demo_line_await(&sync->seats[plan->mid_guest].mid_done, plan->frame + 1);
 }
 
+/* All pages of the part, whole, in one go. */
+static void transfer_dispatch(struct demo *demo, const struct transfer *transfer)
+{
+    const uint64_t size_bytes = transfer->part->pages * TRK_HOST_PAGE_BYTES;
+    const uint32_t tick = demo_gpu_tick(&demo->gpu);
+    demo_gpu_dispatch(&demo->gpu, transfer->part->page * TRK_HOST_PAGE_BYTES, size_bytes,
+                      transfer->stamp);
+    trk_capture_dispatch(1, tick, DEMO_SHADER);
+    trk_capture_gpu_write(demo_memory_guest(&demo->memory, transfer->part->page),
+                          (uint32_t)size_bytes, tick, transfer->stamp);
+}
+
 static void transfer_on_gpu_write(void *context)
 {
     struct transfer *transfer = context;
     struct demo *demo = transfer->demo;
+    if (demo->options.dispatch && transfer->filled_bytes == TRK_HOST_PAGE_BYTES) {
+        transfer_dispatch(demo, transfer);
+        return;
+    }
     for (uint32_t i = 0; i < transfer->part->pages; i++) {
         uint32_t page = transfer->part->page + i;
         demo_gpu_fill(&demo->gpu, page * TRK_HOST_PAGE_BYTES, transfer->filled_bytes,
@@ -116,6 +155,13 @@ static struct trk_transfer transfer_of(const struct demo *demo, const struct dem
     return transfer;
 }
 
+/* All uploads: where a limit of trust is set (`trk bisect live`) it may take clean pages, too. */
+static void transfer_upload(struct demo *demo, const struct trk_transfer *upload)
+{
+    trk_capture_distrust(demo->tracker, DEMO_TRACKER, upload->guest_addr, upload->size_bytes);
+    demo_note(demo, trk_tracker_upload(demo->tracker, upload));
+}
+
 void demo_transfer_up(struct demo *demo, uint32_t area)
 {
     demo_transfer_up_part(demo, &demo->memory.areas[area]);
@@ -125,14 +171,14 @@ void demo_transfer_up_nothing(struct demo *demo, uint32_t area)
 {
     struct transfer context = {.demo = demo, .nothing = true};
     struct trk_transfer upload = transfer_of(demo, &demo->memory.areas[area], &context);
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 void demo_transfer_up_part(struct demo *demo, const struct demo_area *part)
 {
     struct transfer context = {.demo = demo};
     struct trk_transfer upload = transfer_of(demo, part, &context);
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan)
@@ -147,7 +193,7 @@ void demo_transfer_meeting(struct demo *demo, const struct demo_plan *plan)
     } else {
         upload.completion = transfer_on_meeting;
     }
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
     demo_transfer_up(demo, plan->chosen);
 }
 
@@ -174,7 +220,7 @@ void demo_transfer_gpu_write(struct demo *demo, const struct demo_area *part, ui
     struct trk_transfer upload = transfer_of(demo, part, &context);
     upload.written = true;
     upload.completion = transfer_on_gpu_write;
-    demo_note(demo, trk_tracker_upload(demo->tracker, &upload));
+    transfer_upload(demo, &upload);
 }
 
 static struct trk_transfer transfer_home(struct transfer *context, uint64_t guest_addr,

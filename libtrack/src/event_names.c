@@ -46,6 +46,8 @@ static const char *const type_names[] = {
     [TRK_EVENT_ACCESS] = "access",
     [TRK_EVENT_OBJECT] = "object",
     [TRK_EVENT_LABEL] = "label",
+    [TRK_EVENT_IMAGE] = "image",
+    [TRK_EVENT_DISPATCH] = "dispatch",
 };
 
 static const char *const op_names[TRK_OP_COUNT] = {

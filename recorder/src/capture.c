@@ -17,6 +17,7 @@
 
 #include "capture_emit.h"
 #include "capture_session.h"
+#include "capture_trust.h"
 #include "capture_wait.h"
 #include "recorder/page_hash.h"
 #include "recorder/payload.h"
@@ -50,7 +51,8 @@ uint32_t trk_capture_joined;
 
 static struct trk_capture_gate closed_gate;
 static struct trk_capture_session capture = {.gate = &closed_gate};
-static _Atomic uint32_t next_ring; /* where the next claim starts to look */
+static _Atomic uint32_t next_ring;  /* where the next claim starts to look */
+static _Atomic bool waited_in_vain; /* for a ring; nobody waits again before one is free */
 static pthread_key_t end_key;
 static bool end_key_made;
 
@@ -105,7 +107,31 @@ static bool claim_for(struct capture_thread *thread)
         atomic_store_explicit(&shared->name[i], 0, memory_order_relaxed);
     atomic_store_explicit(&shared->state, TRK_RING_LIVE, memory_order_release);
     atomic_store(&thread->state, THREAD_LIVE);
+    if (TRK_UNLIKELY(atomic_load_explicit(&waited_in_vain, memory_order_relaxed)))
+        atomic_store_explicit(&waited_in_vain, false, memory_order_relaxed);
     return true;
+}
+
+static bool try_claim(void *thread)
+{
+    return claim_for(thread);
+}
+
+/*
+ * Claim, and where the session lets events wait, wait for a ring that the drain gives back. Not in
+ * a handler that came in the middle of a claim: it would wait for what it holds up.
+ */
+static bool claim_patiently(struct capture_thread *thread)
+{
+    if (claim_for(thread))
+        return true;
+    if (capture.block_ms == 0 || atomic_load(&thread->state) != THREAD_NEW ||
+        atomic_load_explicit(&waited_in_vain, memory_order_relaxed))
+        return false;
+    if (trk_capture_wait_until(try_claim, thread, &capture))
+        return true;
+    atomic_store_explicit(&waited_in_vain, true, memory_order_relaxed);
+    return false;
 }
 
 /* Count an event of a thread that has no ring. All such threads count here. */
@@ -126,7 +152,9 @@ static void lose_unplaced(uint8_t type)
 static __attribute__((noinline)) bool place_thread(struct capture_thread *thread, uint8_t type)
 {
     bool look = thread->refused % REFUSED_EVENTS_A_LOOK == 0;
-    if (look && claim_for(thread)) {
+    /* Only the first one waits: a later one may be in the middle of a fault. */
+    bool waits = thread->refused == 0 && type != TRK_EVENT_FAULT;
+    if (look && (waits ? claim_patiently(thread) : claim_for(thread))) {
         thread->refused = 0;
         return true;
     }
@@ -194,7 +222,9 @@ enum trk_status trk_capture_open(struct trk_error *error)
     if (gate_is_open())
         return TRK_OK;
     struct trk_capture_session session;
-    enum trk_status status = trk_capture_session_join(&session, error);
+    enum trk_status status = trk_capture_trust_open(error);
+    if (status == TRK_OK)
+        status = trk_capture_session_join(&session, error);
     if (status != TRK_OK)
         return status;
     end_key_made = pthread_key_create(&end_key, end_at_exit) == 0;
@@ -203,6 +233,7 @@ enum trk_status trk_capture_open(struct trk_error *error)
     errno = saved;
     capture = session;
     atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
+    trk_capture_trust_begin();
     TRK_STORE_RELAXED(&trk_capture_joined, 1);
     return TRK_OK;
 }
@@ -250,7 +281,7 @@ void trk_capture_thread(const char *name, enum trk_thread_role role)
     struct capture_thread *thread = &this_thread;
     uint32_t ended = THREAD_ENDED;
     (void)atomic_compare_exchange_strong(&thread->state, &ended, THREAD_NEW);
-    if (!claim_for(thread))
+    if (!claim_patiently(thread))
         return; /* its events will try again, and be counted */
     int saved = errno;
     thread->end_rounds = 0;

@@ -69,3 +69,21 @@ void trk_capture_wait_for_room(struct trk_capture_wait *wait, const struct trk_r
     }
     errno = saved;
 }
+
+bool trk_capture_wait_until(bool (*tries)(void *context), void *context,
+                            const struct trk_capture_session *session)
+{
+    int saved = errno;
+    bool done = false;
+    if (is_normal_context()) {
+        uint64_t end_ns = now_ns() + (uint64_t)session->block_ms * 1000000;
+        struct timespec nap = {.tv_nsec = NAP_NS};
+        atomic_fetch_add_explicit(&session->control->waits, 1, memory_order_relaxed);
+        do {
+            (void)nanosleep(&nap, NULL);
+            done = tries(context);
+        } while (!done && now_ns() < end_ns);
+    }
+    errno = saved;
+    return done;
+}

@@ -1,4 +1,5 @@
-/* Waiting for room in a ring: only where the session asks for it, never in a fault handler. */
+/* Waiting for room in a ring, or for a ring: only where the session asks for it, never in a fault
+ * handler. */
 #ifndef RECORDER_CAPTURE_WAIT_H
 #define RECORDER_CAPTURE_WAIT_H
 
@@ -21,5 +22,12 @@ struct trk_capture_wait {
 void trk_capture_wait_for_room(struct trk_capture_wait *wait, const struct trk_ring *ring,
                                const struct trk_event *event,
                                const struct trk_capture_session *session);
+
+/*
+ * Try again and again until it says true, at most the session's block_ms; false at once where
+ * another handler may be running. tries may be called from a handler that comes meanwhile as well.
+ */
+bool trk_capture_wait_until(bool (*tries)(void *context), void *context,
+                            const struct trk_capture_session *session);
 
 #endif

@@ -75,7 +75,8 @@ static const char *const class_words[] = {NULL,    "region",        "generations
 static const char *const origin_words[] = {NULL,  "fault",   "hle",    "kernel",
                                            "gpu", "mapping", "foreign"};
 static const char *const lock_words[] = {"tracker", "region", "word", "page"};
-static const char *const decision_words[] = {"not-ours", "retry", "open", "flush", "read-back"};
+static const char *const decision_words[] = {"not-ours",  "retry", "open",    "flush",
+                                             "read-back", "skip",  "distrust"};
 static const char *const change_words[] = {"created", "changed", "destroyed"};
 static const char *const backend_words[] = {"simulated", "mprotect", "userfaultfd"};
 
@@ -326,6 +327,21 @@ static void owner_fields(struct fields *fields, const struct trk_event *event)
     }
 }
 
+static void gpu_fields(struct fields *fields, const struct trk_event *event)
+{
+    if (event->type == TRK_EVENT_IMAGE) {
+        add_range(fields, event->argument, trk_event_size(event));
+        add_number(fields, "width", event->page);
+        add_number(fields, "height", event->pages);
+        add_number(fields, "texel", event->flags);
+        add_number(fields, "resource", event->context);
+    } else {
+        add_number(fields, "accesses", event->argument);
+        add_number(fields, "tick", trk_event_number32(event));
+        add_number(fields, "shader", event->context);
+    }
+}
+
 static void annotation_fields(struct fields *fields, const struct trk_event *event)
 {
     switch (event->type) {
@@ -343,6 +359,10 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
         add_range(fields, event->argument, event->seq);
         add_number(fields, "stamp", event->domain);
         add_number(fields, "tick", trk_event_number32(event));
+        break;
+    case TRK_EVENT_IMAGE:
+    case TRK_EVENT_DISPATCH:
+        gpu_fields(fields, event);
         break;
     case TRK_EVENT_GUEST_PROTECT:
         add_range(fields, event->argument, trk_event_size(event));

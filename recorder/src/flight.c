@@ -16,7 +16,7 @@ struct open_chunk {
 
 struct stream {
     struct trk_trace_stream note;
-    uint64_t events; /* ever, without losses */
+    uint64_t events; /* ever, with those that were lost on their way here */
     struct open_chunk *open;
 };
 
@@ -171,14 +171,18 @@ static struct trk_flight_block *pack(struct trk_flight *flight, const struct ope
     block->packed_bytes = packed;
     block->count = (uint32_t)open->count;
     block->losses = 0;
-    for (size_t i = 0; i < open->count; ++i)
-        block->losses += open->records[i].event.type == TRK_EVENT_DROP;
+    block->lost = 0;
+    for (size_t i = 0; i < open->count; ++i) {
+        const struct trk_event *event = &open->records[i].event;
+        block->losses += event->type == TRK_EVENT_DROP;
+        block->lost += event->type == TRK_EVENT_DROP ? event->argument : 0;
+    }
     block->first_tsc = open->records[0].tsc >> TRK_FLIGHT_CLOCK_SHIFT << TRK_FLIGHT_CLOCK_SHIFT;
     block->last_tsc = open->records[open->count - 1].tsc;
     return block;
 }
 
-/* Turn a stream's open chunk into a block. */
+/* Turn a stream's open chunk into a block, whatever room it takes. */
 static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
                                    struct trk_error *error)
 {
@@ -198,11 +202,16 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
     flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
     flight->held += 1;
     flight->bytes += sizeof *block + block->packed_bytes;
-    flight->streams[stream].events += block->count - block->losses;
+    flight->streams[stream].events += block->count - block->losses + block->lost;
     open->count = 0;
-    while (flight->bytes > flight->budget_bytes && flight->held > 1)
-        forget_oldest(flight);
     return TRK_OK;
+}
+
+/* Keep to the budget, but for so many of the newest blocks. */
+static void forget(struct trk_flight *flight, size_t newest)
+{
+    while (flight->bytes > flight->budget_bytes && flight->held > newest)
+        forget_oldest(flight);
 }
 
 /* Whether the second one says again what the first one said, of the same tracker. */
@@ -274,8 +283,10 @@ enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
     for (size_t i = 0; i < count; ++i) {
         enum trk_status status = pin(flight, index, &records[i], error);
         stream->open->records[stream->open->count++] = records[i];
-        if (status == TRK_OK && stream->open->count == TRK_CHUNK_EVENTS)
+        if (status == TRK_OK && stream->open->count == TRK_CHUNK_EVENTS) {
             status = close_chunk(flight, index, error);
+            forget(flight, 1);
+        }
         if (status != TRK_OK)
             return status;
     }
@@ -284,6 +295,7 @@ enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
 
 enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error)
 {
+    uint64_t first = flight->next_number;
     for (size_t i = 0; i < flight->stream_count; ++i) {
         enum trk_status status = close_chunk(flight, i, error);
         if (status != TRK_OK)
@@ -291,6 +303,8 @@ enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *er
         free(flight->streams[i].open); /* a stream that has ended needs none */
         flight->streams[i].open = NULL;
     }
+    size_t made = (size_t)(flight->next_number - first);
+    forget(flight, made > 0 ? made : 1); /* all of these are as new: none makes room for others */
     return TRK_OK;
 }
 
@@ -325,8 +339,10 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
             continue; /* once begun, nothing is left out: a hole in the middle helps nobody */
         first = first < block->number ? first : block->number;
         atomic_fetch_add_explicit(&block->users, 1, memory_order_relaxed);
+        if (view->block_count == 0 || block->first_tsc < view->begin_ticks)
+            view->begin_ticks = block->first_tsc;
         view->blocks[view->block_count++] = block;
-        view->missing[block->stream] -= block->count - block->losses;
+        view->missing[block->stream] -= block->count - block->losses + block->lost;
     }
     for (size_t i = 0; i < flight->pinned_count; ++i) {
         if (flight->pinned[i].block >= first || is_outdated(flight, i, first))

@@ -15,7 +15,7 @@
 struct trk_flight;
 struct trk_flight_view;
 
-/* budget_bytes counts compressed chunks. TRK_E_MEMORY. */
+/* budget_bytes counts compressed chunks; what one flush closes may go past it. TRK_E_MEMORY. */
 TRK_MUST_USE enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes,
                                                struct trk_error *error);
 void trk_flight_destroy(struct trk_flight *flight);
@@ -28,7 +28,7 @@ TRK_MUST_USE enum trk_status trk_flight_append(struct trk_flight *flight, uint32
                                                const struct trk_record *records, size_t count,
                                                struct trk_error *error);
 
-/* Close the open chunk of every stream, so that a view has all. */
+/* Close the open chunk of every stream, so that a view has all; none of these is forgotten yet. */
 TRK_MUST_USE enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error);
 
 /* Chunks whose last event is not before since_ticks; NULL without memory. */
@@ -37,8 +37,8 @@ void trk_flight_view_destroy(struct trk_flight_view *view);
 
 /*
  * Write a view as events of a writer that has its header. What the ring had forgotten of a stream,
- * or the view leaves out, stands before its first event as a loss of unknown types. Statuses: the
- * writer's. Threads: any one.
+ * or the view leaves out, stands before its first event as a loss of unknown types, and alone where
+ * nothing else is left of it. Statuses: the writer's. Threads: any one.
  */
 TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view *view,
                                                    struct trk_writer *writer,

@@ -14,6 +14,7 @@ struct trk_flight_block {
     uint32_t stream;        /* index in the ring */
     uint32_t count;
     uint32_t losses; /* of these, DROP events */
+    uint64_t lost;   /* what those say was lost */
     uint64_t first_tsc;
     uint64_t last_tsc;
     uint64_t number; /* of the ring's chunks, growing */
@@ -25,8 +26,9 @@ struct trk_flight_block {
 struct trk_flight_view {
     struct trk_flight_block **blocks; /* oldest first */
     size_t block_count;
+    uint64_t begin_ticks; /* of the earliest block; 0: no block */
     struct trk_trace_stream *streams;
-    uint64_t *missing; /* a stream: events before its first block */
+    uint64_t *missing; /* a stream: events, and known losses, that no block has */
     size_t stream_count;
     struct trk_record *pinned; /* TRACKER events that no block has */
     uint32_t *pinned_streams;

@@ -5,6 +5,9 @@
 #include "flight.h"
 #include "flight_block.h"
 
+/* The writer holds a chunk of each stream that has begun: most of very many have ended. */
+#define STREAMS_AT_ONCE 64u
+
 void trk_flight_view_destroy(struct trk_flight_view *view)
 {
     if (view == NULL)
@@ -24,7 +27,6 @@ struct work {
     uint8_t *raw;
     size_t raw_room;
     struct trk_record *records;
-    bool *named; /* a stream */
 };
 
 static enum trk_status no_memory(struct trk_error *error)
@@ -32,16 +34,28 @@ static enum trk_status no_memory(struct trk_error *error)
     return trk_error_set(error, TRK_E_MEMORY, "no memory to write the flight ring");
 }
 
-/* A stream's first appearance: its name, what is pinned of it, and what is missing before. */
+/*
+ * A stream's first appearance: its name, what is pinned of it, and what is missing. That stands at
+ * the begin of the whole dump, or behind what is pinned: nothing of other streams is before it.
+ */
 static enum trk_status begin_stream(const struct trk_flight_view *view, uint32_t stream,
                                     struct trk_writer *writer, struct trk_error *error)
 {
     enum trk_status status = trk_writer_stream(writer, &view->streams[stream], error);
     uint32_t id = view->streams[stream].stream_id;
+    struct trk_record missing = {
+        .tsc = view->begin_ticks,
+        .event = {.type = TRK_EVENT_DROP, .argument = view->missing[stream]},
+    };
     for (size_t i = 0; i < view->pinned_count && status == TRK_OK; ++i) {
-        if (view->pinned_streams[i] == stream)
-            status = trk_writer_append(writer, id, &view->pinned[i], 1, 0, error);
+        if (view->pinned_streams[i] != stream)
+            continue;
+        if (view->pinned[i].tsc > missing.tsc)
+            missing.tsc = view->pinned[i].tsc;
+        status = trk_writer_append(writer, id, &view->pinned[i], 1, 0, error);
     }
+    if (status == TRK_OK && missing.event.argument > 0)
+        status = trk_writer_append(writer, id, &missing, 1, 0, error);
     return status;
 }
 
@@ -67,17 +81,8 @@ static enum trk_status write_block(const struct trk_flight_view *view,
     if (ZSTD_isError(got) || got != block->raw_bytes ||
         trk_columns_decode(work->decoder, &input, work->records) != TRK_OK)
         return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
-    uint64_t missing = 0;
-    enum trk_status status = TRK_OK;
-    if (!work->named[block->stream]) {
-        work->named[block->stream] = true;
-        missing = view->missing[block->stream];
-        status = begin_stream(view, block->stream, writer, error);
-    }
-    if (status != TRK_OK)
-        return status;
     return trk_writer_append(writer, view->streams[block->stream].stream_id, work->records,
-                             block->count, missing, error);
+                             block->count, 0, error);
 }
 
 enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct trk_writer *writer,
@@ -86,19 +91,12 @@ enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct
     struct work work = {0};
     enum trk_status status = TRK_OK;
     work.records = malloc(TRK_CHUNK_EVENTS * sizeof *work.records);
-    work.named = calloc(view->stream_count + 1, sizeof *work.named);
-    if (work.records == NULL || work.named == NULL ||
-        trk_columns_create_decoder(&work.decoder) != TRK_OK)
+    if (work.records == NULL || trk_columns_create_decoder(&work.decoder) != TRK_OK)
         goto no_memory;
-    /* Streams of which nothing but a pinned event is left come first. */
-    for (size_t i = 0; i < view->pinned_count && status == TRK_OK; ++i) {
-        bool has_block = false;
-        for (size_t b = 0; b < view->block_count; ++b)
-            has_block = has_block || view->blocks[b]->stream == view->pinned_streams[i];
-        if (has_block || work.named[view->pinned_streams[i]])
-            continue;
-        work.named[view->pinned_streams[i]] = true;
-        status = begin_stream(view, view->pinned_streams[i], writer, error);
+    for (uint32_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
+        status = begin_stream(view, i, writer, error);
+        if (status == TRK_OK && i % STREAMS_AT_ONCE == STREAMS_AT_ONCE - 1)
+            status = trk_writer_flush(writer, error);
     }
     for (size_t i = 0; i < view->block_count && status == TRK_OK; ++i)
         status = write_block(view, view->blocks[i], &work, writer, error);
@@ -109,6 +107,5 @@ out:
     trk_columns_destroy(work.decoder);
     free(work.raw);
     free(work.records);
-    free(work.named);
     return status;
 }

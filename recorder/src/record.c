@@ -247,7 +247,8 @@ static enum trk_status record_child(struct recording *recording)
     else
         trk_record_output_end(recording, &status);
     trk_record_drain_deinit(&recording->drain);
-    result->complete = status == TRK_OK && result->dropped == 0;
+    bool made = recording->flight == NULL || result->dumps > 0;
+    result->complete = status == TRK_OK && result->dropped == 0 && made;
     return status;
 }
 

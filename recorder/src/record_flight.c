@@ -29,6 +29,7 @@ struct trk_record_flight {
     uint64_t due_ns;   /* a firing was taken and its dump is to be made then; 0: none */
     uint64_t quiet_ns; /* until then triggers do nothing */
     uint64_t ignored;  /* firings that came in quiet times or past the last dump */
+    uint32_t tries;    /* dumps that were begun */
     uint32_t api_seen;
     enum trk_trigger_kind kind;
     uint64_t ticks;
@@ -119,6 +120,7 @@ static void end_dump(struct recording *recording)
     char text[TRK_CONTROL_LINE + 64];
     trk_record_dump_join(dump);
     if (dump->status == TRK_OK) {
+        recording->result->dumps += 1;
         recording->result->events += dump->events;
         recording->result->bytes += dump->bytes;
         snprintf(text, sizeof text, "%s: %" PRIu64 " events, %" PRIu64 " bytes -> %.160s",
@@ -153,11 +155,11 @@ static void start_dump(struct recording *recording)
     const struct trk_record_options *options = recording->options;
     struct trk_record_header_dump note = {
         .trigger = trk_record_trigger_name(flight->kind),
-        .number = ++recording->result->dumps,
+        .number = recording->result->dumps + 1,
         .ticks = flight->ticks,
-        .forgotten = trk_flight_forgotten(flight->ring),
     };
     uint64_t since = 0;
+    flight->tries += 1;
     if (options->before_ms > 0) {
         uint64_t window = ticks_of(recording, options->before_ms);
         uint64_t base = flight->since_ticks < flight->ticks ? flight->since_ticks : flight->ticks;
@@ -166,6 +168,7 @@ static void start_dump(struct recording *recording)
     uint64_t fullest = 0; /* what came before the trigger, and after the last turn, is in it */
     if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
         recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
+    note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
     dump_path(recording, note.number, dump->path, sizeof dump->path);
     dump->overwrite = options->overwrite;
     dump->child_status = flight->ending ? recording->child.wait_status : -1;
@@ -194,7 +197,7 @@ static void take_firing(struct recording *recording)
     if (!flight->trigger.fired || flight->due_ns != 0)
         return;
     flight->trigger.fired = false;
-    bool used_up = options->dumps_most > 0 && recording->result->dumps >= options->dumps_most;
+    bool used_up = options->dumps_most > 0 && flight->tries >= options->dumps_most;
     if (used_up || (now < flight->quiet_ns && !asked && !flight->ending)) {
         flight->ignored += 1;
         if (asked)
@@ -259,13 +262,9 @@ static void say_unmet(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     char text[160];
-    for (unsigned kind = 0; kind < TRK_TRIGGER_KINDS; ++kind) {
-        char closest[80];
-        if (!trk_record_trigger_unmet(&flight->trigger, kind, closest, sizeof closest))
-            continue;
-        snprintf(text, sizeof text, "trigger %s never fired: %s", trk_record_trigger_name(kind),
-                 closest);
-        say(recording, text);
+    for (size_t i = 0; i < TRK_RECORD_TRIGGER_ALL; ++i) {
+        if (trk_record_trigger_unmet(&flight->trigger, i, text, sizeof text))
+            say(recording, text);
     }
     if (flight->ignored > 0) {
         snprintf(text, sizeof text,

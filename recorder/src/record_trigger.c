@@ -37,23 +37,28 @@ static bool read_number(const char **at, uint64_t *out)
 }
 
 /* frame:A, frame:A-B, mark:N. */
-static bool read_place(struct trk_record_trigger *out, const char *word)
+static bool read_place(struct trk_record_trigger *trigger, const char *word)
 {
+    struct trk_record_trigger_place *out = &trigger->places[trigger->place_count++];
+    *out = (struct trk_record_trigger_place){.kind = TRK_TRIGGER_MARK};
     if (strncmp(word, "frame:", 6) == 0) {
         const char *at = word + 6;
-        bool good = read_number(&at, &out->frame_first);
-        out->frame_last = out->frame_first;
+        bool good = read_number(&at, &out->first);
+        out->last = out->first;
+        out->kind = TRK_TRIGGER_FRAME;
         if (good && *at == '-') {
             ++at;
-            good = read_number(&at, &out->frame_last);
+            good = read_number(&at, &out->last);
         }
-        out->wanted[TRK_TRIGGER_FRAME] = true;
-        return good && *at == '\0' && out->frame_last >= out->frame_first;
+        trigger->wanted[TRK_TRIGGER_FRAME] = true;
+        return good && *at == '\0' && out->last >= out->first;
     }
     if (strncmp(word, "mark:", 5) == 0) {
         const char *at = word + 5;
-        out->wanted[TRK_TRIGGER_MARK] = true;
-        return read_number(&at, &out->mark) && *at == '\0';
+        trigger->wanted[TRK_TRIGGER_MARK] = true;
+        bool good = read_number(&at, &out->first);
+        out->last = out->first;
+        return good && *at == '\0';
     }
     return false;
 }
@@ -77,6 +82,9 @@ enum trk_status trk_record_trigger_parse(struct trk_record_trigger *out, const c
         char word[WORD_MOST];
         size_t length = strcspn(at, ",");
         snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (out->place_count == TRK_RECORD_TRIGGER_PLACES && strchr(word, ':') != NULL)
+            return trk_error_set(error, TRK_E_ARGUMENT, "trigger '%.40s': more than %u places",
+                                 word, TRK_RECORD_TRIGGER_PLACES);
         if (length >= sizeof word || !read_word(out, word))
             return trk_error_set(error, TRK_E_ARGUMENT,
                                  "trigger '%.40s' is none of signal, api, control, fail, fatal, "
@@ -99,21 +107,30 @@ void trk_record_trigger_fire(struct trk_record_trigger *trigger, enum trk_trigge
     trigger->fired = true;
     trigger->kind = kind;
     trigger->ticks = ticks;
-    trigger->since_ticks = kind == TRK_TRIGGER_FRAME ? trigger->frames_since : UINT64_MAX;
+    trigger->since_ticks = UINT64_MAX;
 }
 
-static void see_frame(struct trk_record_trigger *trigger, const struct trk_record *record)
+static void fire_place(struct trk_record_trigger *trigger, struct trk_record_trigger_place *place,
+                       uint64_t ticks)
+{
+    place->times += 1;
+    trk_record_trigger_fire(trigger, place->kind, ticks);
+    /* One dump for two firings goes as far back as either wants it. */
+    if (place->kind == TRK_TRIGGER_FRAME && place->since < trigger->since_ticks)
+        trigger->since_ticks = place->since;
+}
+
+static void see_frame(struct trk_record_trigger *trigger, struct trk_record_trigger_place *place,
+                      const struct trk_record *record)
 {
     uint64_t frame = record->event.argument;
-    trigger->any_frame = true;
-    trigger->last_frame = frame;
-    if (!trigger->frames_begun && frame >= trigger->frame_first && frame <= trigger->frame_last) {
-        trigger->frames_begun = true;
-        trigger->frames_since = record->tsc;
+    if (!place->begun && frame >= place->first && frame <= place->last) {
+        place->begun = true;
+        place->since = record->tsc;
     }
-    if (trigger->frames_begun && frame > trigger->frame_last) {
-        trigger->frames_begun = false;
-        trk_record_trigger_fire(trigger, TRK_TRIGGER_FRAME, record->tsc);
+    if (place->begun && frame > place->last) {
+        place->begun = false;
+        fire_place(trigger, place, record->tsc);
     }
 }
 
@@ -122,25 +139,40 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-static void see_mark(struct trk_record_trigger *trigger, const struct trk_record *record)
+static void see_mark(struct trk_record_trigger *trigger, struct trk_record_trigger_place *place,
+                     const struct trk_record *record)
 {
     uint64_t mark = record->event.argument;
-    if (!trigger->any_mark ||
-        distance(mark, trigger->mark) < distance(trigger->nearest_mark, trigger->mark))
-        trigger->nearest_mark = mark;
-    trigger->any_mark = true;
-    if (mark == trigger->mark)
-        trk_record_trigger_fire(trigger, TRK_TRIGGER_MARK, record->tsc);
+    if (!place->any || distance(mark, place->first) < distance(place->nearest, place->first))
+        place->nearest = mark;
+    place->any = true;
+    if (mark == place->first)
+        fire_place(trigger, place, record->tsc);
+}
+
+/* A frame or a mark came. */
+static void see_place(struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
+                      const struct trk_record *record)
+{
+    for (size_t i = 0; i < trigger->place_count; ++i) {
+        struct trk_record_trigger_place *place = &trigger->places[i];
+        if (place->kind == kind && kind == TRK_TRIGGER_FRAME)
+            see_frame(trigger, place, record);
+        else if (place->kind == kind)
+            see_mark(trigger, place, record);
+    }
 }
 
 void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct trk_record *record)
 {
     switch (record->event.type) {
     case TRK_EVENT_FRAME:
-        see_frame(trigger, record);
+        trigger->any_frame = true;
+        trigger->last_frame = record->event.argument;
+        see_place(trigger, TRK_TRIGGER_FRAME, record);
         break;
     case TRK_EVENT_MARK:
-        see_mark(trigger, record);
+        see_place(trigger, TRK_TRIGGER_MARK, record);
         break;
     case TRK_EVENT_FAIL:
         trk_record_trigger_fire(trigger, TRK_TRIGGER_FAIL, record->tsc);
@@ -156,35 +188,52 @@ void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct t
 
 void trk_record_trigger_end(struct trk_record_trigger *trigger, bool by_signal, uint64_t ticks)
 {
-    if (trigger->frames_begun) {
-        trigger->frames_begun = false;
-        trk_record_trigger_fire(trigger, TRK_TRIGGER_FRAME, ticks);
+    for (size_t i = 0; i < trigger->place_count; ++i) {
+        if (trigger->places[i].begun)
+            fire_place(trigger, &trigger->places[i], ticks);
+        trigger->places[i].begun = false;
     }
     if (by_signal)
         trk_record_trigger_fire(trigger, TRK_TRIGGER_FATAL, ticks);
     trk_record_trigger_fire(trigger, TRK_TRIGGER_EXIT, ticks);
 }
 
-bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
-                              char *out, size_t size)
+static bool place_unmet(const struct trk_record_trigger *trigger,
+                        const struct trk_record_trigger_place *place, char *out, size_t size)
 {
-    static const char *const plain[TRK_TRIGGER_KINDS] = {
+    char closest[48];
+    if (place->times > 0)
+        return false;
+    if (place->kind == TRK_TRIGGER_FRAME && trigger->any_frame)
+        snprintf(closest, sizeof closest, "the last frame was %" PRIu64, trigger->last_frame);
+    else if (place->kind == TRK_TRIGGER_MARK && place->any)
+        snprintf(closest, sizeof closest, "the nearest mark was %" PRIu64, place->nearest);
+    else
+        snprintf(closest, sizeof closest, "no %s came", names[place->kind]);
+    if (place->first == place->last)
+        snprintf(out, size, "trigger %s:%" PRIu64 " never fired: %s", names[place->kind],
+                 place->first, closest);
+    else
+        snprintf(out, size, "trigger %s:%" PRIu64 "-%" PRIu64 " never fired: %s",
+                 names[place->kind], place->first, place->last, closest);
+    return true;
+}
+
+bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, size_t i, char *out,
+                              size_t size)
+{
+    static const char *const plain[TRK_TRIGGER_FRAME] = {
         [TRK_TRIGGER_SIGNAL] = "no SIGUSR2 came",
         [TRK_TRIGGER_API] = "the program asked for nothing",
         [TRK_TRIGGER_CONTROL] = "no snapshot was asked for",
         [TRK_TRIGGER_FAIL] = "no operation failed fast",
         [TRK_TRIGGER_FATAL] = "no signal ended the command",
         [TRK_TRIGGER_EXIT] = "the recording was cut off",
-        [TRK_TRIGGER_FRAME] = "no frame came",
-        [TRK_TRIGGER_MARK] = "no mark came",
     };
-    if (!trigger->wanted[kind] || trigger->times[kind] > 0)
+    if (i >= TRK_TRIGGER_KINDS && i - TRK_TRIGGER_KINDS < trigger->place_count)
+        return place_unmet(trigger, &trigger->places[i - TRK_TRIGGER_KINDS], out, size);
+    if (i >= TRK_TRIGGER_FRAME || !trigger->wanted[i] || trigger->times[i] > 0)
         return false;
-    if (kind == TRK_TRIGGER_FRAME && trigger->any_frame)
-        snprintf(out, size, "the last frame was %" PRIu64, trigger->last_frame);
-    else if (kind == TRK_TRIGGER_MARK && trigger->any_mark)
-        snprintf(out, size, "the nearest mark was %" PRIu64, trigger->nearest_mark);
-    else
-        snprintf(out, size, "%s", plain[kind]);
+    snprintf(out, size, "trigger %s never fired: %s", names[i], plain[i]);
     return true;
 }

@@ -1,8 +1,9 @@
 /*
  * What makes a flight recording write down what it holds.
  *
- * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, mark:N. Events pass by and
- * may fire; the others are told by name. What never fired says what came closest.
+ * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, mark:N; the last two as
+ * often as wanted. Events pass by and may fire; the others are told by name. What never fired says
+ * what came closest.
  */
 #ifndef RECORDER_RECORD_TRIGGER_H
 #define RECORDER_RECORD_TRIGGER_H
@@ -25,24 +26,36 @@ enum trk_trigger_kind {
     TRK_TRIGGER_KINDS,
 };
 
+#define TRK_RECORD_TRIGGER_PLACES 32u
+
+/* frame:A-B or mark:N. */
+struct trk_record_trigger_place {
+    enum trk_trigger_kind kind;
+    uint64_t first, last; /* of a mark both are it */
+    uint64_t times;       /* fired */
+    bool begun;           /* frames: one of them has come, and none behind them */
+    uint64_t since;       /* that one's time */
+    bool any;             /* a mark came; the nearest was */
+    uint64_t nearest;
+};
+
 struct trk_record_trigger {
     bool wanted[TRK_TRIGGER_KINDS];
     uint64_t times[TRK_TRIGGER_KINDS]; /* fired */
-    uint64_t frame_first, frame_last;
-    uint64_t mark;
+    struct trk_record_trigger_place places[TRK_RECORD_TRIGGER_PLACES];
+    size_t place_count;
     /* A firing that nobody has taken. */
     bool fired;
     enum trk_trigger_kind kind;
     uint64_t ticks;       /* when */
     uint64_t since_ticks; /* what is wanted starts here at the latest; UINT64_MAX: not said */
     /* What came closest. */
-    bool any_frame, any_mark;
-    uint64_t last_frame, nearest_mark;
-    bool frames_begun;
-    uint64_t frames_since;
+    bool any_frame;
+    uint64_t last_frame;
 };
 
-/* TRK_E_ARGUMENT names the word that cannot be meant. text NULL: the default. */
+/* TRK_E_ARGUMENT names the word that cannot be meant, or is one too many. text NULL: the default.
+ */
 TRK_MUST_USE enum trk_status trk_record_trigger_parse(struct trk_record_trigger *out,
                                                       const char *text, struct trk_error *error);
 
@@ -61,8 +74,12 @@ void trk_record_trigger_end(struct trk_record_trigger *trigger, bool by_signal, 
 
 const char *trk_record_trigger_name(enum trk_trigger_kind kind);
 
-/* What came closest, of a kind that is wanted and never fired; false of any other. */
-bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
-                              char *out, size_t size);
+/*
+ * Of what can fire, the kinds without a place and then the places, the ith: if it is wanted and
+ * never fired, its word and what came closest, as a sentence; else false.
+ */
+#define TRK_RECORD_TRIGGER_ALL (TRK_TRIGGER_KINDS + TRK_RECORD_TRIGGER_PLACES)
+bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, size_t i, char *out,
+                              size_t size);
 
 #endif

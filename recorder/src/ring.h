@@ -57,6 +57,8 @@ static inline bool trk_ring_is_observation(uint8_t type)
     case TRK_EVENT_DECISION:
     case TRK_EVENT_OBJECT:
     case TRK_EVENT_LABEL:
+    case TRK_EVENT_IMAGE:
+    case TRK_EVENT_DISPATCH:
         return true;
     default:
         return false;

@@ -55,6 +55,8 @@ const struct trk_schema_type trk_schema_table[256] = {
     TYPE(ACCESS)             ADDRESS(5), PAIR(SIZE), FLAGS, CONTEXT, NEEDED END
     TYPE(OBJECT)             ADDRESS(2), PAIR(SIZE), SPAN(ID), CONTEXT END
     TYPE(LABEL)              NUMBER, PAIR(HASH), SPAN(NUMBER32), FLAGS, CONTEXT END
+    TYPE(IMAGE)              ADDRESS(3), PAIR(SIZE), SPAN(NUMBER32), FLAGS, CONTEXT END
+    TYPE(DISPATCH)           NUMBER, SPAN(NUMBER32), CONTEXT END
 };
 /* clang-format on */
 

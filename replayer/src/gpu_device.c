@@ -10,10 +10,9 @@
 #include "vk_instance.h"
 
 #define FAMILIES_MAX      32u
-#define EXTENSIONS_IN_USE 2u
-/* Newer than the headers of the oldest system that builds this (1.3.239): VK_EXT_host_image_copy,
- * in Vulkan's headers from 1.3.258 on. */
-#define HOST_IMAGE_COPY "VK_EXT_host_image_copy"
+#define EXTENSIONS_IN_USE 5u
+/* Layouts that host copies may use: more than there are. */
+#define LAYOUTS_MAX 64u
 
 static enum trk_status device_describe(struct trk_gpu *gpu, struct trk_error *error)
 {
@@ -45,6 +44,7 @@ static enum trk_status device_describe(struct trk_gpu *gpu, struct trk_error *er
     gpu->info.tick_ns = (double)all.properties.limits.timestampPeriod;
     gpu->limits.storage_range = all.properties.limits.maxStorageBufferRange;
     gpu->limits.storage_alignment = all.properties.limits.minStorageBufferOffsetAlignment;
+    gpu->limits.image_side = all.properties.limits.maxImageDimension2D;
     gpu->limits.import_alignment = import.minImportedHostPointerAlignment;
     gpu->api.GetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
     gpu->info.direct = gpu_memory_direct(gpu);
@@ -83,6 +83,8 @@ static enum trk_status device_families(struct trk_gpu *gpu, struct trk_error *er
             .here = true,
             .times = bits > 0,
             .family = i,
+            .texels = families[i].minImageTransferGranularity.width == 1 &&
+                      families[i].minImageTransferGranularity.height == 1,
             .valid_bits = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1,
         };
         gpu->families[gpu->family_count++] = i;
@@ -101,6 +103,64 @@ static enum trk_status device_families(struct trk_gpu *gpu, struct trk_error *er
                                gpu->info.device_name);
 }
 
+/* The extension, and those that it needs beside Vulkan 1.2. */
+static const char *const host_copy_names[] = {
+    VK_EXT_HOST_IMAGE_COPY_EXTENSION_NAME,
+    VK_KHR_COPY_COMMANDS_2_EXTENSION_NAME,
+    VK_KHR_FORMAT_FEATURE_FLAGS_2_EXTENSION_NAME,
+};
+
+static uint32_t device_host_copy_part(const char *name)
+{
+    for (size_t i = 0; i < sizeof host_copy_names / sizeof *host_copy_names; i++) {
+        if (strcmp(name, host_copy_names[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static bool layouts_general(const VkImageLayout *layouts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < LAYOUTS_MAX; i++) {
+        if (layouts[i] == VK_IMAGE_LAYOUT_GENERAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the device does what the extension names, in the layout that our images have. */
+static bool device_host_copies(const struct trk_gpu *gpu)
+{
+    VkImageLayout from[LAYOUTS_MAX], to[LAYOUTS_MAX];
+    VkPhysicalDeviceHostImageCopyFeaturesEXT features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_IMAGE_COPY_FEATURES_EXT,
+    };
+    VkPhysicalDeviceFeatures2 all_features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &features,
+    };
+    VkPhysicalDeviceHostImageCopyPropertiesEXT layouts = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_IMAGE_COPY_PROPERTIES_EXT,
+        .copySrcLayoutCount = LAYOUTS_MAX,
+        .pCopySrcLayouts = from,
+        .copyDstLayoutCount = LAYOUTS_MAX,
+        .pCopyDstLayouts = to,
+    };
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &layouts,
+    };
+    if (gpu->api.GetPhysicalDeviceFeatures2 == NULL) {
+        return false;
+    }
+    gpu->api.GetPhysicalDeviceFeatures2(gpu->physical, &all_features);
+    gpu->api.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    return features.hostImageCopy && layouts_general(from, layouts.copySrcLayoutCount) &&
+           layouts_general(to, layouts.copyDstLayoutCount);
+}
+
 static void device_extensions(struct trk_gpu *gpu)
 {
     uint32_t count = 0;
@@ -115,10 +175,13 @@ static void device_extensions(struct trk_gpu *gpu)
             const char *name = list[i].extensionName;
             gpu->info.import |= strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
             gpu->info.calibrated |= strcmp(name, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
-            gpu->info.host_copy |= strcmp(name, HOST_IMAGE_COPY) == 0;
+            gpu->host_copy_parts += device_host_copy_part(name);
         }
     }
     free(list);
+    gpu->info.host_copy =
+        gpu->host_copy_parts == sizeof host_copy_names / sizeof *host_copy_names &&
+        device_host_copies(gpu);
 }
 
 static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *error)
@@ -126,8 +189,13 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     const float priority = 1.0f;
     const char *extensions[EXTENSIONS_IN_USE];
     VkDeviceQueueCreateInfo queues[GPU_QUEUES];
+    VkPhysicalDeviceHostImageCopyFeaturesEXT host_copy = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_IMAGE_COPY_FEATURES_EXT,
+        .hostImageCopy = VK_TRUE,
+    };
     VkPhysicalDeviceTimelineSemaphoreFeatures features = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .pNext = gpu->info.host_copy ? &host_copy : NULL,
         .timelineSemaphore = VK_TRUE, /* mandatory in 1.2 */
     };
     VkDeviceCreateInfo create = {
@@ -151,6 +219,9 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     if (gpu->info.calibrated) {
         extensions[create.enabledExtensionCount++] = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
     }
+    for (size_t i = 0; gpu->info.host_copy && i < sizeof host_copy_names / sizeof(char *); i++) {
+        extensions[create.enabledExtensionCount++] = host_copy_names[i];
+    }
     VkResult result = gpu->api.CreateDevice(gpu->physical, &create, NULL, &gpu->device);
     if (result != VK_SUCCESS) {
         gpu->device = VK_NULL_HANDLE;
@@ -162,6 +233,8 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     }
     gpu->info.import = gpu->info.import && gpu->limits.import_alignment > 0 &&
                        gpu->api.GetMemoryHostPointerPropertiesEXT != NULL;
+    gpu->info.host_copy = gpu->info.host_copy && gpu->api.CopyMemoryToImageEXT != NULL &&
+                          gpu->api.CopyImageToMemoryEXT != NULL;
     for (uint32_t i = 0; status == TRK_OK && i < GPU_QUEUES; i++) {
         if (gpu->queues[i].here) {
             gpu->api.GetDeviceQueue(gpu->device, gpu->queues[i].family, 0, &gpu->queues[i].queue);

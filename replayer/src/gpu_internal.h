@@ -23,11 +23,13 @@ struct gpu_queue {
     uint32_t family;
     VkQueue queue;
     uint64_t valid_bits; /* mask of a timestamp */
+    bool texels;         /* copies may take any texels of an image */
 };
 
 struct gpu_limits {
     uint64_t storage_range;     /* bytes that a shader can see of a buffer at once */
     uint64_t storage_alignment; /* of where that begins */
+    uint32_t image_side;        /* texels of an image, either way */
     uint64_t import_alignment;  /* of imported memory, place and size */
 };
 
@@ -43,6 +45,7 @@ struct trk_gpu {
     VkPhysicalDevice physical;
     VkPhysicalDeviceMemoryProperties memory;
     VkDevice device;
+    uint32_t host_copy_parts;            /* extensions that host copies need, of those there are */
     struct gpu_queue queues[GPU_QUEUES]; /* by enum trk_policy_queue; absent ones are not here */
     uint32_t families[GPU_QUEUES];       /* those in use, each once */
     uint32_t family_count;
@@ -88,6 +91,51 @@ enum trk_status gpu_buffer_import(struct trk_gpu *gpu, struct gpu_buffer *buffer
 void gpu_buffer_deinit(struct trk_gpu *gpu, struct gpu_buffer *buffer);
 /* Whether there is memory that is the device's own and that the host can write. */
 bool gpu_memory_direct(const struct trk_gpu *gpu);
+
+/* The type of memory for a use among `allowed`; UINT32_MAX: there is none. */
+uint32_t gpu_memory_choose(const struct trk_gpu *gpu, uint32_t allowed, enum gpu_memory memory);
+/* What a failed allocation is told as. */
+enum trk_status gpu_memory_none(const struct trk_gpu *gpu, struct trk_error *error, VkResult result,
+                                uint64_t size_bytes);
+
+/* ---- gpu_image.c ----------------------------------------------------------------------------- */
+
+/* In the layout GENERAL, once gpu_image_prepare has run. */
+struct gpu_image {
+    VkImage image;
+    VkDeviceMemory memory;
+    uint32_t width, height, texel_bytes;
+    bool host_copied; /* the host copies to it and from it */
+};
+
+/* Parts of rows before and behind the whole ones. */
+#define GPU_IMAGE_REGIONS 3u
+
+/* Bytes of an image, its rows one behind the other; whole texels. */
+struct gpu_image_span {
+    uint64_t offset, size_bytes;
+    VkBuffer buffer;
+    uint64_t buffer_offset;
+    uint8_t *host; /* of host copies, instead of a buffer */
+};
+
+/* *image must be zero, save what it is like; gpu_image_deinit in any case. */
+enum trk_status gpu_image_init(struct trk_gpu *gpu, struct gpu_image *image,
+                               struct trk_error *error);
+void gpu_image_deinit(struct trk_gpu *gpu, struct gpu_image *image);
+
+struct gpu_commands;
+/* What it held is lost. */
+void gpu_image_prepare(struct trk_gpu *gpu, const struct gpu_commands *commands,
+                       const struct gpu_image *image);
+/* up: from the buffer to the image. */
+void gpu_image_copy(struct trk_gpu *gpu, const struct gpu_commands *commands,
+                    const struct gpu_image *image, const struct gpu_image_span *span, bool up);
+
+/* The same by the host, of a host_copied image; nothing may be under way there. */
+enum trk_status gpu_image_host_copy(struct trk_gpu *gpu, const struct gpu_image *image,
+                                    const struct gpu_image_span *span, bool up,
+                                    struct trk_error *error);
 
 /* ---- gpu_commands.c -------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ static uint32_t memory_type(const struct trk_gpu *gpu, uint32_t allowed,
 }
 
 /* What the use would like best, then what it can do with. */
-static uint32_t memory_choose(const struct trk_gpu *gpu, uint32_t allowed, enum gpu_memory memory)
+uint32_t gpu_memory_choose(const struct trk_gpu *gpu, uint32_t allowed, enum gpu_memory memory)
 {
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
@@ -44,7 +44,7 @@ static uint32_t memory_choose(const struct trk_gpu *gpu, uint32_t allowed, enum 
 
 bool gpu_memory_direct(const struct trk_gpu *gpu)
 {
-    return memory_choose(gpu, UINT32_MAX, GPU_DIRECT) != UINT32_MAX;
+    return gpu_memory_choose(gpu, UINT32_MAX, GPU_DIRECT) != UINT32_MAX;
 }
 
 /* Without memory. All queues may use it: who may when follows from the order of submissions. */
@@ -70,11 +70,11 @@ static VkResult buffer_create(struct trk_gpu *gpu, struct gpu_buffer *buffer, ui
     return result;
 }
 
-static enum trk_status buffer_no_memory(struct trk_gpu *gpu, struct trk_error *error,
-                                        VkResult result, uint64_t size_bytes)
+enum trk_status gpu_memory_none(const struct trk_gpu *gpu, struct trk_error *error, VkResult result,
+                                uint64_t size_bytes)
 {
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) {
-        return trk_error_set(error, TRK_E_MEMORY, "%.60s has no %llu MiB left for a buffer",
+        return trk_error_set(error, TRK_E_MEMORY, "%.60s has no %llu MiB left",
                              gpu->info.device_name,
                              (unsigned long long)((size_bytes + (1u << 20) - 1) >> 20));
     }
@@ -95,7 +95,7 @@ enum trk_status gpu_buffer_init(struct trk_gpu *gpu, struct gpu_buffer *buffer,
     VkMemoryAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = needs.size,
-        .memoryTypeIndex = memory_choose(gpu, needs.memoryTypeBits, memory),
+        .memoryTypeIndex = gpu_memory_choose(gpu, needs.memoryTypeBits, memory),
     };
     if (allocate.memoryTypeIndex == UINT32_MAX) {
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.80s has no memory for a buffer like %s",
@@ -104,7 +104,7 @@ enum trk_status gpu_buffer_init(struct trk_gpu *gpu, struct gpu_buffer *buffer,
     result = gpu->api.AllocateMemory(gpu->device, &allocate, NULL, &buffer->memory);
     if (result != VK_SUCCESS) {
         buffer->memory = VK_NULL_HANDLE;
-        return buffer_no_memory(gpu, error, result, size_bytes);
+        return gpu_memory_none(gpu, error, result, size_bytes);
     }
     void *host = NULL;
     result = gpu->api.BindBufferMemory(gpu->device, buffer->buffer, buffer->memory, 0);
@@ -159,7 +159,7 @@ enum trk_status gpu_buffer_import(struct trk_gpu *gpu, struct gpu_buffer *buffer
     result = gpu->api.AllocateMemory(gpu->device, &allocate, NULL, &buffer->memory);
     if (result != VK_SUCCESS) {
         buffer->memory = VK_NULL_HANDLE;
-        return buffer_no_memory(gpu, error, result, size_bytes);
+        return gpu_memory_none(gpu, error, result, size_bytes);
     }
     result = gpu->api.BindBufferMemory(gpu->device, buffer->buffer, buffer->memory, 0);
     gpu_name(gpu, VK_OBJECT_TYPE_BUFFER, (uint64_t)(uintptr_t)buffer->buffer, "trk guest memory");

@@ -16,6 +16,15 @@ struct trk_plan_options trk_plan_options_default(void)
     };
 }
 
+void plan_raws_deinit(struct plan_raws *raws)
+{
+    free(raws->all);
+    free(raws->findings);
+    free(raws->images);
+    free(raws->frames);
+    memset(raws, 0, sizeof *raws);
+}
+
 static int raw_compare(const void *a, const void *b)
 {
     uint64_t left = ((const struct plan_raw *)a)->order;
@@ -106,6 +115,9 @@ static uint64_t plan_hash(const struct trk_plan *plan)
         hash = plan_fold(hash, item->offset);
         hash = plan_fold(hash, item->size_bytes);
         hash = plan_fold(hash, item->content ^ (uint64_t)item->kind << 56);
+        if (item->image != 0 || item->dispatch != 0) {
+            hash = plan_fold(hash, (uint64_t)item->image << 1 | item->dispatch);
+        }
     }
     return hash;
 }
@@ -152,6 +164,9 @@ static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
                              "allowed",
                              (unsigned long long)(plan->mirror_bytes >> 20),
                              (unsigned long long)(most >> 20));
+    }
+    if (status == TRK_OK) {
+        status = plan_images(plan, raws, error);
     }
     if (status == TRK_OK) {
         status = plan_start(plan, raws, first, error);
@@ -216,6 +231,7 @@ void trk_plan_destroy(struct trk_plan *plan)
     plan_free(plan->groups);
     plan_free(plan->frames);
     plan_free(plan->findings);
+    plan_free(plan->images);
     plan_free(plan->guest_start);
     plan_free(plan->device_start);
     free(plan);

@@ -111,6 +111,7 @@ static void frame_count_item(struct trk_plan *plan, struct trk_plan_frame *frame
         return;
     case TRK_PLAN_GPU_WRITE:
         frame->gpu_writes++, plan->gpu_writes++;
+        plan->dispatches += item->dispatch;
         frame->gpu_write_bytes += item->size_bytes, plan->gpu_write_bytes += item->size_bytes;
         return;
     default:

@@ -24,7 +24,16 @@ struct plan_raw {
     uint32_t tick;   /* of a GPU write; 0: not known */
 };
 
+/* An image that the trace names; its offset is a key at first. */
+struct plan_image {
+    struct trk_plan_image image;
+    bool plain;
+    uint32_t number; /* in the plan, from 1; 0: it is plain */
+};
+
 struct plan_raws {
+    struct plan_image *images; /* an item's image is 1 + its index here, until plan_images */
+    size_t image_count, image_capacity;
     struct plan_raw *all;
     size_t count, capacity;
     struct trk_plan_finding *findings;
@@ -59,11 +68,29 @@ TRK_MUST_USE enum trk_status plan_views_set(struct plan_views *views, uint64_t g
  */
 uint64_t plan_views_key(const struct plan_views *views, uint64_t guest_addr, uint64_t *size_bytes);
 
+/* ---- plan_images.c --------------------------------------------------------------------------- */
+
+/* What a thread's newest events say of the copy under way and of the GPU's next access. */
+struct plan_shape {
+    uint32_t image; /* of the copy; 0: none */
+    uint64_t accesses;
+    bool dispatched; /* the access is a dispatch's */
+};
+
+/* Take an event, before it is used. TRK_E_DAMAGED: an image that cannot be; TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status plan_shape_take(struct plan_shape *shape, struct plan_raws *raws,
+                                             const struct plan_views *views,
+                                             const struct trk_event *event);
+/* Behind plan_layout: the plan's images, and their numbers into the raws. */
+TRK_MUST_USE enum trk_status plan_images(struct trk_plan *plan, struct plan_raws *raws,
+                                         struct trk_error *error);
+
 /* ---- plan_read.c: the trace's events --------------------------------------------------------- */
 
 /* Free with plan_raws_deinit in any case. */
 TRK_MUST_USE enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace,
                                        struct trk_error *error);
+/* plan.c */
 void plan_raws_deinit(struct plan_raws *raws);
 
 /* ---- plan_pages.c: contents that the trace has --------------------------------------------- */

@@ -45,28 +45,46 @@ static const struct extent *extent_of(const struct extent *extents, size_t count
     return &extents[low];
 }
 
+static struct extent extent_make(uint64_t offset, uint64_t size_bytes)
+{
+    return (struct extent){
+        .first = offset >> PLAN_PAGE_SHIFT,
+        .end = ((offset + size_bytes - 1) >> PLAN_PAGE_SHIFT) + 1,
+    };
+}
+
+static void place_it(const struct extent *extents, size_t count, uint64_t *offset)
+{
+    const struct extent *extent = extent_of(extents, count, *offset >> PLAN_PAGE_SHIFT);
+    *offset -= (extent->first - extent->place) << PLAN_PAGE_SHIFT;
+}
+
 enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes, struct trk_error *error)
 {
-    struct extent *extents = calloc(raws->count + 1, sizeof *extents);
+    const size_t all = raws->count + raws->image_count;
+    struct extent *extents = calloc(all + 1, sizeof *extents);
     if (extents == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the plan's pages");
     }
     for (size_t i = 0; i < raws->count; i++) {
-        const struct trk_plan_item *item = &raws->all[i].item;
-        extents[i].first = item->offset >> PLAN_PAGE_SHIFT;
-        extents[i].end = ((item->offset + item->size_bytes - 1) >> PLAN_PAGE_SHIFT) + 1;
+        extents[i] = extent_make(raws->all[i].item.offset, raws->all[i].item.size_bytes);
     }
-    qsort(extents, raws->count, sizeof *extents, extent_compare);
-    size_t count = extents_join(extents, raws->count);
+    for (size_t i = 0; i < raws->image_count; i++) { /* all of it, whatever was copied */
+        const struct trk_plan_image *image = &raws->images[i].image;
+        extents[raws->count + i] = extent_make(image->offset, image->size_bytes);
+    }
+    qsort(extents, all, sizeof *extents, extent_compare);
+    size_t count = extents_join(extents, all);
     uint64_t place = 0;
     for (size_t i = 0; i < count; i++) {
         extents[i].place = place;
         place += extents[i].end - extents[i].first;
     }
     for (size_t i = 0; i < raws->count; i++) {
-        struct trk_plan_item *item = &raws->all[i].item;
-        const struct extent *extent = extent_of(extents, count, item->offset >> PLAN_PAGE_SHIFT);
-        item->offset -= (extent->first - extent->place) << PLAN_PAGE_SHIFT;
+        place_it(extents, count, &raws->all[i].item.offset);
+    }
+    for (size_t i = 0; i < raws->image_count; i++) {
+        place_it(extents, count, &raws->images[i].image.offset);
     }
     free(extents);
     *mirror_bytes = place << PLAN_PAGE_SHIFT;

@@ -26,6 +26,7 @@ struct read_stream {
     uint32_t depth;
     uint8_t operations[DEPTH_MAX];
     uint64_t operation; /* number of the newest that began */
+    struct plan_shape shape;
     struct read_hash *hashes;
     size_t hash_count, hash_capacity;
 };
@@ -125,6 +126,7 @@ static enum trk_status read_versions(struct read *read, struct read_stream *stre
     size_t next = 0;
     store.item.kind = TRK_PLAN_STORE;
     store.item.content = copy->item.event;
+    store.item.image = 0;
     store.synthetic = true;
     while (at < end && status == TRK_OK) {
         while (next < stream->hash_count && stream->hashes[next].guest_addr < at) {
@@ -177,6 +179,8 @@ static enum trk_status read_copy(struct read *read, struct read_stream *stream,
     struct plan_raw raw =
         read_raw(event, down ? TRK_PLAN_DOWNLOAD : TRK_PLAN_UPLOAD, trk_event_size(&event->event));
     raw.item.resource = event->event.page;
+    raw.item.image = stream->shape.image;
+    stream->shape.image = 0;
     raw.operation = stream->operation;
     read->raws->copies = true;
     enum trk_status status = down ? TRK_OK : read_versions(read, stream, &raw);
@@ -325,6 +329,7 @@ static enum trk_status read_store(struct read *read, const struct trk_trace_even
         read_raw(event, gpu ? TRK_PLAN_GPU_WRITE : TRK_PLAN_STORE, event->event.seq);
     if (event->event.type == TRK_EVENT_GPU_WRITE) {
         raw.tick = trk_event_number32(&event->event);
+        raw.item.dispatch = read->streams[event->stream].shape.dispatched;
     }
     read->raws->witnessed |= !gpu;
     return gpu ? read_gpu_write(read, &raw) : read_add(read, &raw);
@@ -334,6 +339,11 @@ static enum trk_status read_event(struct read *read, const struct trk_trace_even
                                   const struct trk_oracle_finding *found)
 {
     struct read_stream *stream = &read->streams[event->stream];
+    enum trk_status status =
+        plan_shape_take(&stream->shape, read->raws, &read->views, &event->event);
+    if (status != TRK_OK) {
+        return status;
+    }
     switch (event->event.type) {
     case TRK_EVENT_OP_BEGIN:
     case TRK_EVENT_FAULT:
@@ -394,7 +404,9 @@ static enum trk_status read_all(struct read *read, struct trk_trace *trace,
             status = read_finding(read, &found);
         }
         if (status != TRK_OK) {
-            return trk_error_set(error, status, "no memory for the plan, at event %llu",
+            return trk_error_set(error, status, "%s, at event %llu",
+                                 status == TRK_E_DAMAGED ? "an image that cannot be"
+                                                         : "no memory for the plan",
                                  (unsigned long long)event.number);
         }
         status = trk_trace_next(trace, &event, error);
@@ -433,12 +445,4 @@ enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace, struc
     }
     trk_oracle_destroy(oracle);
     return status;
-}
-
-void plan_raws_deinit(struct plan_raws *raws)
-{
-    free(raws->all);
-    free(raws->findings);
-    free(raws->frames);
-    memset(raws, 0, sizeof *raws);
 }

@@ -268,12 +268,12 @@ enum trk_status trk_transfer_policy_parse(struct trk_transfer_policy *out, const
 
 static void policy_size(char *out, size_t size, uint64_t bytes)
 {
+    static const char *const units[] = {"", "K", "M", "G"};
     unsigned step = 0;
     for (; step < 3 && bytes % 1024 == 0; step++) {
         bytes /= 1024;
     }
-    snprintf(out, size, "%llu%.*s", (unsigned long long)bytes, step > 0,
-             step > 0 ? &"KMG"[step - 1] : "");
+    snprintf(out, size, "%llu%s", (unsigned long long)bytes, units[step]);
 }
 
 static void policy_append(char *out, const char *before, const char *text)

@@ -20,7 +20,41 @@ static enum trk_status replay_able(const struct trk_replay *replay, struct trk_e
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.60s has no %s queue",
                              replay->gpu->info.device_name, names[replay->policy.queue]);
     }
-    return replay->path->able(replay->gpu, replay->policy.queue, error);
+    enum trk_status status = replay->path->able(replay->gpu, replay->policy.queue, error);
+    if (status == TRK_OK && replay->path->host_images && replay->plan->image_count == 0) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%s is for images, and the trace copies none", replay->path->name);
+    }
+    if (replay->plan->image_count > 0 && replay->path->up == NULL) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%s has no way for the images that the trace copies",
+                             replay->path->name);
+    }
+    if (replay->plan->image_count > 0 && !replay->gpu->queues[replay->policy.queue].texels) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "%.60s has no copies of single rows of images on its %s queue",
+                             replay->gpu->info.device_name, names[replay->policy.queue]);
+    }
+    return status;
+}
+
+/* The GPU's own writes that a shader made are made by one, whatever the policy. */
+static enum trk_status replay_dispatches(struct trk_replay *replay, struct trk_error *error)
+{
+    const struct trk_plan *plan = replay->plan;
+    const struct fill_target target = {
+        .api = &replay->gpu->api,
+        .device = replay->gpu->device,
+        .buffer = replay->mirror->buffer,
+        .size_bytes = plan->mirror_bytes,
+        .window_bytes = replay_scatter_window(replay->gpu),
+    };
+    for (size_t i = 0; i < plan->item_count; i++) {
+        if (plan->items[i].dispatch != 0) {
+            return fill_shader_open(&replay->dispatches, &target, error);
+        }
+    }
+    return TRK_OK;
 }
 
 static enum trk_status replay_schedule(struct trk_replay *replay, struct trk_error *error)
@@ -68,7 +102,9 @@ static enum trk_status replay_rings(struct trk_replay *replay, struct trk_error 
         status = gpu_buffer_init(gpu, &replay->tables, GPU_UPLOAD,
                                  replay->slot_count * REPLAY_TABLE_BYTES, error);
     }
-    return status == TRK_OK ? gpu_buffer_init(gpu, &replay->scratch, GPU_DEVICE, 4, error) : status;
+    return status == TRK_OK ? gpu_buffer_init(gpu, &replay->scratch, GPU_DEVICE,
+                                              replay_images_scratch(plan), error)
+                            : status;
 }
 
 static enum trk_status replay_commands(struct trk_replay *replay, struct trk_error *error)
@@ -109,6 +145,9 @@ static enum trk_status replay_open(struct trk_replay *replay, struct trk_error *
     }
     if (status == TRK_OK && replay->path->entries) {
         status = replay_scatter_open(replay, error);
+    }
+    if (status == TRK_OK) {
+        status = replay_dispatches(replay, error);
     }
     if (status == TRK_OK) {
         status = replay_times_init(replay, error);
@@ -153,6 +192,7 @@ void trk_replay_destroy(struct trk_replay *replay)
     }
     replay_times_deinit(replay);
     replay_scatter_close(replay);
+    fill_shader_close(&replay->dispatches);
     for (uint32_t i = 0; i < replay->slot_count; i++) {
         gpu_commands_deinit(gpu, &replay->slots[i].commands);
     }

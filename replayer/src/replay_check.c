@@ -57,6 +57,11 @@ static enum trk_status model_look(struct trk_replay *replay, uint64_t offset, ui
     }
     gpu_commands_label(gpu, &model->commands, "trk check");
     gpu_commands_copy(gpu, &model->commands, replay->mirror->buffer, model->seen.buffer, &copy);
+    if (replay->plan->image_count > 0) {
+        const struct replay_look look = {offset, size_bytes, model->seen.buffer};
+        gpu_commands_barrier(gpu, &model->commands);
+        replay_images_look(replay, &model->commands, &look);
+    }
     gpu_commands_for_host(gpu, &model->commands);
     gpu_commands_label_end(gpu, &model->commands);
     status = gpu_commands_submit(gpu, &model->commands, error);

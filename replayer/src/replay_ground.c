@@ -84,6 +84,9 @@ enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *
         status =
             gpu_buffer_import(gpu, &ground->imported, ground->guest, ground->guest_bytes, error);
     }
+    if (status == TRK_OK) {
+        status = replay_images_open(replay, error);
+    }
     replay->guest = ground->guest;
     replay->mirror = mirror;
     return status;
@@ -101,6 +104,7 @@ void replay_ground_give(struct trk_replay *replay)
         link = &(*link)->next;
     }
     *link = ground->next;
+    replay_images_close(gpu, ground);
     if (ground->pool_made) {
         copy_pool_deinit(&ground->pool);
     }

@@ -9,6 +9,7 @@
 #define REPLAY_INTERNAL_H
 
 #include "copy_pool.h"
+#include "fill_shader.h"
 #include "gpu_internal.h"
 #include "replayer/replay.h"
 #include "schedule.h"
@@ -27,6 +28,7 @@ struct replay_slot {
 /* A submit whose time is taken: queries 2 * i and 2 * i + 1. */
 struct replay_stamp {
     uint32_t frame; /* index in the plan */
+    uint64_t event; /* of the first of the copies that it is among */
 };
 
 /*
@@ -34,6 +36,7 @@ struct replay_stamp {
  * restoring it.
  */
 struct replay_ground {
+    struct gpu_image *images, *host_images; /* by the plan's; host_images: the host copies those */
     struct replay_ground *next;
     const struct trk_plan *plan;
     uint32_t users;
@@ -59,6 +62,8 @@ struct trk_replay {
     struct replay_ground *ground;
     uint8_t *guest;                  /* the ground's */
     const struct gpu_buffer *mirror; /* likewise */
+    const struct gpu_image *images;  /* likewise */
+    uint64_t settled;                /* value of the submission that host copies are behind */
     struct gpu_buffer upload, readback, landing, tables, scratch;
     uint32_t slot_count, next_slot;
     struct replay_slot slots[REPLAY_SLOTS_MAX];
@@ -66,6 +71,7 @@ struct trk_replay {
     VkBufferCopy *copies;       /* room for the regions of one chunk */
     size_t copy_capacity;
     struct scatter *scatter;
+    struct fill_shader dispatches; /* api NULL: the plan has none */
     VkQueryPool queries;
     struct replay_stamp *stamps;
     uint32_t stamp_count, stamp_capacity;
@@ -83,6 +89,7 @@ struct replay_path {
     bool up_in_place, down_in_place; /* see schedule_options */
     bool entries;                    /* a shader moves the pieces */
     bool imported;                   /* guest memory is the device's to read */
+    bool host_images;                /* the host copies images itself */
     enum gpu_memory mirror;
     /* What the path needs of the device; TRK_E_UNSUPPORTED says what it lacks. */
     enum trk_status (*able)(const struct trk_gpu *gpu, enum trk_policy_queue queue,
@@ -118,6 +125,32 @@ enum trk_status replay_writes(struct trk_replay *replay, const struct trk_plan_g
 enum trk_status replay_restore(struct trk_replay *replay, struct trk_error *error);
 void replay_stores(struct trk_replay *replay, const struct trk_plan_group *group);
 
+/* replay_images.c */
+enum trk_status replay_images_open(struct trk_replay *replay, struct trk_error *error);
+void replay_images_close(struct trk_gpu *gpu, struct replay_ground *ground);
+/* The copies of a chunk of images, whatever the path. */
+void replay_images_up(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                      const struct replay_slot *slot);
+void replay_images_down(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                        const struct replay_slot *slot);
+/* The copies of a chunk of images by the host, done when this returns. */
+enum trk_status replay_images_host(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                                   bool up, struct trk_error *error);
+/* The bytes of the scratch buffer that writes of the plan need. */
+uint64_t replay_images_scratch(const struct trk_plan *plan);
+void replay_images_write(struct trk_replay *replay, const struct trk_plan_item *item);
+void replay_images_restore(struct trk_replay *replay);
+
+/* Bytes of the mirror, brought to the beginning of a buffer. */
+struct replay_look {
+    uint64_t offset, size_bytes;
+    VkBuffer target;
+};
+
+/* Record the copies of what of them is in images. */
+void replay_images_look(struct trk_replay *replay, const struct gpu_commands *commands,
+                        const struct replay_look *look);
+
 /* replay_ground.c */
 enum trk_status replay_ground_take(struct trk_replay *replay, struct trk_error *error);
 void replay_ground_give(struct trk_replay *replay);
@@ -132,7 +165,7 @@ void replay_times_deinit(struct trk_replay *replay);
 enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *error);
 /* Around the copies of a submit. */
 void replay_times_begin(struct trk_replay *replay, const struct gpu_commands *commands,
-                        uint32_t frame);
+                        const struct trk_plan_group *group);
 void replay_times_end(struct trk_replay *replay, const struct gpu_commands *commands);
 enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_pass *pass,
                                   struct trk_error *error);

@@ -15,11 +15,11 @@ static enum trk_status run_blame(const struct trk_replay *replay,
                                  const struct trk_plan_group *group, struct trk_error *error)
 {
     char text[sizeof error->text];
-    if (group->item_count > 0) {
-        error->event_number = replay->plan->items[group->first_item].event;
-    }
+    const struct trk_plan *plan = replay->plan;
+    error->event_number = group->item_count > 0 ? plan->items[group->first_item].event
+                                                : plan->stores[group->first_store].event;
     snprintf(text, sizeof text, "frame %" PRIu64 ", event %" PRIu64 ": %.70s",
-             replay->plan->frames[group->frame].number, error->event_number, error->text);
+             plan->frames[group->frame].number, error->event_number, error->text);
     snprintf(error->text, sizeof error->text, "%s", text);
     return error->status;
 }
@@ -38,6 +38,12 @@ static bool run_slot_free(struct trk_replay *replay, const struct replay_slot *s
     return slot->commands.value == 0 ||
            (gpu->api.GetSemaphoreCounterValue(gpu->device, gpu->timeline, &reached) == VK_SUCCESS &&
             reached >= slot->commands.value);
+}
+
+/* Whether the host copies a chunk by itself, with no slot and no submission. */
+static bool run_by_host(const struct trk_replay *replay, const struct schedule_chunk *chunk)
+{
+    return chunk->images && replay->path->host_images;
 }
 
 /* ---- uploads --------------------------------------------------------------------------------- */
@@ -62,7 +68,8 @@ static enum trk_status flight_give(struct flight *flight, struct trk_error *erro
         return status;
     }
     flight->slots[flight->given % REPLAY_SLOTS_MAX] = slot;
-    if (replay->path->staged) {
+    flight->jobs[flight->given % REPLAY_SLOTS_MAX] = COPY_JOB_NONE;
+    if (replay->path->staged && !run_by_host(replay, chunk)) {
         struct copy_job job = {
             .parts = replay->schedule.parts + chunk->first_part,
             .count = chunk->part_count,
@@ -85,14 +92,17 @@ static enum trk_status flight_submit(struct flight *flight, struct trk_error *er
     if (replay->path->staged) {
         copy_pool_await(&replay->pool, flight->jobs[number % REPLAY_SLOTS_MAX]);
     }
+    if (run_by_host(replay, chunk)) {
+        return replay_images_host(replay, chunk, true, error);
+    }
     bool ordered = number == 0 || chunk->again || flight->chunks[number - 1].again;
     enum trk_status status = gpu_commands_begin(gpu, &slot->commands, ordered, error);
     if (status != TRK_OK) {
         return status;
     }
     gpu_commands_label(gpu, &slot->commands, "trk upload");
-    replay_times_begin(replay, &slot->commands, flight->group->frame);
-    replay->path->up(replay, chunk, slot);
+    replay_times_begin(replay, &slot->commands, flight->group);
+    (chunk->images ? replay_images_up : replay->path->up)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_label_end(gpu, &slot->commands);
     replay->submits++;
@@ -156,13 +166,16 @@ static enum trk_status download_submit(struct trk_replay *replay,
                                        struct trk_error *error)
 {
     struct trk_gpu *gpu = replay->gpu;
+    if (run_by_host(replay, chunk)) {
+        return replay_images_host(replay, chunk, false, error);
+    }
     enum trk_status status = gpu_commands_begin(gpu, &slot->commands, true, error);
     if (status != TRK_OK) {
         return status;
     }
     gpu_commands_label(gpu, &slot->commands, "trk download");
-    replay_times_begin(replay, &slot->commands, group->frame);
-    replay->path->down(replay, chunk, slot);
+    replay_times_begin(replay, &slot->commands, group);
+    (chunk->images ? replay_images_down : replay->path->down)(replay, chunk, slot);
     replay_times_end(replay, &slot->commands);
     gpu_commands_for_host(gpu, &slot->commands);
     gpu_commands_label_end(gpu, &slot->commands);
@@ -175,7 +188,7 @@ static enum trk_status download_land(struct trk_replay *replay, const struct sch
                                      const struct replay_slot *slot, struct trk_error *error)
 {
     enum trk_status status = gpu_wait(replay->gpu, slot->commands.value, error);
-    if (status == TRK_OK && !replay->path->imported) {
+    if (status == TRK_OK && !replay->path->imported && !run_by_host(replay, chunk)) {
         struct copy_job job = {
             .parts = replay->schedule.parts + chunk->first_part,
             .count = chunk->part_count,

@@ -80,10 +80,11 @@ enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *
 }
 
 void replay_times_begin(struct trk_replay *replay, const struct gpu_commands *commands,
-                        uint32_t frame)
+                        const struct trk_plan_group *group)
 {
     if (replay->stamp_count < replay->stamp_capacity) {
-        replay->stamps[replay->stamp_count].frame = frame;
+        replay->stamps[replay->stamp_count] =
+            (struct replay_stamp){group->frame, replay->plan->items[group->first_item].event};
         replay->gpu->api.CmdWriteTimestamp(commands->buffer, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT,
                                            replay->queries, 2 * replay->stamp_count);
     }
@@ -136,6 +137,7 @@ static uint32_t times_frame(struct trk_replay *replay, uint32_t first, struct sp
         if (tick[1] == 0 || tick[3] == 0) {
             if (pass->lost_timestamps++ == 0) {
                 pass->lost_frame = replay->plan->frames[frame].number;
+                pass->lost_event = replay->stamps[at].event;
             }
             continue;
         }

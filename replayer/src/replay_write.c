@@ -71,8 +71,28 @@ static void write_edge(struct trk_replay *replay, const struct trk_plan_item *it
     gpu_commands_barrier(gpu, &replay->writes);
 }
 
+/* Whole words of the mirror: by the shader, which alone knows where it writes, or by a fill. */
+static void write_words(struct trk_replay *replay, const struct trk_plan_item *item, uint64_t first,
+                        uint64_t end)
+{
+    const uint32_t word = trk_content_gpu_word(item->content);
+    if (item->dispatch != 0) {
+        const struct fill_range range = {first, end - first, word};
+        gpu_commands_barrier(replay->gpu, &replay->writes);
+        fill_shader_record(&replay->dispatches, replay->writes.buffer, &range);
+        gpu_commands_barrier(replay->gpu, &replay->writes);
+    } else {
+        replay->gpu->api.CmdFillBuffer(replay->writes.buffer, replay->mirror->buffer, first,
+                                       end - first, word);
+    }
+}
+
 static void write_item(struct trk_replay *replay, const struct trk_plan_item *item)
 {
+    if (item->image != 0) {
+        replay_images_write(replay, item);
+        return;
+    }
     const uint64_t end = item->offset + item->size_bytes;
     uint64_t first_word = (item->offset + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES;
     uint64_t end_word = end / WORD_BYTES * WORD_BYTES;
@@ -82,8 +102,7 @@ static void write_item(struct trk_replay *replay, const struct trk_plan_item *it
     }
     write_edge(replay, item, item->offset, first_word);
     if (first_word < end_word) {
-        replay->gpu->api.CmdFillBuffer(replay->writes.buffer, replay->mirror->buffer, first_word,
-                                       end_word - first_word, trk_content_gpu_word(item->content));
+        write_words(replay, item, first_word, end_word);
     }
     write_edge(replay, item, end_word > first_word ? end_word : first_word, end);
 }
@@ -150,23 +169,36 @@ static void restore_guest(struct trk_replay *replay)
     copy_pool_each(&replay->ground->pool, stripes, restore_stripe, replay);
 }
 
-enum trk_status replay_restore(struct trk_replay *replay, struct trk_error *error)
+static enum trk_status restore_mirror(struct trk_replay *replay, struct trk_error *error)
 {
     const struct trk_plan *plan = replay->plan;
-    enum trk_status status = gpu_wait(replay->gpu, replay->gpu->value, error);
-    if (status != TRK_OK) {
-        return status;
-    }
     if (plan->guest_start != NULL) {
         restore_guest(replay);
         return restore_device(replay, error);
     }
     restore_guest(replay);
-    status = gpu_commands_begin(replay->gpu, &replay->writes, true, error);
+    enum trk_status status = gpu_commands_begin(replay->gpu, &replay->writes, true, error);
     if (status != TRK_OK) {
         return status;
     }
     replay->gpu->api.CmdFillBuffer(replay->writes.buffer, replay->mirror->buffer, 0,
                                    plan->mirror_bytes, 0);
+    return restore_run(replay, error);
+}
+
+enum trk_status replay_restore(struct trk_replay *replay, struct trk_error *error)
+{
+    enum trk_status status = gpu_wait(replay->gpu, replay->gpu->value, error);
+    if (status == TRK_OK) {
+        status = restore_mirror(replay, error);
+    }
+    if (status != TRK_OK || replay->plan->image_count == 0) {
+        return status;
+    }
+    status = gpu_commands_begin(replay->gpu, &replay->writes, true, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    replay_images_restore(replay);
     return restore_run(replay, error);
 }

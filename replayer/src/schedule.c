@@ -140,8 +140,8 @@ static enum trk_status parts_asked(struct making *making, struct schedule_chunk 
             if (first >= stop) {
                 continue;
             }
-            struct schedule_piece part = {first, piece.stage + (first - piece.offset),
-                                          stop - first};
+            struct schedule_piece part = {first, piece.stage + (first - piece.offset), stop - first,
+                                          0};
             if (part_add(making, chunk, &part) != TRK_OK) {
                 return TRK_E_MEMORY;
             }
@@ -182,7 +182,7 @@ static enum trk_status chunk_end(struct making *making, struct schedule_group *g
         const struct schedule_piece part = schedule->pieces[chunk->first_piece + i];
         status = part_add(making, chunk, &part);
     }
-    if (status == TRK_OK && making->options->entries) {
+    if (status == TRK_OK && making->options->entries && !chunk->images) {
         status = schedule_entries(schedule, chunk, up, making->options);
     }
     if (chunk->staged_bytes > schedule->slot_bytes) {
@@ -240,6 +240,44 @@ static enum trk_status group_chunks(struct making *making, struct schedule_group
     return TRK_OK;
 }
 
+/* Items that are parts of images are regions as they are, in chunks of their own. */
+static enum trk_status group_images(struct making *making, const struct trk_plan_group *group,
+                                    struct schedule_group *out)
+{
+    const uint64_t most = making->options->policy->batch_bytes;
+    struct schedule *schedule = making->schedule;
+    struct schedule_chunk *chunk = NULL;
+    for (size_t i = 0; i < group->item_count; i++) {
+        const struct trk_plan_item *item = &making->plan->items[group->first_item + i];
+        uint64_t done = item->image != 0 ? 0 : item->size_bytes;
+        while (done < item->size_bytes) {
+            if (chunk != NULL && chunk->staged_bytes + SCHEDULE_UNIT_BYTES > most) {
+                if (chunk_end(making, out, true) != TRK_OK) {
+                    return TRK_E_MEMORY;
+                }
+                chunk = NULL;
+            }
+            if (chunk == NULL) {
+                chunk = chunk_begin(making, out, group->kind == TRK_PLAN_UPLOAD);
+            }
+            if (chunk == NULL) {
+                return TRK_E_MEMORY;
+            }
+            chunk->images = true;
+            /* Whole texels, whatever they are. */
+            uint64_t room =
+                (most - chunk->staged_bytes) / SCHEDULE_UNIT_BYTES * SCHEDULE_UNIT_BYTES;
+            uint64_t size = item->size_bytes - done < room ? item->size_bytes - done : room;
+            if (piece_add(making, chunk, item->offset + done, size) != TRK_OK) {
+                return TRK_E_MEMORY;
+            }
+            schedule->pieces[schedule->piece_count - 1].image = item->image;
+            done += size;
+        }
+    }
+    return chunk != NULL ? chunk_end(making, out, true) : TRK_OK;
+}
+
 static enum trk_status group_copies(struct making *making, const struct trk_plan_group *group,
                                     struct schedule_group *out)
 {
@@ -254,24 +292,32 @@ static enum trk_status group_copies(struct making *making, const struct trk_plan
         .mirror_bytes = making->plan->mirror_bytes,
     };
     struct region *asked = NULL;
+    size_t count = 0;
     out->first_chunk = making->schedule->chunk_count;
     for (size_t i = 0; i < group->item_count; i++) {
         const struct trk_plan_item *item = &making->plan->items[group->first_item + i];
-        making->regions[i] = (struct region){item->offset, item->offset + item->size_bytes};
+        if (item->image == 0) {
+            making->regions[count++] =
+                (struct region){item->offset, item->offset + item->size_bytes};
+        }
     }
+    const size_t asked_count = count;
     if (!up) {
         asked = malloc((group->item_count + 1) * sizeof *asked);
         if (asked == NULL) {
             return TRK_E_MEMORY;
         }
         shape.sorted = true;
-        memcpy(asked, making->regions, group->item_count * sizeof *asked);
+        memcpy(asked, making->regions, count * sizeof *asked);
         const struct shape ascending = {.shape = TRK_SHAPE_PER_RANGE, .sorted = true};
-        (void)shape_regions(&ascending, asked, group->item_count);
+        (void)shape_regions(&ascending, asked, count);
     }
-    size_t count = shape_regions(&shape, making->regions, group->item_count);
-    enum trk_status status = group_chunks(making, out, count, asked, group->item_count);
+    count = shape_regions(&shape, making->regions, count);
+    enum trk_status status = group_chunks(making, out, count, asked, asked_count);
     free(asked);
+    if (status == TRK_OK) {
+        status = group_images(making, group, out);
+    }
     if (out->chunk_count > making->schedule->chunks_most) {
         making->schedule->chunks_most = out->chunk_count;
     }

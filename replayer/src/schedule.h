@@ -25,6 +25,7 @@ struct schedule_piece {
     uint64_t offset; /* in the mirror */
     uint64_t stage;  /* in the slot, a multiple of SCHEDULE_UNIT_BYTES */
     uint64_t size_bytes;
+    uint32_t image; /* as of a plan's item */
 };
 
 struct schedule_entry {
@@ -45,6 +46,7 @@ struct schedule_chunk {
     uint64_t moved_bytes;
     bool in_place; /* see schedule_options */
     bool again;    /* a repetition of the chunk before */
+    bool images;   /* its pieces are parts of images, and no shape's */
 };
 
 struct schedule_group {

@@ -15,6 +15,12 @@ static uint32_t buffer_memory_type(const struct trk_vk *vk, uint32_t allowed,
     return UINT32_MAX;
 }
 
+uint32_t trk_vk_memory_local(const struct trk_vk *vk, uint32_t allowed)
+{
+    uint32_t type = buffer_memory_type(vk, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    return type != UINT32_MAX ? type : buffer_memory_type(vk, allowed, 0);
+}
+
 /* First what the use would like best, then what it can do with. */
 static uint32_t buffer_choose_type(const struct trk_vk *vk, uint32_t allowed,
                                    enum trk_vk_memory memory)
@@ -24,8 +30,7 @@ static uint32_t buffer_choose_type(const struct trk_vk *vk, uint32_t allowed,
     uint32_t type = UINT32_MAX;
     switch (memory) {
     case TRK_VK_DEVICE_LOCAL:
-        type = buffer_memory_type(vk, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-        return type != UINT32_MAX ? type : buffer_memory_type(vk, allowed, 0);
+        return trk_vk_memory_local(vk, allowed);
     case TRK_VK_READBACK:
         type = buffer_memory_type(vk, allowed, host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
         return type != UINT32_MAX ? type : buffer_memory_type(vk, allowed, host);
@@ -76,7 +81,8 @@ enum trk_status trk_vk_buffer_create(struct trk_vk *vk, struct trk_vk_buffer **o
     VkBufferCreateInfo create = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size_bytes,
-        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 (memory == TRK_VK_DEVICE_LOCAL ? VK_BUFFER_USAGE_STORAGE_BUFFER_BIT : 0u),
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult result = vk->api.CreateBuffer(vk->device, &create, NULL, &buffer->buffer);

@@ -47,6 +47,23 @@ static struct trk_vk_slot *commands_slot(struct trk_vk *vk)
     return &vk->slots[(vk->submitted + 1) % TRK_VK_SLOTS];
 }
 
+static bool commands_shade(const struct trk_vk *vk)
+{
+    return vk->shader.api != NULL;
+}
+
+static VkPipelineStageFlags commands_stages(const struct trk_vk *vk)
+{
+    return VK_PIPELINE_STAGE_TRANSFER_BIT |
+           (commands_shade(vk) ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT : 0u);
+}
+
+/* What writes there are. */
+static VkAccessFlags commands_writes(const struct trk_vk *vk)
+{
+    return VK_ACCESS_TRANSFER_WRITE_BIT | (commands_shade(vk) ? VK_ACCESS_SHADER_WRITE_BIT : 0u);
+}
+
 static void commands_barrier(struct trk_vk *vk, VkPipelineStageFlags stage, VkAccessFlags before,
                              VkAccessFlags after)
 {
@@ -55,19 +72,23 @@ static void commands_barrier(struct trk_vk *vk, VkPipelineStageFlags stage, VkAc
         .srcAccessMask = before,
         .dstAccessMask = after,
     };
-    vk->api.CmdPipelineBarrier(commands_slot(vk)->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, stage,
-                               0, 1, &barrier, 0, NULL, 0, NULL);
+    vk->api.CmdPipelineBarrier(commands_slot(vk)->commands, commands_stages(vk), stage, 0, 1,
+                               &barrier, 0, NULL, 0, NULL);
     vk->access_count = 0;
 }
 
 static void commands_order(struct trk_vk *vk)
 {
-    const VkAccessFlags both = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    commands_barrier(vk, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, both);
+    const VkAccessFlags writes = commands_writes(vk);
+    commands_barrier(vk, commands_stages(vk), writes, writes | VK_ACCESS_TRANSFER_READ_BIT);
 }
 
-/* Open the command buffer of the next tick, if it is not. */
-static enum trk_status commands_open(struct trk_vk *vk, struct trk_error *error)
+VkCommandBuffer trk_vk_commands_buffer(struct trk_vk *vk)
+{
+    return commands_slot(vk)->commands;
+}
+
+enum trk_status trk_vk_commands_open(struct trk_vk *vk, struct trk_error *error)
 {
     if (vk->recording) {
         return TRK_OK;
@@ -98,12 +119,11 @@ static enum trk_status commands_open(struct trk_vk *vk, struct trk_error *error)
 /* Whether two accesses must not be reordered: same bytes, and one of them writes. */
 static bool commands_conflict(const struct trk_vk_access *a, const struct trk_vk_access *b)
 {
-    return a->buffer == b->buffer && (a->write || b->write) && a->first < b->end &&
+    return a->object == b->object && (a->write || b->write) && a->first < b->end &&
            b->first < a->end;
 }
 
-/* Note the accesses of one command, with a barrier before it where it needs one. */
-static void commands_note(struct trk_vk *vk, const struct trk_vk_access *accesses, uint32_t count)
+void trk_vk_commands_note(struct trk_vk *vk, const struct trk_vk_access *accesses, uint32_t count)
 {
     bool order = vk->access_count + count > TRK_VK_ACCESSES;
     for (uint32_t i = 0; i < count && !order; i++) {
@@ -141,11 +161,11 @@ enum trk_status trk_vk_copy(struct trk_vk *vk, struct trk_vk_buffer *source,
     if (commands_conflict(&accesses[0], &accesses[1])) {
         return trk_error_set(error, TRK_E_ARGUMENT, "a copy overlaps itself");
     }
-    enum trk_status status = commands_open(vk, error);
+    enum trk_status status = trk_vk_commands_open(vk, error);
     if (status != TRK_OK) {
         return status;
     }
-    commands_note(vk, accesses, 2);
+    trk_vk_commands_note(vk, accesses, 2);
     VkBufferCopy copy = {
         .srcOffset = region->source_offset,
         .dstOffset = region->target_offset,
@@ -162,19 +182,19 @@ enum trk_status trk_vk_fill(struct trk_vk *vk, struct trk_vk_buffer *target, uin
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "a fill is not aligned to 4 bytes or leaves its Vulkan buffer");
     }
-    enum trk_status status = commands_open(vk, error);
+    enum trk_status status = trk_vk_commands_open(vk, error);
     if (status != TRK_OK) {
         return status;
     }
     struct trk_vk_access access = {target, offset, offset + size_bytes, true};
-    commands_note(vk, &access, 1);
+    trk_vk_commands_note(vk, &access, 1);
     vk->api.CmdFillBuffer(commands_slot(vk)->commands, target->buffer, offset, size_bytes, word);
     return TRK_OK;
 }
 
 enum trk_status trk_vk_barrier(struct trk_vk *vk, struct trk_error *error)
 {
-    enum trk_status status = commands_open(vk, error);
+    enum trk_status status = trk_vk_commands_open(vk, error);
     if (status == TRK_OK) {
         commands_order(vk);
     }
@@ -183,14 +203,13 @@ enum trk_status trk_vk_barrier(struct trk_vk *vk, struct trk_error *error)
 
 enum trk_status trk_vk_submit(struct trk_vk *vk, uint64_t *tick, struct trk_error *error)
 {
-    enum trk_status status = commands_open(vk, error);
+    enum trk_status status = trk_vk_commands_open(vk, error);
     if (status != TRK_OK) {
         return status;
     }
     struct trk_vk_slot *slot = commands_slot(vk);
     /* What was written is there for the host to read once the fence has been seen. */
-    commands_barrier(vk, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-                     VK_ACCESS_HOST_READ_BIT);
+    commands_barrier(vk, VK_PIPELINE_STAGE_HOST_BIT, commands_writes(vk), VK_ACCESS_HOST_READ_BIT);
     vk->recording = false;
     VkResult result = vk->api.EndCommandBuffer(slot->commands);
     if (result == VK_SUCCESS) {

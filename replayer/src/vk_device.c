@@ -30,6 +30,8 @@ static void device_describe(struct trk_vk *vk)
 {
     VkPhysicalDeviceProperties properties;
     vk->api.GetPhysicalDeviceProperties(vk->physical, &properties);
+    vk->image_side = properties.limits.maxImageDimension2D;
+    vk->storage_range = properties.limits.maxStorageBufferRange;
     snprintf(vk->info.device_name, sizeof vk->info.device_name, "%s", properties.deviceName);
     snprintf(vk->info.driver, sizeof vk->info.driver, "driver 0x%x", properties.driverVersion);
     if (vk->api.GetPhysicalDeviceProperties2 == NULL ||
@@ -59,6 +61,7 @@ static enum trk_status device_family(struct trk_vk *vk, struct trk_error *error)
     for (uint32_t i = 0; i < count; i++) {
         if (families[i].queueCount > 0 && (families[i].queueFlags & able) != 0) {
             vk->family = i;
+            vk->computes = (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
             return TRK_OK;
         }
     }
@@ -141,6 +144,7 @@ void trk_vk_close(struct trk_vk *vk)
     }
     if (vk->device != VK_NULL_HANDLE && vk->api.DestroyDevice != NULL) {
         trk_vk_commands_deinit(vk);
+        fill_shader_close(&vk->shader);
         vk->api.DestroyDevice(vk->device, NULL);
     }
     if (vk->instance != VK_NULL_HANDLE && vk->api.DestroyInstance != NULL) {

@@ -1,6 +1,7 @@
 #include "vk_loader.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* dlsym gives an object pointer; POSIX promises that its bits are a function's. */
@@ -43,13 +44,20 @@ void trk_vk_loader_close(struct trk_vk_api *api)
     memset(api, 0, sizeof *api);
 }
 
+/* What an instance of Vulkan 1.0 lacks, and who needs it asks for more. */
+static bool loader_newer(const char *name)
+{
+    return strcmp(name, "vkGetPhysicalDeviceProperties2") == 0 ||
+           strcmp(name, "vkGetPhysicalDeviceFeatures2") == 0;
+}
+
 enum trk_status trk_vk_loader_instance(struct trk_vk_api *api, VkInstance instance,
                                        struct trk_error *error)
 {
     const char *missing = NULL;
 #define FIND(name)                                                                                 \
     api->name = (PFN_vk##name)api->GetInstanceProcAddr(instance, "vk" #name);                      \
-    if (api->name == NULL && strcmp(#name, "GetPhysicalDeviceProperties2") != 0) {                 \
+    if (api->name == NULL && !loader_newer("vk" #name)) {                                          \
         missing = "vk" #name;                                                                      \
     }
     TRK_VK_INSTANCE_CALLS(FIND)

@@ -7,10 +7,8 @@
 #ifndef VK_LOADER_H
 #define VK_LOADER_H
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan_core.h>
-
 #include "track/status.h"
+#include "vk_newer.h"
 
 #define TRK_VK_GLOBAL_CALLS(X)                                                                     \
     X(CreateInstance)                                                                              \
@@ -24,6 +22,8 @@
     X(EnumerateDeviceExtensionProperties)                                                          \
     X(GetPhysicalDeviceProperties)                                                                 \
     X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceFeatures2)                                                                  \
+    X(GetPhysicalDeviceImageFormatProperties)                                                      \
     X(GetPhysicalDeviceMemoryProperties)                                                           \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
     X(CreateDevice)                                                                                \
@@ -53,19 +53,13 @@
     X(WaitForFences)                                                                               \
     X(CmdCopyBuffer)                                                                               \
     X(CmdFillBuffer)                                                                               \
-    X(CmdPipelineBarrier)
-
-/* What replaying needs beside: Vulkan 1.2, all of it mandatory there. */
-#define TRK_VK_REPLAY_CALLS(X)                                                                     \
-    X(CreateSemaphore)                                                                             \
-    X(DestroySemaphore)                                                                            \
-    X(WaitSemaphores)                                                                              \
-    X(GetSemaphoreCounterValue)                                                                    \
-    X(CreateQueryPool)                                                                             \
-    X(DestroyQueryPool)                                                                            \
-    X(GetQueryPoolResults)                                                                         \
-    X(CmdResetQueryPool)                                                                           \
-    X(CmdWriteTimestamp)                                                                           \
+    X(CmdPipelineBarrier)                                                                          \
+    X(CreateImage)                                                                                 \
+    X(DestroyImage)                                                                                \
+    X(GetImageMemoryRequirements)                                                                  \
+    X(BindImageMemory)                                                                             \
+    X(CmdCopyBufferToImage)                                                                        \
+    X(CmdCopyImageToBuffer)                                                                        \
     X(CreateShaderModule)                                                                          \
     X(DestroyShaderModule)                                                                         \
     X(CreateDescriptorSetLayout)                                                                   \
@@ -83,9 +77,23 @@
     X(CmdPushConstants)                                                                            \
     X(CmdDispatch)
 
+/* What replaying needs beside: Vulkan 1.2, all of it mandatory there. */
+#define TRK_VK_REPLAY_CALLS(X)                                                                     \
+    X(CreateSemaphore)                                                                             \
+    X(DestroySemaphore)                                                                            \
+    X(WaitSemaphores)                                                                              \
+    X(GetSemaphoreCounterValue)                                                                    \
+    X(CreateQueryPool)                                                                             \
+    X(DestroyQueryPool)                                                                            \
+    X(GetQueryPoolResults)                                                                         \
+    X(CmdResetQueryPool)                                                                           \
+    X(CmdWriteTimestamp)
+
 /* Optional ones, of extensions: NULL where they are not. */
 #define TRK_VK_OPTIONAL_CALLS(X)                                                                   \
     X(GetMemoryHostPointerPropertiesEXT)                                                           \
+    X(CopyMemoryToImageEXT)                                                                        \
+    X(CopyImageToMemoryEXT)                                                                        \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
     X(CmdBeginDebugUtilsLabelEXT)                                                                  \
     X(CmdEndDebugUtilsLabelEXT)

@@ -318,3 +318,20 @@ enum trk_status schedule_explore(struct driver *driver, const struct schedule_re
     free(explorer);
     return status;
 }
+
+enum trk_status schedule_rest(struct driver *driver, uint64_t most, bool *stopped_early)
+{
+    const struct schedule_request request = {.most = most};
+    const struct engine_limits limits = {.most = most, .plain = !core_ways.knows};
+    struct engine_result result = {0};
+    struct explorer *explorer = calloc(1, sizeof *explorer);
+    if (explorer == NULL)
+        return TRK_E_MEMORY;
+    explorer->driver = driver;
+    explorer->request = &request;
+    explorer->program = program_of(explorer);
+    enum trk_status status = engine_hashed(&explorer->program, &limits, &result);
+    *stopped_early = result.stopped_early;
+    free(explorer);
+    return status;
+}

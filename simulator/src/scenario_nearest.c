@@ -25,7 +25,6 @@ struct search {
     struct place *places;
     size_t count;
     uint8_t *order; /* one to try */
-    size_t go_on;   /* behind so many steps of it the last one's thread goes on as far as it can */
 };
 
 /* Steps [first, middle) are swapped with [middle, end). */
@@ -46,15 +45,14 @@ static bool step(struct driver *driver, uint32_t thread)
     return true;
 }
 
-/* Run an order of threads from the start, as far as it goes, then the usual ones; the verdict. */
-static enum trk_status run_order(struct search *search, uint32_t *verdict)
+enum trk_status driver_order(struct driver *driver, const struct driver_order *order,
+                             uint32_t *verdict)
 {
-    struct driver *driver = search->driver;
     uint32_t enabled[TRK_SCENARIO_THREADS], count;
     driver_back(driver, 0, NULL);
-    for (size_t i = 0; i < search->count; i++) {
-        (void)step(driver, search->order[i]);
-        while (i + 1 == search->go_on && step(driver, search->order[i]))
+    for (size_t i = 0; i < order->count; i++) {
+        (void)step(driver, order->threads[i]);
+        while (i + 1 == order->go_on && step(driver, order->threads[i]))
             continue;
     }
     while ((count = driver_choices(driver, enabled)) > 0)
@@ -76,8 +74,9 @@ static enum trk_status try_swap(struct search *search, struct swap swap, bool *p
         search->order[at++] = search->places[i].thread;
     for (size_t i = swap.end; i < search->count; i++)
         search->order[at++] = search->places[i].thread;
-    search->go_on = swap.go_on ? swap.first + swap.end - swap.middle : 0;
-    enum trk_status status = run_order(search, &verdict);
+    const struct driver_order order = {search->order, search->count,
+                                       swap.go_on ? swap.first + swap.end - swap.middle : 0};
+    enum trk_status status = driver_order(search->driver, &order, &verdict);
     *passes = verdict == scenario_verdict_number("ok");
     return status;
 }

@@ -282,6 +282,8 @@ static enum trk_status run_all(struct scenario_run *run, struct tally *tally,
         status = drive(&driver, request, report);
     if (status == TRK_OK && request->passing != NULL && driver.path.count > 0)
         status = schedule_nearest(&driver, request->passing);
+    if (status == TRK_OK && request->then != NULL && driver.path.count > 0)
+        status = request->then(&driver, request->then_context);
     driver_deinit(&driver);
     return status;
 }

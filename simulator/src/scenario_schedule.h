@@ -163,6 +163,16 @@ enum trk_status driver_finish(struct driver *driver);
 /* A passing schedule beside the one that the driver has just run. */
 enum trk_status schedule_nearest(struct driver *driver, struct trk_scenario_passing *out);
 
+struct driver_order {
+    const uint8_t *threads;
+    size_t count;
+    size_t go_on; /* behind so many steps the last one's thread goes on as far as it can; 0: none */
+};
+
+/* Run an order of threads from the start, as far as it goes, then the usual ones; the verdict. */
+enum trk_status driver_order(struct driver *driver, const struct driver_order *order,
+                             uint32_t *verdict);
+
 /* ---- scenario_replay.c ----------------------------------------------------------------------- */
 
 /*
@@ -199,14 +209,17 @@ struct explored {
 struct schedule_request {
     const struct repro *repro;            /* this schedule alone: schedule_line() */
     struct trk_scenario_passing *passing; /* and one beside it; NULL: not wanted */
-    struct scenario_tape *tape;           /* note what is done to its page; one schedule only */
-    struct trk_scenario_fault *fault;     /* why it does not fit */
-    uint64_t most;                        /* schedules to explore; 0: as many as the format says */
-    uint64_t steps_most;                  /* of a schedule; 0: no bound */
-    bool plain;           /* explore every schedule, though it leads to known states */
-    bool stacks;          /* know states by the stacks, too */
-    uint64_t walks, seed; /* so many schedules by a uniform walk; 0: as the file says */
-    bool dpor;            /* explore a schedule of each class, and know no states */
+    /* Behind a schedule that has a step, with the driver at its end; NULL: nothing. */
+    enum trk_status (*then)(struct driver *driver, void *context);
+    void *then_context;
+    struct scenario_tape *tape;       /* note what is done to its page; one schedule only */
+    struct trk_scenario_fault *fault; /* why it does not fit */
+    uint64_t most;                    /* schedules to explore; 0: as many as the format says */
+    uint64_t steps_most;              /* of a schedule; 0: no bound */
+    bool plain;                       /* explore every schedule, though it leads to known states */
+    bool stacks;                      /* know states by the stacks, too */
+    uint64_t walks, seed;             /* so many schedules by a uniform walk; 0: as the file says */
+    bool dpor;                        /* explore a schedule of each class, and know no states */
     /* Out. */
     uint32_t seen; /* verdicts, as in the tally */
     bool stopped_early;
@@ -227,5 +240,8 @@ enum trk_status schedule_line(const struct trk_scenario *scenario, const char *l
 /* Every schedule, or one of each class, up to a number. */
 enum trk_status schedule_explore(struct driver *driver, const struct schedule_request *request,
                                  struct explored *explored);
+
+/* Every schedule of the rest, from where the driver stands; the driver's tally has what came. */
+enum trk_status schedule_rest(struct driver *driver, uint64_t most, bool *stopped_early);
 
 #endif

@@ -190,6 +190,7 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
     case TRK_EVENT_HANDED:
     case TRK_EVENT_ACCESS:
     case TRK_EVENT_OBJECT:
+    case TRK_EVENT_IMAGE:
         size_bytes = trk_event_size(event);
         break;
     case TRK_EVENT_PAGE:

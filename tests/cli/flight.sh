@@ -35,6 +35,9 @@ exit 5
 SCRIPT
 [ ! -e f.trk ] || fail "a dump without a trigger"
 same "dumps" "$(get dumps)" 0
+same "path without a dump" "$(get path)" null
+same "complete without a dump" "$(get complete)" false
+said "no dump was written$"
 for trigger in signal api control fail fatal; do
     said "trigger $trigger never fired"
 done
@@ -45,8 +48,8 @@ frame 3
 frame 5
 marks 1990
 SCRIPT
-said "trigger frame never fired: the last frame was 5"
-said "trigger mark never fired: the nearest mark was 1990"
+said "trigger frame:7-9 never fired: the last frame was 5"
+said "trigger mark:2000 never fired: the nearest mark was 1990"
 [ ! -e f.trk ] || fail "a dump without a trigger"
 
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
@@ -57,6 +60,24 @@ SCRIPT
 dump_is f.trk api 1000
 said '^thread: player one$'
 said '^Unhandled host exception: type=SIGSEGV code=2 pc=0x.* access=write address=0x'
+
+# A file that -f might have replaced stays, and is not called the recording's.
+"$tools/trace_tool" make old.trk
+cp old.trk was.trk
+printf 'marks 10\n' >script
+run 0 record -f --flight 1M --trigger mark:99 --json -o old.trk -- "$tools/trace_tool" obey script
+cmp -s old.trk was.trk || fail "a recording without a dump changed the file"
+same "path without a dump" "$(get path)" null
+said "no dump was written; old.trk is what it was before"
+
+# A dump that cannot be written is none.
+mkdir gone
+printf 'marks 10\ntrigger\npause 200\n' >script
+run 0 record --flight 1M --trigger api --json -o gone/g.trk -- \
+    sh -c 'rm -r gone; exec "$0" obey script' "$tools/trace_tool"
+same "dumps that failed" "$(get dumps)" 0
+same "path of a dump that failed" "$(get path)" null
+said "no dump was written$"
 
 # Each trigger; pauses let the recorder take a turn before the next event comes.
 fly 0 --trigger api <<'SCRIPT'
@@ -108,6 +129,26 @@ marks 600
 pause 200
 SCRIPT
 dump_is f.trk mark 600
+
+# Each place of a list fires, and each that did not is told.
+fly 0 --trigger mark:900,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
+marks 1000
+pause 200
+frame 2
+frame 4
+pause 200
+frame 5
+frame 6
+pause 200
+SCRIPT
+same "dumps of a list of places" "$(get dumps)" 3
+dump_is f.trk mark 1000
+dump_is f-2.trk frame 1002
+dump_is f-3.trk frame 1004
+said "trigger mark:5000 never fired: the nearest mark was 1000"
+said "trigger frame:8-9 never fired: the last frame was 6"
+said "trigger frame:7 never fired: the last frame was 6"
+same "places that never fired" "$(grep -c 'never fired' err)" 3
 
 # SIGUSR2 to the recorder.
 cat >script <<'SCRIPT'
@@ -179,6 +220,28 @@ at_least "events that fit" "$events" 100000
 same "all" $((events + $("$tools/json_get" info dropped))) 1500000
 at_least "forgotten" "$("$tools/json_get" info dropped)" 1
 
+# A dump closes open chunks, and what is forgotten to make room for them is in its header.
+fly 0 --flight 64K --block 20000 --trigger api --cooldown 0 <<'SCRIPT'
+marks 900000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+marks 8000
+trigger
+pause 300
+SCRIPT
+for dump in f.trk f-2.trk f-3.trk f-4.trk; do
+    "$trk" info --json "$dump" >info 2>/dev/null
+    same "forgotten events of $dump" "$("$tools/json_get" info header.flight.forgotten_events)" \
+        "$("$tools/json_get" info dropped)"
+done
+at_least "forgotten by the last dump" "$("$tools/json_get" info dropped)" 1
+
 # A dump stands alone: whatever the ring has forgotten, re-executing it finds nothing that was not there.
 head -c 65536 /dev/zero >shared
 # A signal in the middle of a thread's claim of a ring finds none; that is counted, and tried again.
@@ -203,7 +266,16 @@ run 2 record --flight 1K -o g.trk -- true
 run 2 record --flight 1M -o - -- true
 run 2 record --flight 1M --trigger frame:9-7 -o g.trk -- true
 said "frame:9-7"
+run 2 record --flight 1M --trigger frame:10,frame:9-7 -o g.trk -- true
+said "frame:9-7"
 run 2 record --flight 1M --trigger noise -o g.trk -- true
+places=mark:1
+for i in 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
+    places=$places,mark:$i
+done
+run 0 record --flight 1M --trigger "$places" -o g.trk -- true
+run 2 record --flight 1M --trigger "$places,frame:3" -o g.trk -- true
+said "frame:3.*more than 32 places"
 run 2 record --before 5 -o g.trk -- true
 said "with --flight only"
 run 2 record --flight 1M -o f.trk -- touch ran

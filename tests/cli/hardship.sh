@@ -13,6 +13,17 @@ same "complete" "$("$tools/json_get" json complete)" true
 run 0 info --json x.trk
 same "events of info" "$(get events)" 20100
 
+# Threads that come faster than the rings of their predecessors are emptied: counted, or waited for.
+printf 'threads 300\n' >script
+run 0 record --json -f -o x.trk -- "$tools/trace_tool" obey script
+same "all of many threads" $(($(get events) + $(get dropped))) 30000
+for guard in "" --guard; do
+    run 0 record $guard --block 20000 --json -f -o x.trk -- "$tools/trace_tool" obey script
+    same "events of threads that wait $guard" "$(get events)" 30000
+    same "dropped of threads that wait $guard" "$(get dropped)" 0
+    same "threads $guard" "$(get threads)" 300
+done
+
 # A guard that is not needed leaves nothing; one that is killed with the parent leaves the parent's file.
 run 9 record --guard -f -o g.trk -- "$tools/trace_tool" fork 10
 run 0 info --json g.trk

@@ -32,6 +32,17 @@ said 'no Vulkan device 4000'
 run 2 replay --from 600 t.trk
 said 'no frame in what was asked for'
 
+# The demo's images and its dispatch, under the validation layer where there is one.
+VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \
+    VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT \
+    "$trk" demo --frames 6 --images --dispatch --check >out 2>err || fail "demo of images: $(cat out err)"
+! grep -Eq 'VUID-|SYNC-HAZARD|UNASSIGNED' out err || fail "demo of images: $(grep -E 'VUID|SYNC' out err)"
+"$trk" record -o i.trk -- "$trk" demo --frames 6 --images --dispatch >out 2>err || fail "recording images"
+run 0 sim i.trk
+run 0 dump i.trk
+grep -q 'image .* width=64 height=512 texel=4 resource=11$' out || fail "no image: $(cat out)"
+grep -q 'dispatch .*accesses=1 .*shader=1$' out || fail "no dispatch: $(cat out)"
+
 run 0 replay --loop 3 --frames --check t.trk
 grep -q ' bytes compared: equal$' out || fail "wrong bytes: $(cat out)"
 grep -q '^       5 ' out || fail "no line of frame 5"
@@ -98,6 +109,37 @@ for policy in per-range,threads=4 per-range,queue=compute per-range,queue=transf
     scatter,ring=64K,batch=8K import,batch=4K; do
     one "$policy" t.trk
 done
+# Images and dispatches: as recorded, in other shapes of the same bytes (rows that end inside of pages,
+# texels of other sizes), and where something else touches an image's bytes.
+"$trk" dump --text i.trk >i.txt || fail "no text of i.trk"
+for policy in per-range auto whole scatter,threads=2 import import+scatter direct host-copy whole,batch=4K; do
+    one "$policy" i.trk
+done
+shaped=$ran
+while IFS='|' read -r images plain edit; do
+    sed "$edit" i.txt >edited.txt
+    cmp -s i.txt edited.txt && fail "nothing to edit: $edit"
+    "$trk" assemble -f -o edited.trk edited.txt >out 2>err || fail "assembling: $(cat err)"
+    one per-range edited.trk
+    same "$edit, images" "$(get images)" "$images"
+    same "$edit, plain images" "$(get plain_images)" "$plain"
+    same "$edit, dispatches" "$(get dispatches)" 6
+    one auto+import edited.trk
+done <<'CASES'
+2|0|/ image /s/page=64 pages=256/page=2048 pages=8/; / image /s/page=64 pages=512/page=2048 pages=16/
+2|0|/ image /s/flags=0x4 \(.*\) page=64/flags=0x1 \1 page=256/
+2|0|/ image /s/flags=0x4 \(.*\) page=64/flags=0x2 \1 page=128/
+2|0|/ image /s/flags=0x4 \(.*\) page=64/flags=0x8 \1 page=32/
+2|0|/ image /s/flags=0x4 \(.*\) page=64/flags=0x10 \1 page=16/
+1|0|/ image .* pages=256/d
+1|2|0,/pages=256/s/page=64 pages=256/page=128 pages=128/
+1|1|0,/gpu_write .*argument=0x20052c000/s/\(gpu_write .*\) seq=2048\(.*argument=0x20052c000\)/\1 seq=2047\2/
+CASES
+at_least 'images in other shapes' "$((ran - shaped))" 8
+sed '/ image /s/flags=0x4 //' i.txt >edited.txt
+"$trk" assemble -f -o edited.trk edited.txt >out 2>err || fail "assembling: $(cat err)"
+run 3 replay edited.trk
+said 'an image that cannot be, at event [0-9]'
 for policy in per-range auto whole granule:16K scatter import import+scatter direct; do
     for trace in "$golden"/*.trk; do
         one "$policy" "$trace"

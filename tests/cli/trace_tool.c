@@ -252,12 +252,26 @@ static void crash(void)
     *nowhere = 1;
 }
 
+/* Threads one after the other, of which each makes 100 marks and ends without a word. */
+static void make_threads(unsigned long count)
+{
+    for (unsigned long i = 0; i < count; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, make_marks, (void *)(uintptr_t)100) != 0) {
+            exit(7);
+        }
+        pthread_join(thread, NULL);
+    }
+}
+
 static void obey_line(const char *word, const char *rest)
 {
     struct trk_observer observer = trk_capture_observer();
     unsigned long number = strtoul(rest, NULL, 10);
     if (strcmp(word, "marks") == 0) {
         make_marks((void *)(uintptr_t)number);
+    } else if (strcmp(word, "threads") == 0) {
+        make_threads(number);
     } else if (strcmp(word, "frame") == 0) {
         trk_capture_frame(number);
     } else if (strcmp(word, "trigger") == 0) {

@@ -60,3 +60,8 @@ add_test(NAME mutants.plugin
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
                  ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt)
 set_tests_properties(mutants.plugin PROPERTIES TIMEOUT 600)
+# What a regression over the stored traces makes of each.
+add_test(NAME mutants.corpus
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/corpus.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
+                 ${matrix_list} ${PROJECT_SOURCE_DIR}/traces/corpus ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
+set_tests_properties(mutants.corpus PROPERTIES TIMEOUT 600)

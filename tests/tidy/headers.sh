@@ -10,8 +10,10 @@ cc=${2:-cc}
 cxx=${3:-c++}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-includes="-I$root/libtrack/include -I$root/recorder/include -I$root/simulator/include
-    -I$root/replayer/include"
+includes=
+for folder in "$root"/*/include; do
+    includes="$includes -I$folder"
+done
 strict='-pedantic-errors -Wall -Wextra -Wundef -Wconversion -Wsign-conversion -Wcast-align
     -Wredundant-decls -Werror'
 

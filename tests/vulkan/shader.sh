@@ -1,5 +1,5 @@
-# Goal: the words of the scatter shader are those of its source.
-# Method: glslangValidator compiles the source once more; the words are compared, the version of the
+# Goal: the words of each shader are those of its source.
+# Method: glslangValidator compiles each source once more; the words are compared, the version of the
 # compiler (the third of them) aside. Started as `sh shader.sh SOURCE-FOLDER`.
 command -v glslangValidator >/dev/null || {
     echo "skipped: no glslangValidator"
@@ -10,11 +10,13 @@ trap 'rm -rf "$dir"' EXIT
 words() {
     grep -v '^ *//' "$1" | grep -o '0x[0-9a-f]\{8\}' | sed 3d
 }
-glslangValidator -V -g0 --target-env vulkan1.2 -x -o "$dir/new" "$1/scatter.comp" >"$dir/log" || {
-    cat "$dir/log"
-    exit 1
-}
-words "$dir/new" >"$dir/wanted"
-words "$1/scatter_words.h" >"$dir/there"
-[ -s "$dir/there" ] || exit 1
-cmp "$dir/wanted" "$dir/there"
+for shader in scatter fill; do
+    glslangValidator -V -g0 --target-env vulkan1.2 -x -o "$dir/new" "$1/$shader.comp" >"$dir/log" || {
+        cat "$dir/log"
+        exit 1
+    }
+    words "$dir/new" >"$dir/wanted"
+    words "$1/${shader}_words.h" >"$dir/there"
+    [ -s "$dir/there" ] || exit 1
+    cmp "$dir/wanted" "$dir/there" || exit 1
+done

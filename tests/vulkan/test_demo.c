@@ -43,15 +43,19 @@ struct shape_case {
     const char *name;
     uint32_t frames, threads, megabytes;
     uint64_t seed;
+    bool images, dispatch;
 };
 
 static const struct shape_case shape_cases[] = {
-    {"one frame, one guest", 1, 1, 2, 1},
-    {"two guests", 20, 2, 2, 2},
-    {"regions crossed", 20, 4, 16, 3},
-    {"more guests than cores", 8, 17, 4, 4},
-    {"as many guests as there may be", 4, TRK_DEMO_THREADS_MAX, 2, 5},
-    {"large memory", 4, 3, 128, UINT64_MAX},
+    {"one frame, one guest", 1, 1, 2, 1, false, false},
+    {"two guests", 20, 2, 2, 2, false, false},
+    {"regions crossed", 20, 4, 16, 3, false, false},
+    {"more guests than cores", 8, 17, 4, 4, false, false},
+    {"as many guests as there may be", 4, TRK_DEMO_THREADS_MAX, 2, 5, false, false},
+    {"large memory", 4, 3, 128, UINT64_MAX, false, false},
+    {"areas in images", 20, 4, 16, 6, true, false},
+    {"results by a dispatch", 20, 4, 16, 7, false, true},
+    {"both, in small memory", 20, 3, 2, 8, true, true},
 };
 
 Test(demo, every_byte_is_right)
@@ -63,6 +67,8 @@ Test(demo, every_byte_is_right)
         options.threads = given->threads;
         options.megabytes = given->megabytes;
         options.seed = given->seed;
+        options.images = given->images;
+        options.dispatch = given->dispatch;
         struct trk_demo_result result = run_or_skip(&options);
         cr_expect_eq(result.frames, given->frames, "%s", given->name);
         cr_expect_eq(result.mismatches, 0, "%s", given->name);

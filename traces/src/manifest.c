@@ -200,6 +200,20 @@ static char *text_of(const struct trk_manifest *manifest)
     return text;
 }
 
+/* Write it with blanks where cJSON has tabs; inside texts there are none. */
+static bool put_text(FILE *file, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '\t') {
+            fputs(at > text && at[-1] == ':' ? " " : "  ", file);
+        } else {
+            putc(*at, file);
+        }
+    }
+    putc('\n', file);
+    return ferror(file) == 0;
+}
+
 enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const char *folder,
                                   struct trk_error *error)
 {
@@ -213,8 +227,8 @@ enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const cha
     }
     char *text = text_of(manifest);
     FILE *file = text != NULL ? fopen(part, "wbe") : NULL;
-    bool good = file != NULL && fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 &&
-                fsync(fileno(file)) == 0;
+    bool good =
+        file != NULL && put_text(file, text) && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int reason = errno;
     if (file != NULL && fclose(file) != 0) {
         good = false;

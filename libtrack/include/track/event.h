@@ -38,6 +38,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "track/event_values.h"
 #include "track/macros.h"
 
 TRK_EXTERN_C_BEGIN
@@ -173,11 +174,10 @@ enum trk_event_type {
      * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
      */
     TRK_EVENT_HOST_PROTECT = 84,
-    /* HANDED: the operation under way hands a run of pages to its range callback. argument
-     * guest_addr, size, page the tracker. */
+    /* HANDED: a run of pages goes to its callback. argument guest_addr, size, page the tracker. */
     TRK_EVENT_HANDED = 85,
-    /* DECISION: what the handler is about to do. argument the faulting byte, page the tracker,
-     * context the enum trk_decision. */
+    /* DECISION: what the handler is about to do, or an upload about a clean page. argument the
+     * faulting byte or the page, page the tracker, context the enum trk_decision. */
     TRK_EVENT_DECISION = 86,
     /* ACCESS: bytes were written or read by somebody, contents not known. argument guest_addr,
      * size, flags enum trk_agent, context enum trk_access. */
@@ -191,6 +191,20 @@ enum trk_event_type {
      * with TRK_LABEL_LAST in the last.
      */
     TRK_EVENT_LABEL = 89,
+
+    /*
+     * IMAGE: the GPU's side of the copy under way, between its COPY_BEGIN and COPY_END, is an
+     * image. argument the guest_addr of its first texel, size the bytes of all its rows in guest
+     * memory, page the texels of a row, pages the rows, flags the bytes of a texel, context its
+     * number as the copy's resource (0 = none given).
+     */
+    TRK_EVENT_IMAGE = 90,
+    /*
+     * DISPATCH: a compute dispatch. argument how many of the next GPU_WRITE and GPU_READ of this
+     * thread are its own, page | pages << 16 the low 32 bits of the tick it runs in, context the
+     * number of its shader (0 = none given).
+     */
+    TRK_EVENT_DISPATCH = 91,
 };
 
 #define TRK_EVENT_FIRST_ANNOTATION 64
@@ -279,73 +293,6 @@ enum trk_copy {
     TRK_COPY_UP = 0,   /* guest memory to the GPU's copy */
     TRK_COPY_DOWN = 1, /* the GPU's copy to guest memory */
 };
-
-/* Who wrote or read; all but the GPU do it to guest memory. */
-enum trk_agent {
-    TRK_AGENT_CPU = 0, /* a thread of the guest, by native accesses */
-    TRK_AGENT_GPU = 1,
-    TRK_AGENT_HLE = 2,     /* the emulator on the guest's behalf */
-    TRK_AGENT_KERNEL = 3,  /* the kernel, by a system call */
-    TRK_AGENT_FOREIGN = 4, /* another process, or a device that is not the GPU */
-};
-
-enum trk_page_moment {
-    TRK_PAGE_ARMED = 0,  /* it was armed, and the copy is about to begin */
-    TRK_PAGE_COPIED = 1, /* the copy has ended: what it holds */
-};
-
-enum trk_request_outcome {
-    TRK_REQUEST_DONE = 0,
-    TRK_REQUEST_IGNORED = 1,
-    TRK_REQUEST_FAILED = 2,
-};
-
-/* What a foreign tracker notes, and what it is: what is not noted cannot be judged. */
-#define TRK_NOTES_LOCKS      1u /* LOCK and UNLOCK of each of its locks */
-#define TRK_NOTES_PROTECTION 2u /* HOST_PROTECT of each call */
-#define TRK_NOTES_HANDED     4u /* HANDED of each run */
-#define TRK_NOTES_LOADS      8u /* pages that are the GPU's are closed to loads, too */
-
-/* What one lock covers. */
-enum trk_lock_kind {
-    TRK_LOCK_TRACKER = 0, /* everything */
-    TRK_LOCK_REGION = 1,
-    TRK_LOCK_WORD = 2, /* the pages of one word of a bit set */
-    TRK_LOCK_PAGE = 3,
-};
-
-/* What brought an operation of a foreign tracker about. */
-enum trk_origin {
-    TRK_ORIGIN_NOT_SAID = 0,
-    TRK_ORIGIN_FAULT = 1,
-    TRK_ORIGIN_HLE = 2, /* the emulator on the guest's behalf */
-    TRK_ORIGIN_KERNEL = 3,
-    TRK_ORIGIN_GPU = 4,     /* a command of the GPU */
-    TRK_ORIGIN_MAPPING = 5, /* memory was mapped, unmapped or protected */
-    TRK_ORIGIN_FOREIGN = 6, /* another process or device */
-};
-
-/* What a handler does about a fault. */
-enum trk_decision {
-    TRK_DECISION_NOT_OURS = 0,
-    TRK_DECISION_RETRY = 1,     /* the page is open by now */
-    TRK_DECISION_OPEN = 2,      /* the page becomes the CPU's */
-    TRK_DECISION_FLUSH = 3,     /* likewise, when the GPU's bytes are home */
-    TRK_DECISION_READ_BACK = 4, /* the GPU's bytes come home */
-};
-
-enum trk_object_change {
-    TRK_OBJECT_CREATED = 0,
-    TRK_OBJECT_CHANGED = 1, /* it lies elsewhere */
-    TRK_OBJECT_DESTROYED = 2,
-};
-
-#define TRK_LABEL_PIECE_BYTES 20u
-#define TRK_LABEL_BYTES_MAX   60u
-#define TRK_LABEL_LAST        0x80u
-
-#define TRK_MAP_ALIAS     1u /* a further view of a frame that is mapped already */
-#define TRK_MAP_UNTRACKED 2u /* a view that nobody registers: stores through it are silent */
 
 /* Classes of lock domains, in lock order. */
 enum trk_domain_class {

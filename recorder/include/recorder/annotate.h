@@ -45,6 +45,31 @@ static inline void trk_capture_copy_end(enum trk_copy direction, uint64_t guest_
 }
 
 /*
+ * The copy that has begun, and not ended, on this thread is between guest memory and an image
+ * there. Linear rows, the first texel at guest_addr, size_bytes all rows; resource as given to the
+ * copy.
+ */
+struct trk_capture_image {
+    uint64_t guest_addr, size_bytes;
+    uint16_t width, height; /* texels of a row, rows */
+    uint8_t texel_bytes;
+    uint16_t resource;
+};
+
+static inline void trk_capture_copy_image(const struct trk_capture_image *image)
+{
+    if (trk_capture_listens()) {
+        struct trk_event event =
+            trk_capture_ranged(TRK_EVENT_IMAGE, image->guest_addr, image->size_bytes);
+        event.page = image->width;
+        event.pages = image->height;
+        event.flags = image->texel_bytes;
+        event.context = image->resource;
+        trk_capture_event(&event);
+    }
+}
+
+/*
  * The contents of pages that go up, where the recording wants hashes of them (`trk record --payload
  * hash`); else nothing is looked at. Just before the copy, when the tracker has armed the pages, of
  * the guest's bytes; and behind it, of what was copied. Whole pages of the range only.
@@ -70,6 +95,20 @@ static inline void trk_capture_gpu_read(uint64_t guest_addr, uint32_t size_bytes
     if (trk_capture_listens()) {
         struct trk_event event = trk_event_of(TRK_EVENT_GPU_READ, guest_addr);
         event.seq = size_bytes;
+        trk_event_set_number32(&event, tick);
+        trk_capture_event(&event);
+    }
+}
+
+/*
+ * A compute dispatch of submission `tick`: the next `accesses` calls of the two above, on this
+ * thread, say what it writes and reads. shader: a number of the owner's, 0: none.
+ */
+static inline void trk_capture_dispatch(uint32_t accesses, uint32_t tick, uint16_t shader)
+{
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_DISPATCH, accesses);
+        event.context = shader;
         trk_event_set_number32(&event, tick);
         trk_capture_event(&event);
     }
@@ -138,6 +177,8 @@ static inline void trk_capture_invalidate_request(uint64_t guest_addr, uint64_t 
 /* Frame `number` starts. */
 static inline void trk_capture_frame(uint64_t number)
 {
+    if (TRK_LOAD_RELAXED(&trk_capture_trusts_less) != 0)
+        trk_capture_trust_frame(number);
     trk_capture_number(TRK_EVENT_FRAME, number);
 }
 

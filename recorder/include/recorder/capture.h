@@ -94,6 +94,8 @@ uint64_t trk_capture_dropped(void);
 
 TRK_EXTERN_C_END
 
+#include "recorder/trust.h"
+
 #include "recorder/annotate.h"
 
 #endif

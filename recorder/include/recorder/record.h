@@ -30,8 +30,8 @@ struct trk_record_options {
     char *const *argv;     /* command, NULL-terminated; looked up in PATH */
     uint32_t ring_records; /* records a thread, a power of two; 0: the default */
     /*
-     * Milliseconds that an event outside of handlers waits for room in its ring before it is
-     * dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
+     * Milliseconds that an event outside of handlers waits for room in its ring, or a thread for a
+     * ring, before it is dropped, at most TRK_RECORD_BLOCK_MOST; 0: it does not.
      */
     uint32_t block_ms;
     enum trk_record_payload payload; /* what is kept of uploaded bytes */
@@ -78,7 +78,8 @@ struct trk_record_result {
     uint32_t refused_joins;   /* programs that wanted to be recorded too */
     uint64_t pages;           /* contents in the file, TRK_PAYLOAD_PAGES */
     uint64_t pages_missed;    /* contents that found no room on their way */
-    uint32_t dumps;           /* of the flight ring; events, bytes are those of all together */
+    /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was. */
+    uint32_t dumps;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */
     uint64_t events_of[256];  /* taken, by type */

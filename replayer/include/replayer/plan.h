@@ -12,6 +12,10 @@
  * content  what a store or a GPU write leaves: it follows from the item's content number and the
  *          place (replayer/content.h), or it is a page that the trace recorded.
  *
+ * image    bytes of the mirror that are in an image on the device instead: the trace says that they
+ *          are copied to and from one, and nothing else touches them but the GPU's writes inside of
+ * it.
+ *
  * A trace without witnessed stores says only that pages were dirty: then each copy up is preceded
  * by a store of its own, whose content follows from the recorded hash of the page where there is
  * one. Where the trace also has the content of such a page (`trk record --payload pages`), the copy
@@ -33,8 +37,9 @@
 
 TRK_EXTERN_C_BEGIN
 
-#define TRK_PLAN_PAGE_BYTES 4096u
-#define TRK_PLAN_HOLE_PAGES 64u
+#define TRK_PLAN_PAGE_BYTES      4096u
+#define TRK_PLAN_HOLE_PAGES      64u
+#define TRK_PLAN_TEXEL_BYTES_MAX 16u
 
 enum trk_plan_kind {
     TRK_PLAN_STORE = 0,     /* to guest memory, by anyone */
@@ -60,6 +65,8 @@ struct trk_plan_item {
     uint16_t side;     /* of a CHECK: enum trk_plan_side */
     uint32_t finding;  /* of a CHECK: 1 + index of the oracle's finding; 0: nothing is wrong */
     uint32_t page;     /* of a STORE: 1 + index in the plan's pages; 0: bytes are made up */
+    uint32_t image;    /* 1 + index of the image that holds it on the device; 0: none does */
+    uint32_t dispatch; /* of a GPU_WRITE: 1: a compute shader's */
 };
 
 struct trk_plan_group {
@@ -75,6 +82,14 @@ struct trk_plan_frame {
     size_t first_group, group_count;
     uint64_t upload_bytes, download_bytes, gpu_write_bytes;
     uint64_t uploads, downloads, gpu_writes; /* items */
+};
+
+/* Rows without gaps; its bytes of the mirror on the device are not used. */
+struct trk_plan_image {
+    uint64_t guest_addr,
+        offset; /* of the first texel; in the mirror, of TRK_PLAN_TEXEL_BYTES_MAX */
+    uint64_t size_bytes;
+    uint32_t width, height, texel_bytes; /* a texel: 1, 2, 4, 8 or 16 bytes */
 };
 
 /* What the oracle said: which store should have been there. */
@@ -94,15 +109,19 @@ struct trk_plan {
     const struct trk_plan_group *groups; /* in the order to run them */
     const struct trk_plan_frame *frames;
     const struct trk_plan_finding *findings;
+    const struct trk_plan_image *images; /* ascending, apart */
+    size_t image_count;
+    size_t plain_images; /* that the trace names, and that are replayed as parts of the mirror */
     size_t item_count, store_count, group_count, frame_count, finding_count;
     uint64_t mirror_bytes;
     uint64_t upload_bytes, download_bytes, gpu_write_bytes; /* of all frames */
     uint64_t uploads, downloads, gpu_writes;
-    uint64_t events;  /* of the trace, that were read */
-    bool complete;    /* the trace was whole */
-    bool witnessed;   /* stores were witnessed; else each copy up is a new version */
-    bool from_ranges; /* no COPY events: the tracker's ranges stand for copies */
-    uint64_t hash;    /* of the plan: the same trace and frames give the same */
+    uint64_t dispatches; /* of the GPU's writes: by a compute shader */
+    uint64_t events;     /* of the trace, that were read */
+    bool complete;       /* the trace was whole */
+    bool witnessed;      /* stores were witnessed; else each copy up is a new version */
+    bool from_ranges;    /* no COPY events: the tracker's ranges stand for copies */
+    uint64_t hash;       /* of the plan: the same trace and frames give the same */
     /* Contents of pages that the trace has, each once; TRK_PLAN_PAGE_BYTES each. */
     const uint8_t *pages;
     size_t page_count, pages_damaged; /* those that the file had, but no longer has whole */

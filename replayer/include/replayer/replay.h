@@ -97,8 +97,9 @@ struct trk_replay_pass {
     uint64_t regions;                /* copied by commands, or pieces by a shader */
     uint64_t moved_bytes;            /* with the gaps that were copied along */
     uint64_t submits;
-    uint64_t lost_timestamps; /* of submits; the first one's frame is in `lost_frame` */
-    uint64_t lost_frame;
+    uint64_t lost_timestamps; /* of submits: what they took is missing in device_ns */
+    uint64_t lost_frame;      /* of the first one: its number, as recorded */
+    uint64_t lost_event;      /* and the first of the copies that it is among */
 };
 
 /**

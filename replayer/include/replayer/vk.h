@@ -1,5 +1,5 @@
 /*
- * A small Vulkan device for transfers: buffers, copies, fills, waits.
+ * A small Vulkan device for transfers: buffers and images, copies, fills, dispatches, waits.
  *
  * Vulkan is loaded at run time (libvulkan.so.1); nothing here links to it. One context is one
  * device with one queue, used by one thread at a time. Commands are recorded into one open command
@@ -19,6 +19,7 @@ TRK_EXTERN_C_BEGIN
 
 struct trk_vk;
 struct trk_vk_buffer;
+struct trk_vk_image;
 
 struct trk_vk_info {
     char device_name[256];
@@ -67,6 +68,47 @@ TRK_MUST_USE enum trk_status trk_vk_copy(struct trk_vk *vk, struct trk_vk_buffer
 TRK_MUST_USE enum trk_status trk_vk_fill(struct trk_vk *vk, struct trk_vk_buffer *target,
                                          uint64_t offset, uint64_t size_bytes, uint32_t word,
                                          struct trk_error *error);
+/*
+ * An image of 32-bit texels in the device's memory. Its contents are not known at first. Creating
+ * it records what prepares it; nothing of it may be pending when it is destroyed.
+ *
+ * @return TRK_OK; TRK_E_ARGUMENT: larger than the device's images can be, or nothing; TRK_E_MEMORY;
+ *         else as the device answers.
+ */
+TRK_MUST_USE enum trk_status trk_vk_image_create(struct trk_vk *vk, struct trk_vk_image **out,
+                                                 uint32_t width, uint32_t height,
+                                                 struct trk_error *error);
+void trk_vk_image_destroy(struct trk_vk *vk, struct trk_vk_image *image);
+
+/* Rows of an image, and their place in a buffer, row behind row. */
+struct trk_vk_image_copy {
+    struct trk_vk_buffer *buffer;
+    struct trk_vk_image *image;
+    uint64_t buffer_offset; /* 4-byte aligned */
+    uint32_t first_row, rows;
+};
+
+/* Record a copy of rows, from the buffer to the image or back. Returns as trk_vk_copy does. */
+TRK_MUST_USE enum trk_status trk_vk_image_upload(struct trk_vk *vk,
+                                                 const struct trk_vk_image_copy *copy,
+                                                 struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_vk_image_download(struct trk_vk *vk,
+                                                   const struct trk_vk_image_copy *copy,
+                                                   struct trk_error *error);
+
+/**
+ * Make a compute shader that fills parts of one device-local buffer, once a device.
+ *
+ * @return TRK_OK; TRK_E_UNSUPPORTED: the device's queue runs no shader; TRK_E_EXISTS: there is one;
+ *         TRK_E_MEMORY; else as the device answers.
+ */
+TRK_MUST_USE enum trk_status trk_vk_shader_open(struct trk_vk *vk, struct trk_vk_buffer *target,
+                                                struct trk_error *error);
+/* Record a dispatch of it, which does what trk_vk_fill does. Returns as that. */
+TRK_MUST_USE enum trk_status trk_vk_dispatch(struct trk_vk *vk, uint64_t offset,
+                                             uint64_t size_bytes, uint32_t word,
+                                             struct trk_error *error);
+
 /* All that was recorded so far is ordered before all that follows. */
 TRK_MUST_USE enum trk_status trk_vk_barrier(struct trk_vk *vk, struct trk_error *error);
 

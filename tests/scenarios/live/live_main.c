@@ -6,6 +6,7 @@
  * pinned, with the reasons.
  *
  *     scenario_live FOLDER LIST
+ *     scenario_live --one FILE     in this process: to be recorded; what is expected is no matter
  *
  * LIST has a line for each file left out, `file: reason`, sorted.
  */
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "recorder/capture.h"
 
 enum { END_HELD = 0, END_FAILED = 1, END_LEFT_OUT = 2, END_BROKEN = 3 };
 
@@ -52,13 +54,11 @@ static int judge_file(const struct live *live, const char *name)
     return held ? END_HELD : END_FAILED;
 }
 
-static int run_file(const char *folder, const char *name)
+static int run_file(const char *path, const char *name)
 {
     static struct live live;
     struct trk_scenario *scenario;
     struct trk_scenario_fault fault;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
     if (trk_scenario_load(&scenario, path, &fault) != TRK_OK) {
         printf("broken: %s: %s: %s\n", name, fault.where, fault.text);
         return END_BROKEN;
@@ -87,7 +87,8 @@ static int run_file(const char *folder, const char *name)
 static int run_child(const char *folder, const char *name, FILE *left_out)
 {
     int fds[2];
-    char line[1024] = "";
+    char line[1024] = "", path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     if (pipe(fds) != 0)
         return END_BROKEN;
     fflush(stdout);
@@ -95,7 +96,7 @@ static int run_child(const char *folder, const char *name, FILE *left_out)
     if (pid == 0) {
         dup2(fds[1], STDOUT_FILENO);
         close(fds[0]);
-        int end = run_file(folder, name);
+        int end = run_file(path, name);
         fflush(stdout);
         _exit(end);
     }
@@ -133,6 +134,20 @@ static bool same_list(const char *path, const char *left_out)
     return strcmp(pinned, left_out) == 0;
 }
 
+/* One file, recorded where `trk record` is the parent. */
+static int record_file(const char *path)
+{
+    struct trk_error error;
+    if (trk_capture_open(&error) != TRK_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 2;
+    }
+    trk_capture_thread("guest", TRK_ROLE_GUEST);
+    int end = run_file(path, path);
+    trk_capture_thread_end();
+    return end == END_HELD || end == END_FAILED ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     struct dirent **files;
@@ -141,6 +156,8 @@ int main(int argc, char **argv)
     size_t left_out_size = 0;
     if (argc != 3)
         return 2;
+    if (strcmp(argv[1], "--one") == 0)
+        return record_file(argv[2]);
     int count = scandir(argv[1], &files, is_scenario, alphasort);
     FILE *list = open_memstream(&left_out, &left_out_size);
     if (count <= 0 || count > FILES_MOST || list == NULL) {

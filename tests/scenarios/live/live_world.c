@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "recorder/capture.h"
 #include "track/crash.h"
 #include "track/fault.h"
 #include "track/pages.h"
@@ -238,10 +239,13 @@ static bool open_tracker(struct live *live)
     struct trk_tracker_options options = trk_tracker_options_default();
     options.policy = live->scenario->policy.core;
     options.backend = &live->backend;
+    options.observer = trk_capture_observer(); /* where `trk record` is the parent */
     options.failure = live_failure;
     options.failure_context = live;
-    if (trk_tracker_create(&live->tracker, &options, &error) == TRK_OK)
+    if (trk_tracker_create(&live->tracker, &options, &error) == TRK_OK) {
+        trk_capture_tracker(options.id, &options.policy, live->backend.kind);
         return true;
+    }
     snprintf(live->text, sizeof live->text, "%s", error.text);
     return false;
 }

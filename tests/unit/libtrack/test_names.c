@@ -138,6 +138,8 @@ Test(names, event_types)
         {TRK_EVENT_ACCESS, "access"},
         {TRK_EVENT_OBJECT, "object"},
         {TRK_EVENT_LABEL, "label"},
+        {TRK_EVENT_IMAGE, "image"},
+        {TRK_EVENT_DISPATCH, "dispatch"},
     };
     size_t named = 0;
     for (unsigned type = 0; type < 256; type++)

@@ -1,9 +1,11 @@
 /*
  * Goal: however much a flight ring forgets, its dump begins with what was last declared of each
- * tracker before, once, and counts what is missing to the last event.
+ * tracker before, once, and counts what is missing to the last event, of threads that it has
+ * forgotten altogether as well; and the newest events of all threads are in it.
  *
  * Method: two streams, of which one declares trackers again and again between many marks, and the
- * other one begins a chunk that is closed late; the view is written to a file and read back.
+ * other one begins a chunk that is closed late, or ends early; the view is written to a file and
+ * read back.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "flight.h"
@@ -51,7 +53,7 @@ static void begin(void)
         cr_assert_eq(trk_flight_stream(flight, &streams[i], &error), TRK_OK);
 }
 
-static struct trk_trace *dump(void)
+static struct trk_trace *dump(uint64_t since_ticks)
 {
     struct trk_writer_options options = trk_writer_options_default();
     struct trk_writer *writer = NULL;
@@ -60,7 +62,7 @@ static struct trk_trace *dump(void)
     int fd = memfd_create("dump", MFD_CLOEXEC);
     cr_assert_geq(fd, 0);
     cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
-    struct trk_flight_view *view = trk_flight_view(flight, 0);
+    struct trk_flight_view *view = trk_flight_view(flight, since_ticks);
     cr_assert_not_null(view);
     cr_assert_eq(trk_writer_create(&writer, fd, &options, "{}", &error), TRK_OK);
     cr_assert_eq(trk_flight_view_write(view, writer, &error), TRK_OK, "%s", error.text);
@@ -76,6 +78,8 @@ struct seen {
     uint64_t first_again;         /* what the first declaration says */
     unsigned again, once, before; /* before: of both, before anything else of their stream */
     uint64_t events, dropped;
+    uint64_t missing[2]; /* told in the stream */
+    uint64_t newest[2];  /* what the stream's last event says */
 };
 
 static struct seen read_dump(struct trk_trace *trace)
@@ -85,6 +89,10 @@ static struct seen read_dump(struct trk_trace *trace)
     bool began = false;
     while (trk_trace_next(trace, &event, &error) == TRK_OK) {
         seen.events += event.event.type != TRK_EVENT_DROP;
+        if (event.event.type == TRK_EVENT_DROP)
+            seen.missing[event.stream] += event.event.argument;
+        else
+            seen.newest[event.stream] = event.event.argument;
         began = began || event.event.type != TRK_EVENT_TRACKER;
         seen.before += !began;
         if (event.event.type != TRK_EVENT_TRACKER)
@@ -106,7 +114,7 @@ Test(capture_flight, a_dump_begins_with_the_newest_declarations)
         append(0, TRK_EVENT_TRACKER, AGAIN, n);
         mark(0, 1000);
     }
-    struct seen seen = read_dump(dump());
+    struct seen seen = read_dump(dump(0));
     cr_assert_eq(seen.once, 1u);
     cr_assert_eq(seen.before, 2u, "%d declarations before the dump", (int)seen.before);
     cr_assert_gt(trk_flight_forgotten(flight), 200000u);
@@ -124,8 +132,71 @@ Test(capture_flight, a_declaration_that_the_ring_has_is_not_said_twice)
     begin();
     append(1, TRK_EVENT_TRACKER, ONCE, 1);
     mark(0, 100000);
-    struct seen seen = read_dump(dump());
+    struct seen seen = read_dump(dump(0));
     cr_assert_eq(seen.once, 1u);
+    cr_assert_eq(seen.events + seen.dropped, appended);
+    trk_flight_destroy(flight);
+}
+
+/* A thread of which nothing is left, or nothing but what is pinned. */
+Test(capture_flight, a_thread_that_is_forgotten_altogether_is_counted)
+{
+    for (unsigned declared = 0; declared < 2; ++declared) {
+        appended = 0;
+        begin();
+        if (declared)
+            append(0, TRK_EVENT_TRACKER, ONCE, 1);
+        mark(0, TRK_CHUNK_EVENTS - declared); /* its chunk is full: none stays open */
+        mark(1, 200000);
+        struct seen seen = read_dump(dump(0));
+        cr_assert_eq(seen.once, declared);
+        cr_assert_eq(seen.missing[0], TRK_CHUNK_EVENTS - declared);
+        cr_assert_gt(seen.events, 0u);
+        cr_assert_eq(seen.events + seen.dropped, appended);
+        trk_flight_destroy(flight);
+    }
+}
+
+Test(capture_flight, what_is_left_out_altogether_is_counted)
+{
+    begin();
+    mark(0, 9000);
+    mark(1, 10);
+    struct seen seen = read_dump(dump(UINT64_MAX));
+    cr_assert_eq(seen.events, 0u);
+    cr_assert_eq(seen.missing[0], 9000u);
+    cr_assert_eq(seen.missing[1], 10u);
+    trk_flight_destroy(flight);
+}
+
+/* What was lost before the ring got it, and is told in what the ring forgot. */
+Test(capture_flight, losses_that_are_forgotten_are_counted)
+{
+    begin();
+    append(0, TRK_EVENT_DROP, 0, 500);
+    mark(0, 100000);
+    append(0, TRK_EVENT_DROP, 0, 7);
+    struct seen seen = read_dump(dump(0));
+    cr_assert_gt(trk_flight_forgotten(flight), 0u);
+    cr_assert_eq(seen.events + seen.dropped, 100000u + 507u);
+    trk_flight_destroy(flight);
+}
+
+/* Chunks of many threads are closed for one dump: together they are more than the budget. */
+Test(capture_flight, a_dump_has_the_newest_events_of_every_thread)
+{
+    begin();
+    mark(0, 8000);
+    mark(1, 8000);
+    append(0, TRK_EVENT_FRAME, 0, 11);
+    append(1, TRK_EVENT_FRAME, 0, 12);
+    struct seen seen = read_dump(dump(0));
+    cr_assert_eq(seen.newest[0], 11u);
+    cr_assert_eq(seen.newest[1], 12u);
+    cr_assert_eq(seen.events, appended);
+    mark(1, 100000); /* the budget counts again */
+    seen = read_dump(dump(0));
+    cr_assert_gt(seen.missing[0], 8000u);
     cr_assert_eq(seen.events + seen.dropped, appended);
     trk_flight_destroy(flight);
 }

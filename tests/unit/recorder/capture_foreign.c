@@ -51,6 +51,9 @@ Test(capture_foreign, lays_notes_out_as_the_vocabulary_says)
     trk_capture_unlock(5, 3, 0);
     trk_capture_access(TRK_AGENT_KERNEL, TRK_ACCESS_WRITE, 0x200000000, UINT64_C(1) << 32);
     trk_capture_object(TRK_OBJECT_DESTROYED, 2, 0x200000000, 64);
+    const struct trk_capture_image image = {0x200004000, UINT64_C(1) << 33, UINT16_MAX, 2, 16, 9};
+    trk_capture_copy_image(&image);
+    trk_capture_dispatch(UINT32_MAX, 0x10002, 7);
     const uint32_t domain = trk_domain(TRK_DOMAIN_OWNER, 5, 3);
     const struct trk_event expected[] = {
         {0, 16384, 0, 5, 0, TRK_EVENT_FOREIGN,
@@ -72,6 +75,8 @@ Test(capture_foreign, lays_notes_out_as_the_vocabulary_says)
         {0, 9, domain, 0, 0, TRK_EVENT_UNLOCK, 0, 0},
         {0x200000000, 0, 1, 0, 0, TRK_EVENT_ACCESS, TRK_AGENT_KERNEL, TRK_ACCESS_WRITE},
         {0x200000000, 64, 0, 2, 0, TRK_EVENT_OBJECT, 0, TRK_OBJECT_DESTROYED},
+        {0x200004000, 0, 2, UINT16_MAX, 2, TRK_EVENT_IMAGE, 16, 9},
+        {UINT32_MAX, 0, 0, 2, 1, TRK_EVENT_DISPATCH, 0, 7},
     };
     enum { COUNT = sizeof expected / sizeof expected[0] };
     struct trk_record records[COUNT + 1];

@@ -1,0 +1,435 @@
+/*
+ * Bisecting a running program: the first decision "this page is clean" that must not be trusted.
+ *
+ * A first run trusts all of them and tells which there are; the second trusts none; then the limit
+ * is halved. Decisions have keys (recorder/trust.h), so that a run with other timing has the same.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bisect.h"
+#include "json_out.h"
+#include "out_file.h"
+#include "sim_print.h"
+#include "simulator/sim.h"
+#include "terminal.h"
+
+#define RECORDED     "live.trk"
+#define BROKEN       "bad.trk"
+#define ANSWER_BYTES 16
+#define ARGUMENTS    (TRK_OPTIONS_OPERANDS_MOST + 16)
+
+struct key {
+    uint64_t frame, page_addr;
+    uint32_t ordinal;
+    uint64_t event; /* in its trace */
+};
+
+struct keys {
+    struct key *all;
+    size_t count, capacity;
+};
+
+struct live {
+    const struct trk_options *options;
+    struct trk_bisect_folder folder;
+    char recorded[PATH_MAX], broken[PATH_MAX];
+    struct keys keys; /* of the run that trusted everything */
+    uint64_t runs, repeats;
+};
+
+/* ---- the decisions of a run ------------------------------------------------------------------ */
+
+static bool keys_add(struct keys *keys, struct key key)
+{
+    if (keys->count == keys->capacity) {
+        size_t capacity = keys->capacity == 0 ? 1024 : keys->capacity * 2;
+        struct key *all = realloc(keys->all, capacity * sizeof *all);
+        if (all == NULL) {
+            return false;
+        }
+        keys->all = all;
+        keys->capacity = capacity;
+    }
+    keys->all[keys->count++] = key;
+    return true;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By frame and page, then in the order of the trace. */
+static int compare_events(const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+    int order = compare_numbers(a->frame, b->frame);
+    order = order != 0 ? order : compare_numbers(a->page_addr, b->page_addr);
+    return order != 0 ? order : compare_numbers(a->event, b->event);
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+    return a->frame == b->frame && a->page_addr == b->page_addr && a->ordinal == b->ordinal;
+}
+
+/* Sorted by their keys, which is the order in which limits rise. */
+static void keys_number(struct keys *keys)
+{
+    if (keys->count == 0) {
+        return;
+    }
+    qsort(keys->all, keys->count, sizeof *keys->all, compare_events);
+    for (size_t i = 1; i < keys->count; i++) {
+        struct key *key = &keys->all[i];
+        const struct key *last = key - 1;
+        bool again = key->frame == last->frame && key->page_addr == last->page_addr;
+        key->ordinal = again ? last->ordinal + 1 : 0;
+    }
+}
+
+static enum trk_status keys_read(struct keys *keys, const char *path, struct trk_error *error)
+{
+    struct trk_trace *trace;
+    struct trk_trace_event event;
+    uint64_t frame = 0;
+    keys->count = 0;
+    enum trk_status status = trk_trace_open(&trace, path, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = trk_trace_scan(trace, error);
+    while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        unsigned decision = event.event.context;
+        if (event.event.type == TRK_EVENT_FRAME) {
+            frame = event.event.argument;
+        }
+        if (event.event.type != TRK_EVENT_DECISION ||
+            (decision != TRK_DECISION_SKIP && decision != TRK_DECISION_DISTRUST)) {
+            continue;
+        }
+        struct key key = {frame, event.event.argument, 0, event.number};
+        if (!keys_add(keys, key)) {
+            status = trk_error_set(error, TRK_E_MEMORY, "no memory for the decisions");
+        }
+    }
+    trk_trace_close(trace);
+    keys_number(keys);
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static enum trk_bisect_answer ask_user(void)
+{
+    char line[ANSWER_BYTES];
+    for (;;) {
+        fputs("good, bad or skip? ", stderr);
+        fflush(stderr);
+        if (fgets(line, sizeof line, stdin) == NULL) {
+            trk_terminal_say("bisect", "no answer: the input has ended");
+            return TRK_BISECT_FAILED;
+        }
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, "good") == 0 || strcmp(line, "g") == 0) {
+            return TRK_BISECT_GOOD;
+        }
+        if (strcmp(line, "bad") == 0 || strcmp(line, "b") == 0) {
+            return TRK_BISECT_BAD;
+        }
+        if (strcmp(line, "skip") == 0 || strcmp(line, "s") == 0) {
+            return TRK_BISECT_SKIP;
+        }
+    }
+}
+
+/* Whether the command joined the session. */
+static bool joined(const char *path)
+{
+    struct trk_error error;
+    struct trk_trace *trace = NULL;
+    bool any = trk_trace_open(&trace, path, &error) == TRK_OK &&
+               trk_trace_scan(trace, &error) == TRK_OK && trk_trace_stream_count(trace) > 0;
+    trk_trace_close(trace);
+    return any;
+}
+
+/* Record the command with a limit; its wait status, or -1, said. */
+static int record(struct live *live, const char *limit)
+{
+    const char *argv[ARGUMENTS];
+    size_t count = 0;
+    argv[count++] = "/proc/self/exe";
+    argv[count++] = "record";
+    argv[count++] = "--force";
+    argv[count++] = "--output";
+    argv[count++] = live->recorded;
+    argv[count++] = "--";
+    for (size_t i = 1; i < live->options->operand_count; i++) {
+        argv[count++] = live->options->operands[i];
+    }
+    argv[count] = NULL;
+    if (setenv("TRK_TRUST_LIMIT", limit, 1) != 0) {
+        trk_terminal_say("bisect", "no memory");
+        return -1;
+    }
+    int status = trk_bisect_spawn(argv);
+    unsetenv("TRK_TRUST_LIMIT");
+    live->runs++;
+    if (status != -1 && !joined(live->recorded)) {
+        trk_terminal_say("bisect", "nothing was recorded");
+        return -1;
+    }
+    return status;
+}
+
+static enum trk_bisect_answer run_once(struct live *live, const char *limit)
+{
+    const char *judge = trk_options_text(live->options, "judge");
+    const char *answer = trk_options_text(live->options, "answer");
+    fprintf(stderr, "run %" PRIu64 ", TRK_TRUST_LIMIT=%s\n", live->runs + 1, limit);
+    int status = record(live, limit);
+    if (status == -1) {
+        return TRK_BISECT_FAILED;
+    }
+    enum trk_bisect_answer out;
+    if (judge != NULL) {
+        const char *const argv[] = {"/bin/sh", "-c", judge, "sh", live->recorded, NULL};
+        out = trk_bisect_answer_of(trk_bisect_spawn(argv));
+    } else if (strcmp(answer, "sim") == 0) {
+        const char *const argv[] = {"/proc/self/exe", "sim", live->recorded, NULL};
+        status = trk_bisect_spawn(argv);
+        int code = status == -1 ? -1 : trk_exit_of_program(status);
+        out = code == -1                ? TRK_BISECT_FAILED
+              : code == TRK_EXIT_OK     ? TRK_BISECT_GOOD
+              : code == TRK_EXIT_BROKEN ? TRK_BISECT_BAD
+                                        : TRK_BISECT_SKIP;
+    } else if (strcmp(answer, "ask") == 0) {
+        out = ask_user();
+    } else {
+        out = trk_bisect_answer_of(status);
+    }
+    if (out == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
+        trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
+        return TRK_BISECT_FAILED;
+    }
+    return out;
+}
+
+/* A probe: so many runs as are asked for, which must agree. */
+static enum trk_bisect_answer probe(struct live *live, const char *limit)
+{
+    enum trk_bisect_answer first = run_once(live, limit);
+    for (uint64_t i = 1; i < live->repeats && first <= TRK_BISECT_BAD; i++) {
+        enum trk_bisect_answer again = run_once(live, limit);
+        if (again != first) {
+            return again == TRK_BISECT_FAILED ? again : TRK_BISECT_FLAPS;
+        }
+    }
+    return first;
+}
+
+static enum trk_bisect_answer ask_limit(void *context, uint64_t at)
+{
+    struct live *live = context;
+    const struct key *key = &live->keys.all[at];
+    char limit[96];
+    snprintf(limit, sizeof limit, "%" PRIu64 ":0x%" PRIx64 ":%" PRIu32, key->frame, key->page_addr,
+             key->ordinal);
+    return probe(live, limit);
+}
+
+/* ---- what came out --------------------------------------------------------------------------- */
+
+struct outcome {
+    enum trk_bisect_answer ended;
+    const char *why;     /* it was not found; NULL: it was */
+    uint64_t decisions;  /* of the run that trusted all */
+    struct key decision; /* that is wrong */
+    bool judged;         /* report is there */
+    struct trk_input input;
+    struct trk_sim_report report;
+};
+
+/* The story of the last run that broke. */
+static void judge_broken(const struct live *live, struct outcome *outcome)
+{
+    struct trk_error error;
+    struct keys keys = {0};
+    bool made = false;
+    if (keys_read(&keys, live->broken, &error) == TRK_OK) {
+        for (size_t i = 0; i < keys.count && !made; i++) {
+            made = same_key(&keys.all[i], &outcome->decision);
+            outcome->decision.event = made ? keys.all[i].event : outcome->decision.event;
+        }
+    }
+    free(keys.all);
+    if (!made) {
+        outcome->ended = TRK_BISECT_FLAPS;
+        outcome->why = "the last run that was bad did not make that decision";
+    }
+    snprintf(outcome->input.path, sizeof outcome->input.path, "%s",
+             trk_options_text(live->options, "output")); /* where it will be */
+    outcome->judged = trk_trace_open(&outcome->input.trace, live->broken, &error) == TRK_OK &&
+                      trk_trace_scan(outcome->input.trace, &error) == TRK_OK &&
+                      trk_sim_trace(outcome->input.trace, &outcome->report, &error) == TRK_OK;
+}
+
+static void print_text(const struct live *live, const struct outcome *outcome)
+{
+    if (outcome->why != NULL) {
+        printf("not found: %s\n", outcome->why);
+    } else {
+        printf("the decision   event %" PRIu64 ": page 0x%" PRIx64 " was believed to be clean, "
+               "frame %" PRIu64 ", ordinal %" PRIu32 "\n",
+               outcome->decision.event, outcome->decision.page_addr, outcome->decision.frame,
+               outcome->decision.ordinal);
+        printf("               trusting it breaks the run, trusting only those before it does "
+               "not\n");
+    }
+    printf("decisions      %" PRIu64 "\nruns           %" PRIu64 "\n", outcome->decisions,
+           live->runs);
+    if (outcome->why == NULL && outcome->judged) {
+        struct trk_sim_options sim = trk_sim_options_default();
+        trk_sim_print(&outcome->input, &sim, &outcome->report);
+    }
+}
+
+static void print_json(const struct live *live, const struct outcome *outcome)
+{
+    cJSON *object = trk_json_out_object(TRK_BISECT_LIVE_SCHEMA);
+    bool found = outcome->why == NULL;
+    cJSON_AddBoolToObject(object, "found", found);
+    cJSON_AddBoolToObject(object, "flaps", outcome->ended == TRK_BISECT_FLAPS);
+    trk_json_out_text(object, "why", outcome->why);
+    trk_json_out_number(object, "decisions", outcome->decisions);
+    trk_json_out_number(object, "runs", live->runs);
+    trk_json_out_number(object, "event", found ? outcome->decision.event : TRK_NOT_KNOWN);
+    trk_json_out_address(object, "page", found ? outcome->decision.page_addr : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "frame", found ? outcome->decision.frame : TRK_NOT_KNOWN);
+    trk_json_out_number(object, "ordinal", found ? outcome->decision.ordinal : TRK_NOT_KNOWN);
+    bool judged = found && outcome->judged;
+    trk_json_out_text(object, "verdict", judged ? trk_verdict_name(&outcome->report) : NULL);
+    trk_json_out_text(object, "text", judged ? outcome->report.text : NULL);
+    trk_json_out_number(object, "event_at", judged ? outcome->report.event_at : TRK_NOT_KNOWN);
+    trk_json_out_text(object, "missing", judged ? outcome->report.missing : NULL);
+    trk_json_out_print(object);
+}
+
+/* The search between a run that trusts all and one that trusts none. */
+static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    enum trk_bisect_answer answer = probe(live, "18446744073709551615");
+    if (answer != TRK_BISECT_BAD) {
+        outcome->why = "the run is good though every decision is trusted";
+        return answer;
+    }
+    if (keys_read(&live->keys, live->broken, &error) != TRK_OK) {
+        (void)trk_terminal_error("bisect", live->broken, &error);
+        return TRK_BISECT_FAILED;
+    }
+    outcome->decisions = live->keys.count;
+    if (live->keys.count == 0) {
+        outcome->why = "the program makes no decision that it tells of";
+        return TRK_BISECT_SKIP;
+    }
+    answer = probe(live, "0");
+    if (answer != TRK_BISECT_GOOD) {
+        outcome->why = "the run is bad though no decision is trusted";
+        return answer;
+    }
+    struct trk_bisect bisect = {
+        .bad = live->keys.count, .ask = ask_limit, .context = live, .probes = 2};
+    answer = trk_bisect_search(&bisect);
+    outcome->decision = live->keys.all[bisect.bad - 1];
+    if (answer != TRK_BISECT_GOOD) {
+        outcome->why = "what is left of the decisions cannot be tested";
+    }
+    return answer;
+}
+
+static int finish(struct live *live, struct outcome *outcome)
+{
+    if (outcome->ended == TRK_BISECT_FAILED) {
+        return TRK_EXIT_ENVIRONMENT;
+    }
+    if (outcome->why == NULL) {
+        judge_broken(live, outcome);
+    }
+    if (outcome->ended == TRK_BISECT_FLAPS && outcome->why == NULL) {
+        outcome->why = "it flaps";
+    }
+    if (outcome->ended == TRK_BISECT_FLAPS) {
+        trk_terminal_say("bisect", "a probe flaps: the same limit was good once and bad once");
+    }
+    (trk_options_flag(live->options, "json") ? print_json : print_text)(live, outcome);
+    trk_terminal_flush();
+    if (outcome->why == NULL) {
+        return TRK_EXIT_BROKEN;
+    }
+    bool all_good = outcome->ended == TRK_BISECT_GOOD && outcome->decisions == 0;
+    return all_good ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}
+
+/* Keep the last run that was bad under the name of -o. */
+static int keep_broken(const struct live *live, struct trk_out_file *out)
+{
+    static char buffer[1 << 16];
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    FILE *file = fopen(live->broken, "rbe");
+    enum trk_status status =
+        file == NULL ? trk_error_set(&error, TRK_E_SYSTEM, "no run was bad") : TRK_OK;
+    size_t got;
+    while (status == TRK_OK && (got = fread(buffer, 1, sizeof buffer, file)) > 0) {
+        status = trk_out_file_write(out, buffer, got, &error);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return status == TRK_OK ? trk_out_file_keep(out, live->options)
+                            : trk_terminal_error("bisect", out->path, &error);
+}
+
+int trk_bisect_live(const struct trk_options *options)
+{
+    static struct live live;
+    static struct outcome outcome;
+    static const char *const files[] = {RECORDED, BROKEN, NULL};
+    const char *path = trk_options_text(options, "output");
+    struct trk_out_file out;
+    if (options->operand_count < 2) {
+        trk_terminal_say("bisect", "live: the command is missing: trk bisect live -- CMD");
+        return TRK_EXIT_USAGE;
+    }
+    live = (struct live){.options = options, .repeats = trk_options_number(options, "repeat")};
+    if (path == NULL) {
+        trk_terminal_say("bisect", "live: -o is missing: the trace of a bad run needs a file");
+        return TRK_EXIT_USAGE;
+    }
+    int code = trk_out_file_open(&out, options);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    code = trk_bisect_folder_open(&live.folder);
+    if (code == TRK_EXIT_OK) {
+        trk_bisect_folder_file(&live.folder, RECORDED, live.recorded);
+        trk_bisect_folder_file(&live.folder, BROKEN, live.broken);
+        outcome.ended = search(&live, &outcome);
+        code = finish(&live, &outcome);
+        if (code == TRK_EXIT_BROKEN) {
+            int kept = keep_broken(&live, &out);
+            code = kept == TRK_EXIT_OK ? code : kept;
+        }
+        trk_trace_close(outcome.input.trace);
+    }
+    trk_out_file_close(&out);
+    free(live.keys.all);
+    trk_bisect_folder_close(&live.folder, files);
+    return code;
+}

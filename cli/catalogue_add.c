@@ -1,0 +1,132 @@
+/* trk catalogue add: what is known of a file, and the file itself. */
+#include "catalogue_add.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "command.h"
+#include "json_out.h"
+#include "recorder/trace.h"
+#include "terminal.h"
+
+/* Put key=value behind what out has, as far as there is room. */
+static void add_pair(const cJSON *value, char *out, size_t size)
+{
+    char number[32], word[64];
+    size_t used = strlen(out);
+    snprintf(number, sizeof number, "%.0f", value->valuedouble);
+    const char *text = cJSON_IsString(value)  ? value->valuestring
+                       : cJSON_IsTrue(value)  ? "true"
+                       : cJSON_IsFalse(value) ? "false"
+                                              : number;
+    int length =
+        snprintf(word, sizeof word, "%s%.20s=%.20s", used > 0 ? "," : "", value->string, text);
+    if (length > 0 && used + (size_t)length < size) {
+        memcpy(out + used, word, (size_t)length + 1);
+    }
+}
+
+/* The policies of a trace's trackers, as its header has them. */
+static void policy_of(const struct trk_trace *trace, char *out, size_t size)
+{
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
+    const cJSON *tracker;
+    out[0] = '\0';
+    cJSON_ArrayForEach(tracker, cJSON_GetObjectItemCaseSensitive(header, "trackers"))
+    {
+        const cJSON *value;
+        cJSON_ArrayForEach(value, cJSON_GetObjectItemCaseSensitive(tracker, "policy"))
+        {
+            add_pair(value, out, size);
+        }
+    }
+    cJSON_Delete(header);
+}
+
+/* Whether it is a trace that can be read to its end, or a scenario. */
+static enum trk_status look_at(const char *path, struct trk_manifest_entry *entry,
+                               struct trk_error *error)
+{
+    struct trk_trace *trace = NULL;
+    size_t length = strlen(path);
+    if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
+        entry->expected[0] = '\0'; /* it says so itself */
+        return TRK_OK;
+    }
+    enum trk_status status = trk_trace_open(&trace, path, error);
+    if (status == TRK_OK) {
+        status = trk_trace_scan(trace, error);
+    }
+    if (status == TRK_OK && entry->policy[0] == '\0') {
+        policy_of(trace, entry->policy, sizeof entry->policy);
+    }
+    if (trace != NULL) {
+        trk_trace_close(trace);
+    }
+    return status;
+}
+
+/* What the manifest beside the file says of it, then what the options say. */
+static enum trk_status describe(const struct trk_options *options, const char *path,
+                                struct trk_manifest_entry *out, struct trk_error *error)
+{
+    char folder[PATH_MAX];
+    struct trk_manifest manifest;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    int length = snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+                          slash != NULL ? path : ".");
+    *out = (struct trk_manifest_entry){.expected = "ok"};
+    if (length < 0 || (size_t)length >= sizeof folder || strlen(name) >= sizeof out->file) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+    }
+    enum trk_status status = trk_manifest_load(folder, &manifest, error);
+    const struct trk_manifest_entry *found =
+        status == TRK_OK ? trk_manifest_find(&manifest, name) : NULL;
+    if (found != NULL) {
+        *out = *found;
+    }
+    trk_manifest_free(&manifest);
+    memcpy(out->file, name, strlen(name) + 1);
+    const struct {
+        const char *option;
+        char *to;
+        size_t size;
+    } given[] = {{"expected", out->expected, sizeof out->expected},
+                 {"origin", out->origin, sizeof out->origin},
+                 {"licence", out->licence, sizeof out->licence}};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        const char *text = trk_options_text(options, given[i].option);
+        if (text != NULL && strlen(text) >= given[i].size) {
+            return trk_error_set(error, TRK_E_ARGUMENT, "--%s: more than %zu bytes",
+                                 given[i].option, given[i].size - 1);
+        }
+        if (text != NULL) {
+            memcpy(given[i].to, text, strlen(text) + 1);
+        }
+    }
+    return status;
+}
+
+int trk_catalogue_add_operands(struct trk_catalogue *catalogue, const struct trk_options *options)
+{
+    for (size_t i = 2; i < options->operand_count; i++) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        struct trk_manifest_entry entry;
+        const char *path = options->operands[i];
+        enum trk_status status = describe(options, path, &entry, &error);
+        if (status == TRK_OK) {
+            status = look_at(path, &entry, &error);
+        }
+        if (status == TRK_OK) {
+            status = trk_catalogue_add(catalogue, path, &entry, &error);
+        }
+        if (status != TRK_OK) {
+            return trk_terminal_error("catalogue", path, &error);
+        }
+        printf("%s ", entry.hash);
+        trk_terminal_text(stdout, entry.file);
+        putchar('\n');
+    }
+    return TRK_EXIT_OK;
+}

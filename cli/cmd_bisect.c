@@ -1,0 +1,115 @@
+/* trk bisect: the event, the decision or the swap that broke it. */
+#include <string.h>
+
+#include "bisect.h"
+#include "command.h"
+#include "out_file.h"
+#include "terminal.h"
+
+static const struct trk_option bisect_options[] = {
+    {.name = "json",
+     .about = "One JSON object, schema " TRK_BISECT_SCHEMA ", " TRK_BISECT_RUN_SCHEMA
+              ", trk-bisect-symptom/1 or " TRK_BISECT_LIVE_SCHEMA "."},
+    {.name = "symptom",
+     .kind = TRK_OPTION_TEXT,
+     .value = "frame:N,range:A+S",
+     .about = "Bytes that are wrong in a frame: find the event behind which no synchronisation "
+              "brings them up to date any more."},
+    {.name = "schedule",
+     .kind = TRK_OPTION_TEXT,
+     .value = "PASS",
+     .about = "Of a scenario file: find the one swap of neighbours that lies between the schedule "
+              "PASS and the schedule FAIL, the operand behind it."},
+    {.name = "git",
+     .about = "Judge the trace F, or one of the command behind the word record, with exit codes "
+              "for git bisect run: 0 good, 1 bad, 125 it cannot be told."},
+    {.name = "core",
+     .kind = TRK_OPTION_TEXT,
+     .value = "X.so",
+     .about = "Of --git: judge the tracker in this plug-in by the trace."},
+    {.name = "answer",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "HOW",
+     .choices = "exit|sim|ask",
+     .fallback = "exit",
+     .about = "Of live: whether a run was good is said by CMD's exit code (125: skip it), by what "
+              "trk sim says of its trace, or by you."},
+    {.name = "judge",
+     .kind = TRK_OPTION_TEXT,
+     .value = "COMMAND",
+     .about = "Of live: a shell command says it by its exit code; $1 is the run's trace."},
+    {.name = "repeat",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "N",
+     .fallback = "1",
+     .least = 1,
+     .most = 1000,
+     .about = "Of live: run each limit N times; answers that differ are told as flapping."},
+    {.name = "output",
+     .letter = 'o',
+     .kind = TRK_OPTION_TEXT,
+     .value = "G",
+     .about = "Of live: write the trace of the last bad run to G. Needed."},
+    {.name = "force", .letter = 'f', .about = "Overwrite G if it exists."},
+    {.name = NULL},
+};
+
+static int run_bisect(const struct trk_options *options)
+{
+    const char *first = options->operand_count > 0 ? options->operands[0] : "";
+    bool live = strcmp(first, "live") == 0;
+    static const char *const of_live[] = {"answer", "judge", "repeat", "output", "force", NULL};
+    static const char *const of_git[] = {"core", NULL};
+    if (!live && trk_terminal_refuse(options, of_live, "goes with live")) {
+        return TRK_EXIT_USAGE;
+    }
+    if (trk_options_flag(options, "git")) {
+        return trk_bisect_git(options);
+    }
+    if (trk_terminal_refuse(options, of_git, "goes with --git")) {
+        return TRK_EXIT_USAGE;
+    }
+    if (live) {
+        return trk_bisect_live(options);
+    }
+    if (strcmp(first, "run") == 0) {
+        return trk_bisect_run(options);
+    }
+    if (trk_options_text(options, "symptom") != NULL) {
+        return trk_bisect_symptom(options);
+    }
+    return trk_bisect_trace(options);
+}
+
+const struct trk_command trk_cmd_bisect = {
+    .name = "bisect",
+    .about = "find the event, the decision or the swap that broke it",
+    .operands = "[F | F.json [FAIL] | run F -- CMD... | live -- CMD...]",
+    .text =
+        "Of a trace F: what trk sim finds in one pass, with its story, and the point of no return: "
+        "the step of the failing order behind which no order of the rest passes. With --symptom, "
+        "of bytes that look wrong though no rule is seen to break, the event that let them get out "
+        "of step, by halving. Of a scenario file its point of no return, and with --schedule PASS "
+        "FAIL the swap that lies between two schedules.\n\n"
+        "run: halves the trace by a command. CMD gets the path of a trace with the first events of "
+        "F, in place of {} or behind its arguments, and says with its exit code, as for git bisect "
+        "run: 0 good, 125 cannot be told, anything else bad. The result is the first event that "
+        "makes it bad.\n\n"
+        "live: records CMD again and again with a limit (TRK_TRUST_LIMIT): decisions that a page "
+        "is clean and need not be copied are trusted before it alone. The first run trusts all, "
+        "the second none, then the limit is halved: what is left is the decision that must not be "
+        "trusted. CMD has to ask (recorder/trust.h), as trk demo does.\n\n"
+        "--git goes the other way round: git bisect run trk bisect --git F --core ./build/mine.so "
+        "lets a trace bisect a tracker's own history.",
+    .examples = "trk bisect bad.trk\n"
+                "trk bisect bad.trk --symptom frame:12,range:0x80000485000+4096\n"
+                "trk bisect run bad.trk -- trk sim --oracle-only\n"
+                "trk bisect live -o bad.trk --answer sim -- trk demo --bug kernel-store\n"
+                "git bisect run trk bisect --git bad.trk --core ./build/mine.so",
+    .exits = "1 when it is found, or a rule is broken; 0 when all is good; 3 when the input is "
+             "damaged, or the search ends in what cannot be tested, or flaps. With --git 0, 1 and "
+             "125.",
+    .options = bisect_options,
+    .operands_most = TRK_OPTIONS_OPERANDS_MOST,
+    .run = run_bisect,
+};

@@ -1,0 +1,106 @@
+/* A regression over a catalogue: what it stores is run, and what comes out is kept. */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "regress.h"
+#include "traces/catalogue.h"
+
+struct adding {
+    struct trk_regress *regress;
+    const char *folder;
+};
+
+static enum trk_status add_entry(void *context, const struct trk_manifest_entry *entry,
+                                 struct trk_error *error)
+{
+    const struct adding *adding = context;
+    char path[PATH_MAX];
+    enum trk_status status = trk_catalogue_path(adding->folder, entry, path, sizeof path, error);
+    if (status == TRK_OK) {
+        status = trk_regress_add(adding->regress, path, 0, entry->expected, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    struct trk_regress_item *item = &adding->regress->items[adding->regress->count - 1];
+    snprintf(item->stored_name, sizeof item->stored_name, "%s", entry->file);
+    if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
+        snprintf(item->unreadable, sizeof item->unreadable,
+                 "its content is %s, the catalogue says %s", item->hash, entry->hash);
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_regress_list_catalogue(struct trk_regress *regress, const char *folder,
+                                           struct trk_error *error)
+{
+    struct trk_catalogue *catalogue = NULL;
+    struct adding adding = {regress, folder};
+    enum trk_status status = trk_catalogue_open(&catalogue, folder, false, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_list(catalogue, add_entry, &adding, error);
+    }
+    trk_catalogue_close(catalogue); /* none is open across a fork */
+    return status;
+}
+
+/* This process's, since one cannot be shared. */
+static enum trk_status mine(const char *folder, struct trk_catalogue **out, struct trk_error *error)
+{
+    static struct trk_catalogue *open;
+    static pid_t owner;
+    if (owner != getpid()) {
+        open = NULL;
+        enum trk_status status = trk_catalogue_open(&open, folder, false, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+        owner = getpid();
+    }
+    *out = open;
+    return TRK_OK;
+}
+
+enum trk_status trk_regress_keep(const struct trk_regress *regress, struct trk_regress_item *item,
+                                 const struct trk_regress_core *core,
+                                 const struct trk_regress_outcome *outcome, struct trk_error *error)
+{
+    /* How long a core may take is chance: that it was ended is no verdict of its own. */
+    if (outcome->verdict[0] == '\0' || strcmp(outcome->verdict, "crashed") == 0) {
+        return TRK_OK;
+    }
+    char id[200], seeds[48];
+    struct trk_catalogue *catalogue;
+    trk_regress_core_id(core, id);
+    trk_regress_seeds(regress, item, seeds);
+    struct trk_catalogue_verdict verdict = {
+        .hash = item->hash,
+        .core = id,
+        .schedule = trk_regress_schedule(regress, item),
+        .seeds = seeds,
+        .trk = regress->trk_build,
+        .event_at = outcome->event_at,
+        .event_visible = outcome->event_visible,
+    };
+    snprintf(verdict.verdict, sizeof verdict.verdict, "%s", outcome->verdict);
+    snprintf(verdict.detail, sizeof verdict.detail, "%s", outcome->detail);
+    snprintf(verdict.thread, sizeof verdict.thread, "%s", outcome->thread);
+    snprintf(verdict.text, sizeof verdict.text, "%s", outcome->text);
+    bool had = false;
+    enum trk_status status = mine(regress->catalogue, &catalogue, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_record(catalogue, &verdict, &had, error);
+    }
+    bool same = strcmp(verdict.verdict, outcome->verdict) == 0 &&
+                strcmp(verdict.detail, outcome->detail) == 0 &&
+                strcmp(verdict.thread, outcome->thread) == 0 &&
+                verdict.event_at == outcome->event_at &&
+                verdict.event_visible == outcome->event_visible;
+    if (status == TRK_OK && had && !same) {
+        item->end = TRK_REGRESS_UNSTABLE;
+        snprintf(item->why, sizeof item->why, "the catalogue has %s of the same core",
+                 verdict.verdict);
+    }
+    return status;
+}

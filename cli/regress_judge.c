@@ -1,0 +1,112 @@
+/* How the items of a regression end. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "command.h"
+#include "regress.h"
+
+bool trk_regress_same(const struct trk_regress_outcome *one,
+                      const struct trk_regress_outcome *other)
+{
+    return strcmp(one->verdict, other->verdict) == 0 && strcmp(one->detail, other->detail) == 0 &&
+           strcmp(one->thread, other->thread) == 0 && one->event_at == other->event_at &&
+           one->event_visible == other->event_visible;
+}
+
+uint64_t trk_regress_first(const struct trk_regress_item *item,
+                           const struct trk_regress_outcome **which)
+{
+    const struct trk_regress_outcome *mine = &item->outcome, *other = &item->other;
+    *which = mine;
+    /* Both sides follow the same log: until the first of the two events they did the same. */
+    if (item->compared && other->event_at < mine->event_at) {
+        *which = other;
+    }
+    return (*which)->event_at;
+}
+
+const char *trk_regress_schedule(const struct trk_regress *regress,
+                                 const struct trk_regress_item *item)
+{
+    return !item->scenario ? "recorded" : regress->walks > 0 ? "walk" : "file";
+}
+
+void trk_regress_seeds(const struct trk_regress *regress, const struct trk_regress_item *item,
+                       char out[48])
+{
+    bool walks = item->scenario && regress->walks > 0;
+    snprintf(out, 48, "%" PRIu64 "+%" PRIu64, walks ? regress->seed : 0,
+             walks ? regress->walks : 1);
+}
+
+/* Whether it is as its manifest or file expects. */
+static bool as_expected(const struct trk_regress_item *item)
+{
+    return item->expected[0] == '\0' ? item->outcome.met
+                                     : strcmp(item->outcome.verdict, item->expected) == 0;
+}
+
+static void judge(struct trk_regress_item *item)
+{
+    const struct trk_regress_outcome *outcome = &item->outcome, *other = &item->other;
+    const char *unreadable = item->unreadable[0] != '\0' ? item->unreadable : outcome->unreadable;
+    if (unreadable[0] != '\0') {
+        item->end = TRK_REGRESS_UNREADABLE;
+        snprintf(item->why, sizeof item->why, "%s", unreadable);
+        return;
+    }
+    if (item->end == TRK_REGRESS_UNSTABLE) {
+        return;
+    }
+    const char *left_out =
+        outcome->left_out[0] != '\0' || !item->compared ? outcome->left_out : other->left_out;
+    if (left_out[0] != '\0') {
+        item->end = TRK_REGRESS_LEFT_OUT;
+        snprintf(item->why, sizeof item->why, "%s", left_out);
+    } else if (item->compared && !trk_regress_same(outcome, other)) {
+        item->end = TRK_REGRESS_CHANGED;
+        snprintf(item->why, sizeof item->why, "was %s, is %s", other->verdict, outcome->verdict);
+    } else if (as_expected(item)) {
+        item->end = TRK_REGRESS_PASS;
+    } else if (strcmp(outcome->verdict, "unknown") == 0) {
+        item->end = TRK_REGRESS_LEFT_OUT;
+        snprintf(item->why, sizeof item->why, "nothing to judge this core by: %.150s",
+                 outcome->text);
+    } else {
+        item->end = TRK_REGRESS_FAIL;
+        snprintf(item->why, sizeof item->why, "expected %.60s, is %s%s%s%s",
+                 item->expected[0] != '\0' ? item->expected : "what its file says",
+                 outcome->verdict, outcome->detail[0] != '\0' ? " (" : "", outcome->detail,
+                 outcome->detail[0] != '\0' ? ")" : "");
+    }
+}
+
+void trk_regress_judge(struct trk_regress *regress)
+{
+    memset(regress->ends, 0, sizeof regress->ends);
+    for (size_t i = 0; i < regress->count; i++) {
+        judge(&regress->items[i]);
+        regress->ends[regress->items[i].end]++;
+    }
+}
+
+const char *trk_regress_end_name(enum trk_regress_end end)
+{
+    static const char *const names[TRK_REGRESS_END_COUNT] = {
+        [TRK_REGRESS_PASS] = "pass",         [TRK_REGRESS_FAIL] = "fail",
+        [TRK_REGRESS_CHANGED] = "changed",   [TRK_REGRESS_UNSTABLE] = "unstable",
+        [TRK_REGRESS_LEFT_OUT] = "left-out", [TRK_REGRESS_UNREADABLE] = "unreadable",
+    };
+    return names[end];
+}
+
+int trk_regress_exit_code(const struct trk_regress *regress)
+{
+    if (regress->ends[TRK_REGRESS_UNSTABLE] > 0) {
+        return TRK_EXIT_INTERNAL;
+    }
+    if (regress->ends[TRK_REGRESS_FAIL] + regress->ends[TRK_REGRESS_CHANGED] > 0) {
+        return TRK_EXIT_BROKEN;
+    }
+    return regress->ends[TRK_REGRESS_PASS] == regress->count ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}

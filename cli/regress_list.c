@@ -1,0 +1,181 @@
+/* What a regression has to run. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "regress.h"
+#include "traces/catalogue.h"
+
+/* Folders within folders. */
+#define DEPTH_MOST 32
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, size_t name_at,
+                                const char *expected, struct trk_error *error)
+{
+    if (regress->count == TRK_REGRESS_MOST) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "more than %u traces and scenarios",
+                             TRK_REGRESS_MOST);
+    }
+    if (regress->count == regress->capacity) {
+        size_t capacity = regress->capacity * 2 + 16;
+        void *more = realloc(regress->items, capacity * sizeof *regress->items);
+        if (more == NULL) {
+            return trk_error_set(error, TRK_E_MEMORY, "no memory for the list");
+        }
+        regress->items = more;
+        regress->capacity = capacity;
+    }
+    struct trk_regress_item *item = &regress->items[regress->count];
+    memset(item, 0, sizeof *item);
+    item->path = strdup(path);
+    if (item->path == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the list");
+    }
+    regress->count++;
+    item->name = item->path + name_at;
+    item->scenario = ends_in(path, ".json");
+    snprintf(item->expected, sizeof item->expected, "%s", expected);
+    struct trk_error reason;
+    if (trk_content_name(path, item->hash, NULL, &reason) != TRK_OK) {
+        snprintf(item->unreadable, sizeof item->unreadable, "%s", reason.text);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status walk(struct trk_regress *regress, const char *folder, size_t name_at,
+                            int depth, struct trk_error *error)
+{
+    DIR *stream = depth < DEPTH_MOST ? opendir(folder) : NULL;
+    if (stream == NULL) {
+        return depth < DEPTH_MOST
+                   ? trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%.80s", folder)
+                   : trk_error_set(error, TRK_E_ARGUMENT, "folders more than %d deep", DEPTH_MOST);
+    }
+    enum trk_status status = TRK_OK;
+    struct dirent *entry;
+    while (status == TRK_OK && (entry = readdir(stream)) != NULL) {
+        char path[PATH_MAX];
+        struct stat about;
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        if (length < 0 || (size_t)length >= sizeof path) {
+            status = trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
+        } else if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+            status = walk(regress, path, name_at, depth + 1, error);
+        } else if (stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+                   strcmp(entry->d_name, TRK_MANIFEST_FILE) != 0 &&
+                   (ends_in(path, ".trk") || ends_in(path, ".json"))) {
+            /* A trace that no manifest speaks of is one in which nothing is wrong. */
+            status =
+                trk_regress_add(regress, path, name_at, ends_in(path, ".trk") ? "ok" : "", error);
+        }
+    }
+    closedir(stream);
+    return status;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    return strcmp(((const struct trk_regress_item *)one)->name,
+                  ((const struct trk_regress_item *)other)->name);
+}
+
+/* What the manifest says of the file: what is expected, and which bytes it has. */
+static enum trk_status apply(struct trk_regress *regress, const char *path, size_t name_at,
+                             const struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    struct trk_regress_item *item = NULL;
+    for (size_t i = 0; i < regress->count && item == NULL; i++) {
+        item = strcmp(regress->items[i].path, path) == 0 ? &regress->items[i] : NULL;
+    }
+    if (item == NULL) {
+        return trk_regress_add(regress, path, name_at, entry->expected, error);
+    }
+    snprintf(item->expected, sizeof item->expected, "%s", entry->expected);
+    if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
+        snprintf(item->unreadable, sizeof item->unreadable,
+                 "its content is %s, the manifest says %s", item->hash, entry->hash);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status list_folder(struct trk_regress *regress, const char *folder, bool alone,
+                                   struct trk_error *error)
+{
+    struct trk_manifest manifest;
+    size_t name_at = alone ? strlen(folder) + 1 : 0;
+    enum trk_status status = trk_manifest_load(folder, &manifest, error);
+    if (status == TRK_OK) {
+        status = walk(regress, folder, name_at, 0, error);
+    }
+    for (size_t i = 0; i < manifest.count && status == TRK_OK; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, manifest.entries[i].file);
+        status = length > 0 && (size_t)length < sizeof path
+                     ? apply(regress, path, name_at, &manifest.entries[i], error)
+                     : trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
+    }
+    trk_manifest_free(&manifest);
+    return status;
+}
+
+/* Names point into what has moved. */
+static void name_them(struct trk_regress *regress)
+{
+    for (size_t i = 0; i < regress->count; i++) {
+        struct trk_regress_item *item = &regress->items[i];
+        if (item->stored_name[0] != '\0') {
+            item->name = item->stored_name;
+        }
+    }
+}
+
+enum trk_status trk_regress_list(struct trk_regress *regress, const char *const *folders,
+                                 size_t count, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < count && status == TRK_OK; i++) {
+        const size_t former = regress->count;
+        if (trk_catalogue_is(folders[i])) {
+            if (count > 1) {
+                return trk_error_set(error, TRK_E_ARGUMENT, "%.60s: a catalogue goes alone",
+                                     folders[i]);
+            }
+            regress->catalogue = folders[i];
+            status = trk_regress_list_catalogue(regress, folders[i], error);
+        } else {
+            status = list_folder(regress, folders[i], count == 1, error);
+        }
+        if (status == TRK_OK && regress->count == former) {
+            status = trk_error_set(error, TRK_E_ARGUMENT,
+                                   "%.60s: no traces (*.trk), no scenarios (*.json)", folders[i]);
+        }
+    }
+    if (status == TRK_OK) {
+        name_them(regress);
+        qsort(regress->items, regress->count, sizeof *regress->items, by_name);
+        name_them(regress);
+    }
+    return status;
+}
+
+void trk_regress_free(struct trk_regress *regress)
+{
+    for (size_t i = 0; i < regress->count; i++) {
+        free(regress->items[i].path);
+    }
+    free(regress->items);
+    regress->items = NULL;
+    regress->count = 0;
+}

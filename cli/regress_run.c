@@ -1,0 +1,261 @@
+/* Running the items of a regression, and judging what comes out. */
+#define _GNU_SOURCE /* open_memstream */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "event_text.h"
+#include "jobs.h"
+#include "regress.h"
+#include "scenario_files.h"
+#include "simulator/sim.h"
+
+/* ---- in the item's process ------------------------------------------------------------------- */
+
+struct errand {
+    const struct trk_regress *regress;
+    const struct trk_regress_item *item;
+};
+
+/* The words of an event. */
+static void describe(struct trk_trace *trace, uint64_t number, struct trk_regress_outcome *out)
+{
+    struct trk_trace_event event;
+    struct trk_error error;
+    enum trk_status status = trk_trace_rewind(trace, &error);
+    while (status == TRK_OK) {
+        status = trk_trace_next(trace, &event, &error);
+        if (status == TRK_OK && event.number == number) {
+            break;
+        }
+    }
+    struct trk_trace_type type;
+    if (status != TRK_OK || !trk_trace_type(trace, event.event.type, &type)) {
+        return;
+    }
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(&event.event, fields);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL) {
+        return;
+    }
+    fputs(type.name, stream);
+    trk_event_text_print(stream, fields, count);
+    fclose(stream);
+    snprintf(out->event, sizeof out->event, "%s", text);
+    free(text);
+}
+
+static uint64_t events_of(const struct trk_trace *trace)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+        events += trk_trace_stream(trace, i)->events;
+    }
+    return events;
+}
+
+static void fill(struct trk_regress_outcome *out, struct trk_trace *trace,
+                 const struct trk_sim_report *report)
+{
+    snprintf(out->verdict, sizeof out->verdict, "%s", trk_verdict_name(report));
+    snprintf(out->detail, sizeof out->detail, "%s", report->detail);
+    snprintf(out->text, sizeof out->text, "%s", report->text);
+    out->event_at = report->event_at;
+    out->event_visible = report->event_visible;
+    if (report->event_at != TRK_NOT_KNOWN) {
+        if (report->stream_at < trk_trace_stream_count(trace)) {
+            trk_event_text_thread(trk_trace_stream(trace, report->stream_at)->name,
+                                  report->stream_at, out->thread, sizeof out->thread);
+        }
+        describe(trace, report->event_at, out);
+    }
+}
+
+static void run_trace(struct trk_regress_outcome *out, const struct errand *errand)
+{
+    static struct trk_sim_report report; /* some KiB */
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_trace *trace = NULL;
+    const uint64_t most = errand->regress->events_most;
+    enum trk_status status = trk_trace_open(&trace, errand->item->path, &error);
+    if (status == TRK_OK) {
+        status = trk_trace_scan(trace, &error);
+    }
+    if (status == TRK_OK && most != 0 && events_of(trace) > most) {
+        snprintf(out->left_out, sizeof out->left_out, "%" PRIu64 " events, more than %" PRIu64,
+                 events_of(trace), most);
+    } else if (status == TRK_OK) {
+        status = trk_sim_trace(trace, &report, &error);
+        if (status == TRK_OK) {
+            fill(out, trace, &report);
+        }
+    }
+    if (status != TRK_OK && error.file_offset != TRK_NOT_KNOWN) {
+        snprintf(out->unreadable, sizeof out->unreadable, "byte %" PRIu64 ": %s", error.file_offset,
+                 error.text);
+    } else if (status != TRK_OK) {
+        snprintf(out->unreadable, sizeof out->unreadable, "%s", error.text);
+    }
+    if (trace != NULL) {
+        trk_trace_close(trace);
+    }
+}
+
+static void run_scenario(struct trk_regress_outcome *out, const struct errand *errand)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    const struct trk_scenario_asked asked = {
+        .jobs = 1,
+        .brief = true,
+        .options = {.size = sizeof asked.options,
+                    .walks = errand->regress->walks,
+                    .seed = errand->regress->seed},
+    };
+    struct trk_scenario_files files;
+    enum trk_status status = trk_scenario_files_run(&files, errand->item->path, &asked, &error);
+    const struct trk_scenario_file *file = files.files;
+    if (status != TRK_OK) {
+        snprintf(out->unreadable, sizeof out->unreadable, "%s", error.text);
+    } else if (file->end == TRK_SCENARIO_REFUSED) {
+        snprintf(out->left_out, sizeof out->left_out, "needs %.80s", file->needs);
+    } else if (file->end != TRK_SCENARIO_HELD && file->end != TRK_SCENARIO_FAILED) {
+        snprintf(out->unreadable, sizeof out->unreadable, "%.64s%s%.90s", file->fault.where,
+                 file->fault.where[0] != '\0' ? ": " : "", file->fault.text);
+    } else {
+        const struct trk_scenario_report *report = &file->report;
+        out->met = report->held;
+        snprintf(out->verdict, sizeof out->verdict, "%s", report->verdict);
+        snprintf(out->detail, sizeof out->detail, "%.60s",
+                 report->held ? "" : "not as its file says");
+        snprintf(out->thread, sizeof out->thread, "%s", report->thread);
+        snprintf(out->text, sizeof out->text, "%.250s", report->text);
+        snprintf(out->event, sizeof out->event, "%s", report->operation_text);
+        out->event_at = report->thread[0] != '\0' ? report->operation : TRK_NOT_KNOWN;
+    }
+    trk_scenario_files_destroy(&files);
+}
+
+static void run_item(void *out, const void *context)
+{
+    const struct errand *errand = context;
+    (errand->item->scenario ? run_scenario : run_trace)(out, errand);
+}
+
+/* ---- in the job's ---------------------------------------------------------------------------- */
+
+static uint64_t now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+static enum trk_status run_once(const struct errand *errand, const struct trk_regress_core *core,
+                                struct trk_regress_outcome *out, struct trk_error *error)
+{
+    const struct trk_regress *regress = errand->regress;
+    const struct trk_contained contained = {core->path, regress->limit_s};
+    *out = (struct trk_regress_outcome){.event_at = TRK_NOT_KNOWN, .event_visible = TRK_NOT_KNOWN};
+    if (regress->budget_s != 0 && now_s() - regress->begun_s >= regress->budget_s) {
+        snprintf(out->left_out, sizeof out->left_out, "the time for all, %" PRIu64 " s, was over",
+                 regress->budget_s);
+        return TRK_OK;
+    }
+    enum trk_status status =
+        trk_contained_run(&contained, run_item, errand, out, sizeof *out, error);
+    if (status != TRK_E_INCOMPLETE) {
+        return status;
+    }
+    snprintf(out->verdict, sizeof out->verdict, "crashed");
+    snprintf(out->text, sizeof out->text, "%s", error->text);
+    return TRK_OK;
+}
+
+/* One side, as often as asked for. unstable: two of them differ. */
+static enum trk_status run_side(const struct errand *errand, const struct trk_regress_core *core,
+                                struct trk_regress_outcome *out, bool *unstable,
+                                struct trk_error *error)
+{
+    enum trk_status status = run_once(errand, core, out, error);
+    for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK; i++) {
+        struct trk_regress_outcome again;
+        status = run_once(errand, core, &again, error);
+        if (again.left_out[0] == '\0' && out->left_out[0] == '\0') {
+            *unstable |= !trk_regress_same(out, &again);
+        }
+    }
+    return status;
+}
+
+static enum trk_status run_job(void *work, const void *context, struct trk_error *error)
+{
+    struct trk_regress_item *item = work;
+    const struct trk_regress *regress = context;
+    const struct errand errand = {regress, item};
+    bool unstable = false;
+    if (item->unreadable[0] != '\0') {
+        return TRK_OK;
+    }
+    enum trk_status status = run_side(&errand, &regress->core, &item->outcome, &unstable, error);
+    if (status == TRK_OK && regress->two_cores) {
+        item->compared = true;
+        status = run_side(&errand, &regress->other, &item->other, &unstable, error);
+    }
+    if (status == TRK_OK && regress->catalogue != NULL) {
+        status = trk_regress_keep(regress, item, &regress->core, &item->outcome, error);
+    }
+    if (status == TRK_OK && regress->catalogue != NULL && item->compared) {
+        status = trk_regress_keep(regress, item, &regress->other, &item->other, error);
+    }
+    if (unstable) {
+        item->end = TRK_REGRESS_UNSTABLE;
+        snprintf(item->why, sizeof item->why, "two runs on the same core differ");
+    }
+    return status;
+}
+
+static const char *name_of(const void *item)
+{
+    return ((const struct trk_regress_item *)item)->path;
+}
+
+enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *error)
+{
+    regress->begun_s = now_s();
+    const struct trk_jobs jobs = {
+        regress->items, sizeof *regress->items, regress->count, regress->jobs, run_job, regress,
+        name_of};
+    return trk_jobs_run(&jobs, error);
+}
+
+/* ---- cores ----------------------------------------------------------------------------------- */
+
+enum trk_status trk_regress_core_open(struct trk_regress_core *core, struct trk_error *error)
+{
+    if (core->path == NULL) {
+        core->about = (struct trk_core_about){.name = "built-in", .inside = true, .events = true};
+        return trk_content_name("/proc/self/exe", core->build, NULL, error);
+    }
+    const struct trk_contained contained = {core->path, 20};
+    enum trk_status status = trk_contained_probe(&contained, &core->about, error);
+    return status == TRK_OK ? trk_content_name(core->path, core->build, NULL, error) : status;
+}
+
+enum trk_status trk_regress_name_trk(struct trk_regress *regress, struct trk_error *error)
+{
+    char name[TRK_CONTENT_BYTES];
+    enum trk_status status = trk_content_name("/proc/self/exe", name, NULL, error);
+    snprintf(regress->trk_build, sizeof regress->trk_build, TRK_VERSION "+%.16s",
+             status == TRK_OK ? name : "");
+    return status;
+}
+
+void trk_regress_core_id(const struct trk_regress_core *core, char out[200])
+{
+    snprintf(out, 200, "%s %s %s", core->about.name,
+             core->about.build[0] != '\0' ? core->about.build : "-", core->build);
+}

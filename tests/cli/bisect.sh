@@ -1,0 +1,151 @@
+# Goal: trk bisect names the event, the decision or the swap that broke it, in as few probes as halving
+# takes; what cannot be tested, flaps or makes no sense is said.
+# Method: traces of the demo's bugs by every way, each held against what trk sim says; commands whose
+# answer is known; two scenario files with passing and failing orders.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+
+# log2 N: the smallest k with 2^k >= N
+log2() {
+    k=0
+    while [ $((1 << k)) -lt "$1" ]; do
+        k=$((k + 1))
+    done
+    echo "$k"
+}
+
+# at_most WHAT NUMBER MOST
+at_most() {
+    [ "$2" -le "$3" ] 2>/dev/null || fail "$1: $2 is more than $3"
+}
+
+run 0 record -f -o bad.trk -- "$trk" demo --frames 8 --threads 1 --bug kernel-store
+run 1 sim --json bad.trk
+cp out sim.txt
+broken=$(get event_at sim.txt)
+addr=$(get guest_addr sim.txt)
+
+# One pass of the oracle.
+run 1 bisect --json bad.trk
+same schema "$(get schema)" trk-bisect/1
+same "event" "$(get event_at)" "$broken"
+same "verdict" "$(get verdict)" stale-gpu-read
+same "missing" "$(get missing)" "$(get missing sim.txt)"
+same "probes" "$(get probes)" 1
+same "one order only: no return" "$(get no_return.step)" 0
+run 1 bisect bad.trk
+grep -q "^no return:  every order of the case fails" out || fail "no return: $(tail -3 out)"
+run 0 record -f -o good.trk -- "$trk" demo --frames 6
+run 0 bisect good.trk
+run 2 bisect absent.trk
+head -c 200 bad.trk >cut.trk
+"$trk" bisect cut.trk >out 2>err
+[ $? -eq 3 ] || fail "a cut trace: $(cat out err)"
+
+# By a command: what sim finds is found by halving alone, to the event.
+events=$(get events sim.txt)
+run 0 info --json bad.trk
+all=$(get events)
+run 1 bisect run bad.trk --json -- "$trk" sim --oracle-only
+same "run: event" "$(get event)" "$broken"
+at_most "run: probes" "$(get probes)" "$(log2 $((all + 1)))"
+for place in 0 777 $((all - 1)); do
+    printf '#!/bin/sh\n"%s" info --json "$1" >info.txt\n[ "$("%s" info.txt events)" -le %s ]\n' \
+        "$trk" "$tools/json_get" "$place" >ask
+    chmod +x ask
+    run 1 bisect run bad.trk --json -- ./ask '{}'
+    same "run: the only bad event" "$(get event)" "$place"
+    at_most "run, $place: probes" "$(get probes)" "$(log2 $((all + 1)))"
+done
+run 0 bisect run bad.trk -- true
+grep -q "good to the end" out || fail "all good: $(cat out)"
+run 3 bisect run bad.trk --json -- sh -c 'exit 125'
+same "nothing can be tested: found" "$(get found)" false
+run 4 bisect run bad.trk -- ./absent
+run 2 bisect run bad.trk
+ls "${TMPDIR:-/tmp}"/trk-bisect-*/part.trk 2>/dev/null && fail "a part is left"
+
+# A symptom: the store that nobody told of is where the copies get out of step.
+run 1 bisect bad.trk --json --symptom "frame:6,range:$addr+64"
+same "symptom: event" "$(get event)" "$broken"
+same "symptom: side" "$(get side)" gpu
+run 0 bisect good.trk --symptom "frame:3,range:$addr+64"
+run 2 bisect bad.trk --symptom "frame:3"
+run 2 bisect bad.trk --symptom "frame:99,range:$addr+64"
+said "no frame 99: the last one is 7"
+
+# git's codes.
+run 1 bisect --git bad.trk
+run 0 bisect --git good.trk
+run 125 bisect --git absent.trk
+run 125 bisect --git cut.trk
+run 0 bisect --git record -- "$trk" demo --megabytes 2 --frames 2
+run 1 bisect --git record -- "$trk" demo --frames 8 --bug kernel-store
+run 125 bisect --git
+run 2 bisect good.trk --core x.so
+
+# The running program: the decision about the page that sim names, in at most log2(n) + 2 runs.
+for name in kernel-store lost-rearm; do
+    run 1 bisect live -f --json -o live.trk -- "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug "$name" --check
+    cp out live.txt
+    same "live, $name: found" "$(get found live.txt)" true
+    at_most "live, $name: runs" "$(get runs live.txt)" $(($(log2 "$(get decisions live.txt)") + 2))
+    run 1 sim --json live.trk
+    same "live, $name: page" "$(get page live.txt)" \
+        "$(printf '0x%x' $(($(get guest_addr) & ~4095)))"
+    same "live, $name: event" "$(get event_at live.txt)" "$(get event_at)"
+    run 0 dump live.trk "$(get event live.txt)"
+    grep -q "decision .*$(get page live.txt).*skip" out || fail "live, $name: $(cat out)"
+done
+run 0 bisect live -f -o x.trk -- "$trk" demo --megabytes 2 --frames 2 --check
+[ -e x.trk ] && fail "a trace is kept though nothing is found"
+run 1 bisect live -f -o x.trk --answer sim -- "$trk" demo --megabytes 2 --frames 8 --threads 2 --bug kernel-store
+run 4 bisect live --json -f -o x.trk -- "$trk" demo --frames 6 --bug nothing-of-this-name
+said "nothing was recorded"
+printf '#!/bin/sh\nn=$(cat count)\necho $((n + 1)) >count\n[ $((n %% 2)) -eq 0 ]\n' >flap
+chmod +x flap
+echo 1 >count
+run 3 bisect live --json -f -o x.trk --repeat 2 --judge ./flap -- "$trk" demo --megabytes 2 --frames 2
+same "it flaps" "$(get flaps)" true
+printf 'bad\nbad\n' >answers
+"$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
+[ $? -eq 3 ] || fail "bad without any trust: $(cat out)"
+grep -q "though no decision is trusted" out || fail "bad without any trust: $(cat out)"
+run 2 bisect live -- true
+said "-o is missing"
+run 2 bisect live -o x.trk
+run 4 bisect live -f -o x.trk -- true
+run 2 bisect bad.trk --answer sim
+run_with TRK_TRUST_LIMIT=5:6 0 demo --frames 2
+quiet
+TRK_TRUST_LIMIT=5:6 "$trk" record -f -o x.trk -- "$trk" demo --frames 2 >out 2>err
+said "TRK_TRUST_LIMIT: '5:6' is neither a number nor FRAME:PAGE:ORDINAL"
+
+# Orders.
+cat >order.json <<'CASE'
+{"scenario": 1, "name": "order",
+ "memory": {"N": {"at": "0x200010000", "size": "4P", "mapped": false, "gpu": false}},
+ "init": ["map N"],
+ "threads": {"mapper": ["there: unmap N 4P => ok", "map N => ok"],
+             "guest": {"kind": "guest", "run": ["load N 8"]}},
+ "schedule": "explore", "expect": {"verdict": "ok"}}
+CASE
+run 1 sim --json order.json
+fails=$(get schedule)
+passes=$(get passing.schedule)
+run 1 bisect --json order.json --schedule "$passes" "$fails"
+same "order: steps" "$(get no_return.steps)" 4
+same "order: no return" "$(get no_return.step)" 4
+same "order: whose" "$(get no_return.at.thread)" guest
+same "order: whole" "$(get no_return.whole)" true
+at_most "order: probes" "$(get swap.probes)" 4
+fails=$(get swap.fails)
+run 0 sim order.json --schedule "$(get swap.passes)"
+run 1 sim order.json --schedule "$fails"
+run 1 bisect order.json
+grep -q "^no return:  step 4 of 4, guest: load N 8" out || fail "order: $(cat out)"
+run 2 bisect order.json --schedule "$fails" "$fails"
+run 2 bisect order.json --schedule "$passes"
+run 2 bisect order.json --schedule "$passes" trk1:0:0:aa
+run 2 bisect bad.trk --schedule a b
+finish

@@ -1,0 +1,160 @@
+# Goal: a catalogue keeps traces by their content and verdicts by their key; many processes at once, one
+# of them killed, lose none and double none; what is damaged, another program's or newer is refused and
+# told the way out; the same key with another verdict is an error.
+# Method: the stored corpus; eight copies of the core, which differ in a byte behind their end; copies of
+# the database while it is written.
+#   catalogue.sh TRK TOOLS CORPUS LIBTRACK_CORE MUTABLE_CORE
+. "$(dirname "$0")/lib.sh"
+corpus=$3
+core=$4
+mutable=$5
+
+run 2 catalogue
+run 2 catalogue frobnicate kept
+said "there are: add"
+run 2 catalogue list kept
+said "no catalogue"
+run 2 catalogue add kept
+run 2 catalogue list --licence MIT kept
+
+# Added twice it is there once; what the manifest says comes along.
+run 0 catalogue add kept "$corpus"/*.trk
+run 0 catalogue add kept "$corpus/foreign.trk"
+count=$(ls "$corpus"/*.trk | wc -l)
+run 0 catalogue list --json kept
+same stored "$(get traces.#)" "$count"
+same files "$(ls kept/traces | wc -l)" "$count"
+run 0 catalogue show --json kept bug-alias-write.trk
+same expected "$(get traces.0.expected)" stale-gpu-read
+same licence "$(get traces.0.licence)" MIT
+hash=$(get traces.0.hash)
+cmp -s "kept/traces/$hash.trk" "$corpus/bug-alias-write.trk" || fail "other bytes are stored"
+run 2 catalogue show kept absent.trk
+cp "$corpus/foreign.trk" mine.trk
+run 0 catalogue add --expected unknown --origin here --licence none other mine.trk
+run 0 catalogue show other mine.trk
+grep -q '^expected unknown$' out || fail "--expected is not kept"
+head -c 200 mine.trk >cut.trk
+run 0 catalogue list other
+run 3 catalogue add other cut.trk
+echo nothing >none.trk
+run 3 catalogue add other none.trk
+run 2 catalogue add other absent.trk
+run 0 catalogue list --json other
+same "after what was refused" "$(get traces.#)" 1
+
+# A regression over it keeps verdicts; the next one finds the same.
+run 0 regress --json kept
+same "all of it" "$(get pass)" "$count"
+run 0 regress kept
+run 0 catalogue show --json kept bug-alias-write.trk
+same verdicts "$(get traces.0.verdicts.#)" 1
+same verdict "$(get traces.0.verdicts.0.verdict)" stale-gpu-read
+run 1 regress other
+
+# A result of a bench stays with its trace.
+echo '{"schema":"trk-bench/1","rounds":7}' >bench.json
+run 0 catalogue bench kept demo-seed-1.trk bench.json
+run 0 catalogue bench kept demo-seed-1.trk bench.json
+run 0 catalogue show --json kept demo-seed-1.trk
+same benches "$(get traces.0.benches.#)" 1
+same rounds "$(get traces.0.benches.0.rounds)" 7
+run 3 catalogue bench kept demo-seed-1.trk out
+run 2 catalogue bench kept absent.trk bench.json
+
+# The plug-in asks the environment which fault it has: one key, two verdicts.
+TRK_MUTANT=0 run 0 regress --core "$mutable" kept
+TRK_MUTANT=1 run 70 regress --core "$mutable" kept
+grep -q 'the catalogue has stale-gpu-read of the same core' out || fail "what was kept is not told"
+
+# rm and gc.
+run 0 catalogue rm kept foreign.trk
+run 2 catalogue rm kept foreign.trk
+run 2 catalogue rm kept ""
+run 0 catalogue list --json kept
+same "after rm" "$(get traces.#)" $((count - 1))
+same "files after rm" "$(ls kept/traces | wc -l)" $((count - 1))
+echo x >kept/traces/left.trk.part
+run 0 catalogue gc kept
+same gc "$(cat out)" "1 files removed"
+echo damage >>"kept/traces/$hash.trk"
+run 3 regress kept
+grep -q '^unreadable .*bug-alias-write.trk' out || fail "a stored file that was changed is not told"
+
+# What is no catalogue, or one that is damaged or newer.
+refused() {
+    run "$1" catalogue list "$2"
+    said "$3"
+    run "$1" regress "$2"
+    said "$3"
+}
+mkdir foreign text newer torn
+printf 'no database, but long enough to look at: %01000d' 0 >text/catalogue.db
+refused 3 text "move it away"
+sqlite_like=kept/catalogue.db
+"$trk" catalogue gc kept >/dev/null # nothing is left in a journal
+cp "$sqlite_like" newer/catalogue.db
+printf '\0\0\0\143' | dd of=newer/catalogue.db bs=1 seek=60 conv=notrunc 2>/dev/null
+refused 4 newer "version 99"
+cp "$sqlite_like" foreign/catalogue.db
+printf '\0\0\0\1' | dd of=foreign/catalogue.db bs=1 seek=68 conv=notrunc 2>/dev/null
+cp foreign/catalogue.db foreign.before
+refused 3 foreign "another program's"
+cp "$sqlite_like" torn/catalogue.db
+head -c 6000 /dev/zero | dd of=torn/catalogue.db bs=1 seek=8192 conv=notrunc 2>/dev/null
+refused 3 torn "move it away"
+
+# Eight at once, one of them killed, and the database copied while they write.
+"$trk" catalogue add many "$corpus"/*.trk >/dev/null || fail "add"
+pids=
+for i in 1 2 3 4 5 6 7 8; do
+    cp "$core" "core$i.so"
+    printf '%s' "$i" >>"core$i.so"
+    "$trk" regress --core "./core$i.so" many >"many.$i" 2>&1 &
+    pids="$pids $!"
+done
+copies=0
+for pid in $pids; do
+    victim=${victim:-$pid}
+done
+while [ "$copies" -lt 24 ]; do
+    mkdir "copy$copies"
+    cp many/catalogue.db* "copy$copies" 2>/dev/null
+    copies=$((copies + 1))
+    sleep 0.03
+    [ "$copies" -ne 6 ] || kill -9 "$victim"
+done
+number=0
+for pid in $pids; do
+    number=$((number + 1))
+    wait "$pid"
+    code=$?
+    if [ "$pid" != "$victim" ]; then
+        [ "$code" -eq 0 ] || fail "process $number ended with $code: $(tail -1 "many.$number")"
+    fi
+done 2>/dev/null
+run 0 regress --core ./core1.so many
+for name in foreign.trk demo-seed-1.trk bug-lost-rearm.trk; do
+    run 0 catalogue show --json many "$name"
+    same "verdicts of $name" "$(get traces.0.verdicts.#)" 8
+done
+total=0
+for name in $(ls "$corpus" | grep 'trk$'); do
+    "$trk" catalogue show --json many "$name" >one.json || fail "show $name"
+    total=$((total + $(get traces.0.verdicts.# one.json)))
+done
+same "verdicts of all" "$total" $((8 * count))
+opened=0
+for folder in copy*; do
+    "$trk" catalogue list --json "$folder" >out 2>err
+    case $? in
+    0)
+        same "stored in $folder" "$(get traces.#)" "$count"
+        opened=$((opened + 1))
+        ;;
+    3) said "move it away" ;;
+    *) fail "$folder: $(cat err)" ;;
+    esac
+done
+echo "$opened of $copies copies opened"
+finish

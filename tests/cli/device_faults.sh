@@ -1,0 +1,112 @@
+# Goal: a device that is lost, memory that is used up, an extension that is missing and a time stamp that
+# does not come are told with the frame and the event, and with exit code 4; nothing is said to be right.
+# Method: a loader of our own stands before the machine's one and lets calls fail on order, at every place
+# of a replay in turn. Started as `sh device_faults.sh TRK TOOLS`; the loader is in TOOLS/faults.
+. "$(dirname "$0")/lib.sh"
+[ -e "$tools/faults/libvulkan.so.1" ] || fail "no loader that fails on order"
+loader=$(ldconfig -p 2>/dev/null | sed -n 's/^.*libvulkan\.so\.1 (.*x86-64.*) => //p' | head -1)
+[ -n "$loader" ] || loader=$(/sbin/ldconfig -p | sed -n 's/^.*libvulkan\.so\.1 (.*x86-64.*) => //p' | head -1)
+[ -n "$loader" ] || {
+    echo "skipped: no Vulkan loader"
+    exit 77
+}
+need_vulkan
+"$trk" record -o t.trk -- "$trk" demo --frames 4 --images --dispatch >out 2>err || fail "recording the demo"
+"$trk" dump t.trk >dump.txt || fail "dumping"
+
+# faulty FAULT CODE ARGUMENT...: trk with that fault.
+faulty() {
+    fault=$1
+    shift
+    want=$1
+    shift
+    LD_LIBRARY_PATH=$tools/faults${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRK_FAULT_LOADER=$loader TRK_FAULT=$fault \
+        "$trk" "$@" </dev/null >out 2>err
+    got=$?
+    [ "$got" -eq "$want" ] || fail "$fault, trk $*: exit code $got, expected $want: $(head -3 err)"
+}
+# place FRAME EVENT: that event is a copy or a write of the GPU, in that frame.
+place() {
+    sed -n "$(($2 + 1))p" dump.txt >line.txt
+    grep -Eq ' (copy_end|gpu_write|witness_store|gpu_read|witness_check) ' line.txt ||
+        fail "event $2 is $(cat line.txt)"
+    frame=$(head -n "$2" dump.txt | sed -n 's/^.* frame  *number=//p' | tail -1)
+    same "the frame of event $2" "$1" "$frame"
+}
+
+faulty none:0:0 0 replay --check t.trk
+grep -q ': equal$' out || fail "no fault, and yet: $(cat out)"
+
+# The first submits and waits restore the state; those behind are of frames.
+told=0
+for fault in submit:8:-4 submit:40:-4 submit:70:-4 wait:12:-4 wait:70:-4 wait:60:2 \
+    submit:50:-2 submit:51:-1; do
+    for policy in per-range scatter import; do
+        faulty "$fault" 4 replay --policy "$policy" --json t.trk
+        text=$(get error.text)
+        case $fault:$text in
+        *:-4:*'the device was lost'* | *:2:*'does not answer'* | *:-2:*'out of device memory'* | *:-1:*'out of host memory'*) ;;
+        *) fail "$fault, $policy: $text" ;;
+        esac
+        case $text in
+        'frame '*)
+            told=$((told + 1))
+            event=$(get error.event)
+            frame=${text#frame }
+            place "${frame%%,*}" "$event"
+            case $text in
+            *"event $event: "*) ;;
+            *) fail "$fault, $policy: $text, and not event $event" ;;
+            esac
+            ;;
+        esac
+        faulty "$fault" 4 replay --policy "$policy" t.trk
+        [ -s out ] && fail "$fault, $policy: a result: $(cat out)"
+    done
+done
+at_least 'faults told with their frame' "$told" 18
+
+# No memory for what a replay needs: before any frame.
+number=1
+while [ "$number" -le 3 ]; do
+    faulty "allocate:$number:-2" 4 replay t.trk
+    said 'MiB left'
+    number=$((number + 1))
+done
+
+# Without the extension the policy is refused, others run, and a bench leaves the policy out.
+faulty hide:0:VK_EXT_external_memory_host 4 replay --policy import t.trk
+said 'has no VK_EXT_external_memory_host'
+faulty hide:0:VK_EXT_external_memory_host 0 replay --policy auto t.trk
+faulty hide:0:VK_EXT_external_memory_host 4 replay --policy import+scatter t.trk
+
+# Host copies of images, on a device that the loader lends them; and where no image is copied.
+faulty host-copy:0:on 0 replay --policy host-copy --check --json t.trk
+same 'host copies, bytes' "$(get check.equal)" true
+same 'host copies, images' "$(get images)" 2
+faulty host-copy:0:on 0 replay --policy host-copy,batch=4K,threads=2 --check --loop 2 t.trk
+faulty host-copy:0:on 0 replay --policy auto --check t.trk
+for texel in 'flags=0x1 \1 page=256' 'flags=0x2 \1 page=128' 'flags=0x8 \1 page=32' 'flags=0x10 \1 page=16'; do
+    "$trk" dump --text t.trk | sed "/ image /s/flags=0x4 \(.*\) page=64/$texel/" >t.txt
+    "$trk" assemble -f -o shaped.trk t.txt >out 2>err || fail "assembling: $(cat err)"
+    faulty host-copy:0:on 0 replay --policy host-copy --check --json shaped.trk
+    same "$texel, bytes" "$(get check.equal)" true
+    same "$texel, images" "$(get images)" 2
+done
+"$trk" dump --text t.trk | sed '/ image /d' >t.txt
+"$trk" assemble -f -o plain.trk t.txt >out 2>err || fail "assembling: $(cat err)"
+faulty host-copy:0:on 4 replay --policy host-copy plain.trk
+said 'host-copy is for images, and the trace copies none'
+faulty hide:0:VK_EXT_host_image_copy 4 replay --policy host-copy t.trk
+said 'has no VK_EXT_host_image_copy'
+
+# A time stamp that does not come: the first pass's first and a later one.
+for number in 1 7 30; do
+    faulty "queries:$number:0" 4 replay --policy per-range --json t.trk
+    same "time stamp $number, lost" "$(get passes.0.lost_timestamps)" 1
+    place "$(get passes.0.lost_frame)" "$(get passes.0.lost_event)"
+    said "a time stamp was lost in frame $(get passes.0.lost_frame), event $(get passes.0.lost_event)"
+done
+faulty queries:5:0 4 bench --a per-range --b auto --rounds 6 t.trk
+said 'a time stamp was lost in frame [0-9]*, event [0-9]'
+finish

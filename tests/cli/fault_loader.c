@@ -1,0 +1,168 @@
+/*
+ * A Vulkan loader that hands all to the machine's own one, and fails on order.
+ *
+ * TRK_FAULT_LOADER=PATH  the machine's libvulkan.so.1
+ * TRK_FAULT=CALL:N:RESULT  the N-th call of that name gives this VkResult and is not made. A lost
+ *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
+ *     N-th pair is not there; RESULT is not used.
+ * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME.
+ * TRK_FAULT=host-copy:0:on  devices have VK_EXT_host_image_copy.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_loader.h"
+
+static struct {
+    PFN_vkGetInstanceProcAddr find;
+    PFN_vkGetDeviceProcAddr find_of_device;
+    PFN_vkDeviceWaitIdle idle;
+    VkDevice device;
+    PFN_vkQueueSubmit submit;
+    PFN_vkWaitSemaphores wait;
+    PFN_vkAllocateMemory allocate;
+    PFN_vkGetQueryPoolResults queries;
+    PFN_vkEnumerateDeviceExtensionProperties extensions;
+    char call[32], text[64];
+    unsigned long number;
+    int result;
+    int lost;
+} fault;
+
+static void fault_read(void)
+{
+    const char *path = getenv("TRK_FAULT_LOADER"), *order = getenv("TRK_FAULT");
+    void *loader = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    void *symbol = loader != NULL ? dlsym(loader, "vkGetInstanceProcAddr") : NULL;
+    memcpy(&fault.find, &symbol, sizeof symbol);
+    if (order != NULL &&
+        sscanf(order, "%31[^:]:%lu:%63s", fault.call, &fault.number, fault.text) == 3) {
+        fault.result = atoi(fault.text);
+    }
+}
+
+/* Whether this call of that name is the one. */
+static int fault_now(const char *call)
+{
+    return strcmp(call, fault.call) == 0 && fault.number > 0 && --fault.number == 0;
+}
+
+static VkResult fault_given(void)
+{
+    if (fault.result == VK_ERROR_DEVICE_LOST) { /* nothing runs on it any more */
+        (void)fault.idle(fault.device);
+        fault.lost = 1;
+    }
+    return (VkResult)fault.result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fault_submit(VkQueue queue, uint32_t count,
+                                                   const VkSubmitInfo *submits, VkFence fence)
+{
+    if (fault_now("submit")) {
+        return fault_given();
+    }
+    return fault.lost ? VK_ERROR_DEVICE_LOST : fault.submit(queue, count, submits, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fault_wait(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                                 uint64_t timeout_ns)
+{
+    if (fault_now("wait")) {
+        return fault_given();
+    }
+    return fault.lost ? VK_ERROR_DEVICE_LOST : fault.wait(device, info, timeout_ns);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fault_allocate(VkDevice device,
+                                                     const VkMemoryAllocateInfo *info,
+                                                     const VkAllocationCallbacks *callbacks,
+                                                     VkDeviceMemory *memory)
+{
+    return fault_now("allocate") ? fault_given() : fault.allocate(device, info, callbacks, memory);
+}
+
+/* The count of parameters is Vulkan's. */
+#define QUERIES_PARAMETERS                                                                         \
+    VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t bytes, void *data,   \
+        VkDeviceSize stride, VkQueryResultFlags flags
+
+/* Values and what says that they are there, two words a query. */
+/* NOLINTNEXTLINE(readability-function-size): as above */
+static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(QUERIES_PARAMETERS)
+{
+    VkResult result = fault.queries(device, pool, first, count, bytes, data, stride, flags);
+    const size_t lost = fault.number;
+    if (strcmp(fault.call, "queries") == 0 && lost > 0 && 2 * lost <= count) {
+        ((uint64_t *)data)[4 * (lost - 1) + 3] = 0;
+        return VK_NOT_READY;
+    }
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, const char *layer,
+                                                       uint32_t *count, VkExtensionProperties *list)
+{
+    VkResult result = fault.extensions(device, layer, count, list);
+    for (uint32_t i = 0; list != NULL && i < *count; i++) {
+        if (strcmp(fault.call, "hide") == 0 && strcmp(list[i].extensionName, fault.text) == 0) {
+            list[i] = list[--*count];
+        }
+    }
+    return result;
+}
+
+static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
+{
+    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real) : NULL;
+}
+
+#define FAULT_CALLS(X)                                                                             \
+    X(QueueSubmit, submit)                                                                         \
+    X(WaitSemaphores, wait)                                                                        \
+    X(AllocateMemory, allocate)                                                                    \
+    X(GetQueryPoolResults, queries)
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice device,
+                                                                     const char *name)
+{
+    PFN_vkVoidFunction real = fault.find_of_device(device, name);
+    fault.device = device;
+    if (strcmp(name, "vkDeviceWaitIdle") == 0) {
+        fault.idle = (PFN_vkDeviceWaitIdle)real;
+    }
+#define FAULT_CALL(call, ours)                                                                     \
+    if (strcmp(name, "vk" #call) == 0) {                                                           \
+        fault.ours = (PFN_vk##call)real;                                                           \
+        return (PFN_vkVoidFunction)fault_##ours;                                                   \
+    }
+    FAULT_CALLS(FAULT_CALL)
+#undef FAULT_CALL
+    fault_host_copy_device(fault.find_of_device, device);
+    PFN_vkVoidFunction added = fault_added(name, real);
+    return added != NULL ? added : real;
+}
+
+__attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
+vkGetInstanceProcAddr(VkInstance instance, const char *name)
+{
+    if (fault.find == NULL) {
+        fault_read();
+    }
+    PFN_vkVoidFunction real = fault.find != NULL ? fault.find(instance, name) : NULL;
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
+        fault.find_of_device = (PFN_vkGetDeviceProcAddr)real;
+        return (PFN_vkVoidFunction)fault_find_of_device;
+    }
+    PFN_vkVoidFunction added = fault_added(name, real);
+    if (added != NULL) {
+        return added;
+    }
+    if (strcmp(name, "vkEnumerateDeviceExtensionProperties") == 0) {
+        fault.extensions = (PFN_vkEnumerateDeviceExtensionProperties)real;
+        return (PFN_vkVoidFunction)fault_extensions;
+    }
+    return real;
+}

@@ -1,0 +1,268 @@
+# Goal: trk query answers as a look at every event does: the twelve questions of the cookbook, and each
+# region and frame, by chunks and in order; it changes nothing, ends in time, and says what it refuses.
+# Method: a trace with something of everything; the answers once more by awk over trk dump.
+#
+#     sh query.sh TRK TOOLS TRK_LONG_TRACE
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+long_trace=$3
+cookbook=$here/../../docs/query-cookbook.md
+
+"$tools/query_tool" a.trk || fail "making the trace"
+"$long_trace" --events 3000 -o stale.trk || fail "making the stale trace"
+run 0 dump a.trk
+cp out dump
+
+# The events as one line each: number TAB time TAB frame TAB thread TAB type TAB then key=value fields.
+# The frame of an event is the newest that began no later than it.
+awk '
+    function thread(line) { return substr(line, 26, 12) }
+    { name = thread($0); sub(/ +$/, "", name); rest = substr($0, 39); split(rest, word, " ")
+      print $1 "\t" $2 "\t" name "\t" word[1] "\t" rest }' dump >lines
+awk -F '\t' -v OFS='\t' -v n=0 '
+    NR == FNR { if ($4 == "frame") { at[n] = $2; split($5, w, "="); number[n++] = w[2] + 0 } next }
+    { frame = ""; for (i = 0; i < n && at[i] <= $2 + 0; i++) frame = number[i]
+      print $1, $2, frame, $3, $4, $5 }' lines lines >events
+[ "$(wc -l <events)" -gt 10000 ] || fail "the dump has few events"
+
+# Functions for the looks below.
+cat >look.awk <<'AWK'
+function field(key,    i, n, w) {
+    n = split($6, w, " ")
+    for (i = 1; i <= n; i++)
+        if (index(w[i], key "=") == 1) return substr(w[i], length(key) + 2)
+    return ""
+}
+function has(word) { return (" " $6 " ") ~ (" " word " ") }
+function digit(c) { return index("0123456789abcdef", c) - 1 }
+function number(hex,    i, n) {
+    n = 0
+    for (i = 3; i <= length(hex); i++) n = n * 16 + digit(substr(hex, i, 1))
+    return n
+}
+# By digits: not every awk writes so large numbers.
+function page_of(addr) { return substr(addr, 1, length(addr) - 3) "000" }
+function region_of(addr,    d) {
+    d = digit(substr(addr, length(addr) - 5, 1))
+    return substr(addr, 1, length(addr) - 6) substr("048c", int(d / 4) + 1, 1) "00000"
+}
+function quoted(text) { if (text ~ /"/) { gsub(/"/, "\"\"", text); return "\"" text "\"" } return text }
+BEGIN { FS = "\t"; OFS = "," }
+AWK
+
+question() {
+    awk -v n="$1" '/^### / { split($2, w, "."); in_it = w[1] == n } /^```$/ { on = 0 } on { print }
+                   in_it && /^```sql/ { on = 1 }' "$cookbook"
+}
+
+# answer N TRACE: the rows of a question without their names, with its chunks and bytes said.
+answer() {
+    question "$1" >"q$1.sql"
+    [ -s "q$1.sql" ] || fail "no question $1 in the cookbook"
+    run 0 query --stats "$2" --file "q$1.sql"
+    sed 1d out >"answer$1"
+}
+
+# agree N: what awk says of the events on standard input is the answer.
+agree() {
+    cat >"brute$1"
+    cmp -s "brute$1" "answer$1" || {
+        fail "question $1:"
+        diff "brute$1" "answer$1" | head -6
+    }
+    [ -s "brute$1" ] || fail "question $1: no rows to compare"
+}
+
+for n in 1 2 3 4 5 6 7 8 9 10 11; do
+    answer $n a.trk
+done
+answer 12 stale.trk
+
+look() {
+    cat look.awk - >now.awk
+    awk -f now.awk events
+}
+
+look <<'AWK' | LC_ALL=C sort | agree 1
+{ count[$5]++ } END { for (t in count) print t, count[t] }
+AWK
+look <<'AWK' | agree 2
+$5 == "fault" { held[$4] = region_of(field("guest_addr")) == "0x200800000" && $3 == "3"
+    row[$4] = $1 "," quoted($4) "," field("guest_addr") "," field("access") }
+$5 == "op_end" && has("op=fault") && held[$4] { line[++rows] = row[$4] "," field("outcome"); first[rows] = row[$4] + 0; held[$4] = 0 }
+END { for (i = 1; i <= rows; i++) for (j = i; j > 1 && first[j] < first[j - 1]; j--) {
+        t = first[j]; first[j] = first[j - 1]; first[j - 1] = t; t = line[j]; line[j] = line[j - 1]; line[j - 1] = t }
+      for (i = 1; i <= rows; i++) print line[i] }
+AWK
+look <<'AWK' | LC_ALL=C sort -t, -k2,2nr -k1,1 | head -10 | agree 3
+$5 == "fault" { count[page_of(field("guest_addr"))]++ } END { for (p in count) print p, count[p] }
+AWK
+look <<'AWK' | LC_ALL=C sort -t, -k1,1n -k2,2 | agree 4
+$5 == "fault" && $3 != "" { k = $3 "," page_of(field("guest_addr")); count[k]++
+    writes[k] += field("access") == "write"; if (!seen[k, $4]++) threads[k]++ }
+END { for (k in count) if (count[k] >= 4) print k, count[k], writes[k], threads[k] }
+AWK
+look <<'AWK' | agree 5
+{ addr = field("guest_addr"); if (addr == "") next
+  size = field("size"); if (size == "") size = 1
+  if (field("pages") != "") size = field("pages") * 4096
+  first = number(addr); page = number("0x200001000")
+  if (first < page + 4096 && first + size > page) print $1, quoted($4), $5 }
+AWK
+look <<'AWK' | LC_ALL=C sort -t, -k1,1n -k2,2 | agree 6
+function push(op) { d = ++depth[$4]; kind[$4, d] = op; time[$4, d] = $2; key[$4, d] = $3 "," region_of(field("guest_addr"))
+    ranges[$4, d] = pages[$4, d] = 0 }
+$5 == "op_begin" { push(field("op")); if (field("op") == "upload") uploads[$3 "," region_of(field("guest_addr"))]++ }
+$5 == "fault" { push("fault") }
+$5 == "range" { ranges[$4, depth[$4]]++; pages[$4, depth[$4]] += field("pages") }
+$5 == "op_end" { t = $4
+    # What has no end in the log ends nowhere: all that is open is given up.
+    if (depth[t] > 0 && kind[t, depth[t]] != field("op")) { depth[t] = 0; next }
+    if (depth[t] == 0) next
+    d = depth[t]--; if (kind[t, d] != "upload") next
+    k = key[t, d]; r[k] += ranges[t, d]; p[k] += pages[t, d]; us[k] += $2 - time[t, d] }
+END { for (k in uploads) { split(k, w, ","); if (w[1] >= 2 && w[1] <= 9 && w[1] != "") {
+        printf "%s,%d,%s,%s,", k, uploads[k], r[k], p[k]
+        text = sprintf("%.3f", us[k]); sub(/0+$/, "", text); sub(/\.$/, "", text); print text } } }
+AWK
+look <<'AWK' | agree 7
+$5 == "page" && field("moment") == "copied" { p = field("guest_addr"); h = field("hash")
+    if (p in was && was[p] == h) print $1, p, h, before[p]
+    was[p] = h; before[p] = $1 }
+AWK
+look <<'AWK' | LC_ALL=C sort -t, -k4,4nr -k1,1n | head -10 | agree 8
+$5 == "fault" { open[$4] = $1 "," quoted($4) "," field("guest_addr"); begun[$4] = $2 }
+$5 == "op_end" && has("op=fault") && open[$4] != "" { text = sprintf("%.3f", $2 - begun[$4]); sub(/0+$/, "", text); sub(/\.$/, "", text)
+    print open[$4], text; open[$4] = "" }
+AWK
+look <<'AWK' | LC_ALL=C sort | agree 9
+$5 == "protect" { k = field("region"); count[k]++; pages[k] += field("pages"); failed[k] += has("failed") }
+END { for (k in count) print k, count[k], pages[k], failed[k] }
+AWK
+look <<'AWK' | LC_ALL=C sort | agree 10
+$2 >= 1000 && $2 <= 1500 { count[$4]++ } END { for (k in count) print quoted(k), count[k] }
+AWK
+look <<'AWK' | LC_ALL=C sort -t, -k1,1n -k2,2 | agree 11
+$5 == "copy_begin" && $3 != "" && $3 >= 4 { k = $3 "," field("direction"); bytes[k] += field("size") }
+END { for (k in bytes) print k, bytes[k] }
+AWK
+run 1 sim --json stale.trk
+echo "$(get verdict),$(get event_at),$(get guest_addr)" | agree 12
+
+# Each region and frame: faults by their summaries, all events without; and with event numbers.
+for region in 0x200000000 0x200400000 0x200800000 0x200c00000; do
+    for frame in 0 1 4 13 19; do
+        brute=$(cat look.awk - <<AWK >now.awk; awk -f now.awk events
+\$5 == "fault" && \$3 == "$frame" && region_of(field("guest_addr")) == "$region" { n++; sum += \$1 } END { print n + 0 "," sum + 0 }
+AWK
+        )
+        where="WHERE region = $region AND frame = $frame"
+        run 0 query a.trk "SELECT count(*), coalesce(sum(event), 0) FROM faults $where"
+        same "faults $where, in order" "$(sed 1d out)" "$brute"
+        run 0 query --stats a.trk "SELECT count(*) FROM events WHERE type = 'fault' AND region = $region AND frame = $frame"
+        same "faults $where, by chunks" "$(sed 1d out)" "${brute%,*}"
+        run 0 query a.trk "SELECT count(*) FROM touches WHERE type = 'fault' AND region = $region AND frame = $frame"
+        same "faults $where, by pages" "$(sed 1d out)" "${brute%,*}"
+    done
+done
+
+# By thread, stream and spans of numbers; a name that there is not; what no frame has.
+for where in "thread = 'guest 1'" "stream = 2" "event BETWEEN 500 AND 900" "event > 9999" "frame <= 2" "frame > 17" \
+    "thread = 'nobody'" "type = 'nothing'" "frame = 77" "region = 1" "stream = -1" "event < 0" "frame = 3.0" "time_us < 0.5"; do
+    run 0 query a.trk "SELECT count(*), sum(tsc), sum(ordinal) FROM events WHERE $where"
+    sed 1d out >narrow
+    column=${where%% *}
+    run 0 query a.trk "SELECT count(*), sum(tsc), sum(ordinal) FROM events WHERE +$where AND +$column IS NOT NULL"
+    same "where $where" "$(cat narrow)" "$(sed 1d out)"
+done
+
+# From checkpoints: the same, and less is read.
+"$tools/query_tool" points.trk points || fail "making the trace with checkpoints"
+for where in "frame = 13" "frame BETWEEN 7 AND 8" "time_us BETWEEN 1000 AND 1100" "event BETWEEN 9000 AND 9100" "frame = 0" \
+    "frame = 19" "time_us < 30" "event > 14000"; do
+    for table in events uploads faults; do
+        sql="SELECT count(*), sum(event), sum(ordinal), sum(length(coalesce(status, ''))) FROM $table WHERE $where"
+        run 0 query a.trk "$sql"
+        cp out whole
+        run 0 query --stats points.trk "$sql"
+        same "$table where $where, from checkpoints" "$(cat out)" "$(cat whole)"
+    done
+done
+bytes_of() { sed -n 's/.*read \([0-9]*\) of.*/\1/p' err; }
+run 0 query --stats points.trk "SELECT max(event) FROM events"
+all=$(bytes_of)
+run 0 query --stats points.trk "SELECT max(event) FROM events WHERE event = 9000"
+[ "$(bytes_of)" -lt "$all" ] || fail "an event reads $(bytes_of) bytes, all of them $all"
+
+# A query of little reads little: chunks and bytes are counted.
+chunks_of() { sed -n 's/.*decoded \([0-9]*\) chunks of.*/\1/p' err; }
+run 0 query --stats a.trk "SELECT count(*) FROM faults"
+all=$(chunks_of)
+run 0 query --stats a.trk "SELECT count(*) FROM faults WHERE time_us BETWEEN 1000 AND 1100"
+[ "$(chunks_of)" -lt $((all / 4)) ] || fail "a time reads $(chunks_of) of $all chunks"
+run 0 query --stats a.trk "SELECT count(*) FROM events WHERE stream = 1"
+[ "$(chunks_of)" -lt $((all / 2)) ] || fail "a thread reads $(chunks_of) of $all chunks"
+run 0 query --stats a.trk "SELECT count(*) FROM protections WHERE region = 0x200800000"
+[ "$(chunks_of)" -lt "$all" ] || fail "a region reads all chunks"
+
+# The small tables.
+run 0 query a.trk "SELECT stream, thread, role, thread_id FROM threads ORDER BY stream"
+same threads "$(sed 1d out | tr '\n' ';')" '0,render,host,10;1,guest 0,guest,11;2,guest 1,guest,12;3,"guest ""2""",guest,13;'
+run 0 query a.trk "SELECT sum(events) FROM threads"
+same "events of threads" "$(sed 1d out)" "$(wc -l <events | tr -d ' ')"
+run 0 query a.trk "SELECT count(*), min(frame), max(frame) FROM frames"
+same frames "$(sed 1d out)" "$(awk -F '\t' '$5 == "frame"' events | wc -l | tr -d ' '),0,19"
+run 0 query a.trk "SELECT sum(locks) FROM regions"
+same locks "$(sed 1d out)" "$(awk -F '\t' '$5 == "unlock"' events | wc -l | tr -d ' ')"
+run 0 query a.trk "SELECT count(*) FROM uploads WHERE duration_us IS NULL"
+at_least "uploads without an end" "$(sed 1d out)" 1
+
+# Forms.
+run 0 query --json a.trk "SELECT stream, thread, 1.5 AS x, NULL AS y, 9007199254740993 AS z, guest_addr FROM faults LIMIT 2"
+json
+same schema "$(get schema)" trk-query/1
+same complete "$(get complete)" true
+run 0 query --json a.trk "SELECT thread, 9007199254740993, region FROM faults WHERE stream = 3 LIMIT 1"
+grep -qF '["guest \"2\"","9007199254740993","0x2' out || fail "JSON of numbers and addresses: $(cat out)"
+run 0 query --table a.trk "SELECT region, address(region + 4096) AS a FROM regions ORDER BY region LIMIT 1"
+same table "$(tail -1 out)" "0x200000000  0x200001000"
+echo "SELECT count(*) FROM frames; -- all" | "$trk" query a.trk -f - >out 2>err || fail "a statement on standard input"
+"$trk" query - "SELECT count(*) FROM frames" <a.trk >piped || fail "a trace on standard input"
+same "a trace on standard input" "$(cat piped)" "$(cat out)"
+
+# Only reading.
+cp a.trk before.trk
+for sql in "ATTACH 'x.db' AS x" "CREATE TABLE t(a)" "DELETE FROM threads" "PRAGMA writable_schema = 1" \
+    "SELECT load_extension('x')" "INSERT INTO sqlite_schema VALUES(1,2,3,4,5)" "DROP VIEW v_stale_reads" "VACUUM INTO 'x.db'" \
+    "SELECT 1; SELECT 2" "SELEC" "" "SELECT nothing FROM events" "SELECT \"text\" FROM events" "BEGIN"; do
+    run 2 query a.trk "$sql"
+    [ ! -s out ] || fail "$sql: printed something"
+    [ -s err ] || fail "$sql: refused without a word"
+done
+cmp -s a.trk before.trk || fail "the trace was changed"
+[ ! -e x.db ] || fail "a file was made"
+run 2 query a.trk
+run 2 query a.trk "SELECT 1" -f q1.sql
+run 2 query a.trk -f missing.sql
+run 2 query --json --table a.trk "SELECT 1"
+run 2 query missing.trk "SELECT 1"
+run 3 query dump "SELECT 1"
+
+# In time: a product of everything with everything.
+run 4 query --limit 1 a.trk "SELECT count(*) FROM events a, events b, events c"
+said "time"
+
+# What is missing is said, and the rest is right.
+"$tools/query_tool" lost.trk lose || fail "making the trace with a loss"
+run 3 query --json lost.trk "SELECT value, number FROM events WHERE type = 'drop'"
+same complete "$(get complete)" false
+said "7 events are missing"
+size=$(wc -c <a.trk)
+{ head -c $((size / 2)) a.trk; printf 'x'; tail -c +$((size / 2 + 2)) a.trk; } >hurt.trk
+run 3 query hurt.trk "SELECT count(*) FROM events"
+[ "$(sed 1d out)" -lt "$(wc -l <events)" ] || fail "events of a damaged chunk were counted"
+said "damaged"
+head -c $((size / 2)) a.trk >half.trk
+run 3 query half.trk "SELECT count(*) > 100 FROM events"
+same "of half a trace" "$(sed 1d out)" 1
+finish

@@ -1,0 +1,120 @@
+# Goal: `trk regress` says of stored traces and scenarios what is expected, what fails and what has
+# changed, and by which event; what cannot be read, is left out or is not the same twice has ends of
+# its own. The stored corpus is as its manifest says.
+# Method: the corpus, the example tracker's plug-in with and without a bug, a core with seeded faults,
+# and damaged, wrong and missing files.
+#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE
+. "$(dirname "$0")/lib.sh"
+corpus=$3
+examples=$4
+mutable=$5
+
+# All of the corpus, twice each; any number of processes gives the same bytes.
+run 0 regress --json --repeat 2 "$corpus"
+cp out one.json
+same schema "$(get schema)" trk-regress/1
+at_least "stored traces" "$(get pass)" 20
+same "all of them" "$(get items.#)" "$(get pass)"
+run 0 regress --json --repeat 2 -j 4 "$corpus"
+cmp -s out one.json || fail "another report with -j 4"
+bytes=$(cat "$corpus"/*.trk | wc -c)
+[ "$bytes" -lt 8388608 ] || fail "the corpus has $bytes bytes"
+
+# A trace of a tracker of one's own, and a bug in the tracker: the first event that changed.
+mkdir own
+run 0 record -o own/mine.trk -- "$examples/example_emulator" 6
+run 0 regress own
+run 0 regress --core "$examples/example_core.so" own
+run 1 regress --core "$examples/example_core_bug2.so" own
+grep -q '^fail  *divergence  *mine.trk$' out || fail "the table lacks the trace"
+grep -q 'first changed event: [0-9]*, thread .*: ' out || fail "no first event"
+grep -q 'again:  trk sim --core .*bug2.so own/mine.trk$' out || fail "no command to see it again"
+run 1 regress --core "$examples/example_core_bug2.so" --against "$examples/example_core.so" --json \
+    --junit out.xml own
+same changed "$(get changed)" 1
+same "other verdict" "$(get items.0.other.verdict)" ok
+first=$(get items.0.first_changed)
+same "first changed event" "$first" "$(get items.0.event_at)"
+run 0 dump own/mine.trk "$first"
+grep -q '<testsuite name="trk regress" tests="1" failures="1" errors="0" skipped="0">' out.xml ||
+    fail "JUnit: $(sed -n 2p out.xml)"
+grep -q "first changed event: $first, thread" out.xml || fail "JUnit lacks the event"
+run 2 regress --junit out.xml own
+said "exists"
+
+# Against an earlier run; of the same key it must be the same.
+run 0 regress --json --core "$examples/example_core.so" own
+cp out earlier.json
+run 0 regress --core "$examples/example_core.so" --against earlier.json own
+run 1 regress --core "$examples/example_core_bug2.so" --against earlier.json own
+grep -q '^changed ' out || fail "a change since the earlier run is not told"
+sed 's/"verdict":\t"ok"/"verdict":\t"watch-leak"/' earlier.json >lies.json
+run 70 regress --core "$examples/example_core.so" --against lies.json own
+grep -q '^unstable ' out || fail "another verdict of the same key is not told"
+run 3 regress --against out.xml own
+said "no earlier run"
+run 2 regress --against absent.json own
+said "absent.json"
+
+# What a core cannot be judged by is left out, and told.
+run 1 regress --core "$examples/example_core.so" "$corpus"
+grep -q '^left-out .*demo-seed-1.trk' out || fail "a trace that the plug-in cannot run is not left out"
+
+# A fault in the core changes verdicts of the corpus.
+TRK_MUTANT=1 run 1 regress --core "$mutable" "$corpus"
+TRK_MUTANT=1 run 1 regress --core "$mutable" --against built-in --json -j 2 "$corpus"
+at_least changed "$(get changed)" 10
+
+# Budgets.
+run 3 regress --events 100 "$corpus"
+grep -q 'events, more than 100$' out || fail "traces that are too long are not told"
+run 0 regress --budget 1000 own
+
+# Manifests: what is expected, what the bytes are; scenarios say it themselves.
+mkdir wrong
+cp "$corpus/demo-seed-1.trk" "$corpus/manifest.json" wrong
+cp "$corpus/demo-seed-2.trk" wrong/demo-seed-3.trk
+head -c 100 "$corpus/demo-seed-1.trk" >wrong/bug-alias-write.trk
+echo '{"schema":1}' >wrong/none.json
+run 3 regress wrong
+grep -q '^unreadable  *-  *demo-seed-3.trk' out || fail "other bytes than the manifest says"
+grep -q '^unreadable  *-  *none.json' out || fail "what is no scenario"
+grep -q '^unreadable  *-  *policy-strict.trk' out || fail "a trace that is not there"
+grep -q '^pass  *ok  *demo-seed-1.trk' out || fail "the right one"
+mkdir expects
+cp "$corpus/bug-alias-write.trk" expects
+run 1 regress expects
+grep -q '^fail  *stale-gpu-read  *bug-alias-write.trk' out || fail "a trace without a manifest is to be ok"
+echo 'no manifest' >expects/manifest.json
+run 3 regress expects
+said "manifest.json"
+printf '{"schema":"trk-corpus/1","traces":[{"file":"../x.trk"}]}' >expects/manifest.json
+run 3 regress expects
+said "traces\[0\].hash"
+# The recipe for a project of one's own: its tests hold with the right tracker, and fail with a broken one.
+run 0 regress --init --core "$examples/example_core.so" own
+same "files of the recipe" "$(cat out)" "$(printf 'trk-regress.cmake\n.github/workflows/trk-regress.yml')"
+run 2 regress --init own
+said "exists"
+run 2 regress --init --json own
+grep -q "ctest --test-dir build" .github/workflows/trk-regress.yml || fail "the job runs no tests"
+printf 'cmake_minimum_required(VERSION 3.25)\nproject(mine NONE)\nenable_testing()\ninclude(trk-regress.cmake)\n' \
+    >CMakeLists.txt
+cmake -S . -B build -DTRK_PROGRAM="$trk" >cmake.log 2>&1 || fail "the recipe: $(tail -3 cmake.log)"
+for turn in 1 2; do
+    ctest --test-dir build >ctest.log 2>&1 || fail "the recipe's test, turn $turn: $(tail -5 ctest.log)"
+done
+[ -s build/trk-regress.xml ] || fail "the recipe writes no report"
+cmake -S . -B build -DTRK_CORE="$examples/example_core_bug2.so" >cmake.log 2>&1
+ctest --test-dir build >ctest.log 2>&1 && fail "the recipe's test holds with a broken tracker"
+
+mkdir empty
+run 2 regress empty
+said "no traces"
+run 2 regress absent
+run 4 regress --core ./absent.so own
+run 2 regress --seed 3 own
+run 2 regress --make again own expects
+run 2 regress --make again own
+said "no manifest.json"
+finish

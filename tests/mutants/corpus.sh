@@ -1,0 +1,34 @@
+#!/bin/sh
+# Goal: `trk regress` over the stored traces and scenarios tells seeded faults of the core, as plug-ins,
+# by a verdict that is not the expected one.
+# Method: each fault against the corpus alone, then with the scenario files; both are counted. 6 changes
+# nothing that can be seen (exempt.txt), so that 1 is left out of what is to be found.
+#   corpus.sh TRK PLUGIN MUTANTS CORPUS SCENARIOS
+set -eu
+trk=$1
+plugin=$2
+total=0
+alone=0
+both=0
+unseen=
+TRK_MUTANT=0 "$trk" regress --core "$plugin" -j 2 "$4" "$5" >/dev/null
+while read -r number name; do
+    [ "$number" != 6 ] || continue
+    total=$((total + 1))
+    got=0
+    TRK_MUTANT=$number "$trk" regress --core "$plugin" --limit 5 -j 2 "$4" >/dev/null 2>&1 || got=$?
+    if [ "$got" -eq 1 ]; then
+        alone=$((alone + 1))
+        both=$((both + 1))
+        continue
+    fi
+    got=0
+    TRK_MUTANT=$number "$trk" regress --core "$plugin" --limit 5 -j 2 "$5" >/dev/null 2>&1 || got=$?
+    if [ "$got" -eq 1 ]; then
+        both=$((both + 1))
+    else
+        unseen="$unseen $number"
+    fi
+done <"$3"
+echo "$total faults: $alone seen by the stored traces, $both with the scenarios; unseen:$unseen"
+[ "$total" -gt 60 ] && [ $((both * 4)) -ge $((total * 3)) ] && [ "$alone" -ge 40 ]

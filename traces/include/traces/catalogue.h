@@ -1,0 +1,108 @@
+/*
+ * A catalogue: a folder of stored traces and scenarios, and a database of what was said of them.
+ *
+ * Files lie in CATALOGUE/traces by the name of their content (content.h), so that none is there
+ * twice. CATALOGUE/catalogue.db is SQLite: what is stored, the verdicts, results of benches. Many
+ * processes may read and write at once; one that is killed leaves a catalogue as it was before its
+ * last step. A database that is damaged, another program's, or a newer trk's is refused and left
+ * alone.
+ */
+#ifndef TRACES_CATALOGUE_H
+#define TRACES_CATALOGUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "traces/manifest.h"
+
+TRK_EXTERN_C_BEGIN
+
+#define TRK_CATALOGUE_FILE   "catalogue.db"
+#define TRK_CATALOGUE_TRACES "traces"
+/* What user_version says: how many migrations there are. */
+#define TRK_CATALOGUE_VERSION 2
+
+struct trk_catalogue;
+
+/* Whether a folder is a catalogue, by its database's name. */
+bool trk_catalogue_is(const char *folder);
+
+/**
+ * Open a catalogue, and bring an older one up to date.
+ *
+ * @param create  Make the folder and the database where there is none.
+ * @return TRK_OK; TRK_E_DAMAGED: not a database, a damaged one, or another program's, and error
+ *         says the way out; TRK_E_VERSION: a newer trk's; TRK_E_SYSTEM; TRK_E_MEMORY.
+ *
+ * Allocates: yes. Blocks: while others write, up to a minute. Signal-safe: no. Threads: one; not
+ * across fork().
+ */
+TRK_MUST_USE enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder,
+                                                bool create, struct trk_error *error);
+void trk_catalogue_close(struct trk_catalogue *catalogue);
+
+/**
+ * Store a file. entry->file is its name in lists, entry->hash and entry->bytes are filled in; what
+ * is there already gets the entry's texts.
+ *
+ * @return TRK_OK; TRK_E_SYSTEM; TRK_E_ARGUMENT: a path too long. Nothing has changed then.
+ */
+TRK_MUST_USE enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
+                                               struct trk_manifest_entry *entry,
+                                               struct trk_error *error);
+
+/* Called for each that is stored, by name; another value than TRK_OK ends the list with it. */
+typedef enum trk_status trk_catalogue_entry_fn(void *context,
+                                               const struct trk_manifest_entry *entry,
+                                               struct trk_error *error);
+TRK_MUST_USE enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue,
+                                                trk_catalogue_entry_fn *fn, void *context,
+                                                struct trk_error *error);
+
+/* The path of a stored file; TRK_E_ARGUMENT: too long. */
+TRK_MUST_USE enum trk_status trk_catalogue_path(const char *folder,
+                                                const struct trk_manifest_entry *entry, char *out,
+                                                size_t size, struct trk_error *error);
+
+/* Remove what has this name, hash, or beginning of a hash. TRK_E_ARGUMENT: none, or several. */
+TRK_MUST_USE enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char *name,
+                                                  struct trk_error *error);
+/* Remove files that nothing speaks of; count: how many. */
+TRK_MUST_USE enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, uint64_t *count,
+                                              struct trk_error *error);
+
+/* What a verdict depends on, and the verdict. Numbers that are not known are TRK_NOT_KNOWN. */
+struct trk_catalogue_verdict {
+    const char *hash, *core, *schedule, *seeds, *trk;
+    char verdict[32], detail[64], thread[64], text[256];
+    uint64_t event_at, event_visible;
+};
+
+/**
+ * Keep a verdict, unless its key has one.
+ *
+ * @param verdict  Replaced by the one that was there.
+ * @param had      Whether there was one.
+ */
+TRK_MUST_USE enum trk_status trk_catalogue_record(struct trk_catalogue *catalogue,
+                                                  struct trk_catalogue_verdict *verdict, bool *had,
+                                                  struct trk_error *error);
+
+/* Called for each verdict of a file, by core, schedule, seeds and trk. */
+typedef void trk_catalogue_verdict_fn(void *context, const struct trk_catalogue_verdict *verdict);
+TRK_MUST_USE enum trk_status trk_catalogue_verdicts(struct trk_catalogue *catalogue,
+                                                    const char *hash, trk_catalogue_verdict_fn *fn,
+                                                    void *context, struct trk_error *error);
+
+/* A result of `trk bench` on a stored trace: its JSON, whole. */
+TRK_MUST_USE enum trk_status trk_catalogue_bench(struct trk_catalogue *catalogue, const char *hash,
+                                                 const char *json, struct trk_error *error);
+typedef void trk_catalogue_bench_fn(void *context, const char *json);
+TRK_MUST_USE enum trk_status trk_catalogue_benches(struct trk_catalogue *catalogue,
+                                                   const char *hash, trk_catalogue_bench_fn *fn,
+                                                   void *context, struct trk_error *error);
+
+TRK_EXTERN_C_END
+
+#endif

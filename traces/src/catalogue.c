@@ -1,0 +1,260 @@
+/* Opening a catalogue: whose database it is, and what it is brought up to. */
+#include "catalogue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* "trkc", in the database's header: whose it is. */
+#define APPLICATION_ID 1953655651
+/* How long others are waited for. */
+#define BUSY_MS 60000
+/* All that it says of what went wrong leads here. */
+#define WAY_OUT "move it away and add " TRK_CATALOGUE_TRACES "/* again"
+
+/* One a version. A released one never changes; what is new is one more. */
+static const char *const migrations[TRK_CATALOGUE_VERSION] = {
+    "CREATE TABLE traces ("
+    " hash TEXT PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL, command TEXT NOT NULL,"
+    " origin TEXT NOT NULL, licence TEXT NOT NULL, policy TEXT NOT NULL, expected TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE verdicts ("
+    " hash TEXT NOT NULL REFERENCES traces ON DELETE CASCADE, core TEXT NOT NULL,"
+    " schedule TEXT NOT NULL, seeds TEXT NOT NULL, trk TEXT NOT NULL, verdict TEXT NOT NULL,"
+    " detail TEXT NOT NULL, thread TEXT NOT NULL, text TEXT NOT NULL,"
+    " event_at INTEGER, event_visible INTEGER, PRIMARY KEY (hash, core, schedule, seeds, trk)"
+    ") STRICT, WITHOUT ROWID;",
+    "CREATE TABLE benches ("
+    " id INTEGER PRIMARY KEY, hash TEXT NOT NULL REFERENCES traces ON DELETE CASCADE,"
+    " result TEXT NOT NULL, UNIQUE (hash, result)"
+    ") STRICT;",
+};
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+enum trk_status catalogue_fail(struct trk_catalogue *catalogue, struct trk_error *error)
+{
+    int code = sqlite3_errcode(catalogue->db) & 0xff;
+    const char *text = sqlite3_errmsg(catalogue->db);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+        return trk_error_set(error, TRK_E_DAMAGED, TRK_CATALOGUE_FILE " is damaged: " WAY_OUT);
+    }
+    return trk_error_set(error, code == SQLITE_NOMEM ? TRK_E_MEMORY : TRK_E_SYSTEM,
+                         TRK_CATALOGUE_FILE ": %.90s", text);
+}
+
+enum trk_status catalogue_run(struct trk_catalogue *catalogue, const char *sql,
+                              struct trk_error *error)
+{
+    return sqlite3_exec(catalogue->db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? TRK_OK
+               : catalogue_fail(catalogue, error);
+}
+
+enum trk_status catalogue_begin(struct trk_catalogue *catalogue, struct trk_error *error)
+{
+    return catalogue_run(catalogue, "BEGIN IMMEDIATE", error);
+}
+
+enum trk_status catalogue_end(struct trk_catalogue *catalogue, enum trk_status status,
+                              struct trk_error *error)
+{
+    if (status == TRK_OK) {
+        status = catalogue_run(catalogue, "COMMIT", error);
+    }
+    if (status != TRK_OK) {
+        (void)sqlite3_exec(catalogue->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return status;
+}
+
+enum trk_status catalogue_prepare(struct trk_catalogue *catalogue, const char *sql,
+                                  const char *const *texts, int count, sqlite3_stmt **out,
+                                  struct trk_error *error)
+{
+    int code = sqlite3_prepare_v2(catalogue->db, sql, -1, out, NULL);
+    for (int i = 0; i < count && code == SQLITE_OK; i++) {
+        code = sqlite3_bind_text(*out, i + 1, texts[i], -1, SQLITE_TRANSIENT);
+    }
+    if (code == SQLITE_OK) {
+        return TRK_OK;
+    }
+    enum trk_status status = catalogue_fail(catalogue, error);
+    sqlite3_finalize(*out);
+    *out = NULL;
+    return status;
+}
+
+enum trk_status catalogue_done(struct trk_catalogue *catalogue, sqlite3_stmt *statement, int last,
+                               struct trk_error *error)
+{
+    enum trk_status status =
+        last == SQLITE_DONE || last == SQLITE_ROW ? TRK_OK : catalogue_fail(catalogue, error);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+const char *catalogue_text(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text != NULL ? (const char *)text : "";
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+bool trk_catalogue_is(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    int length = snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
+    return length > 0 && (size_t)length < sizeof path && stat(path, &about) == 0;
+}
+
+/* A number of the database's header, or of a count. */
+static enum trk_status number(struct trk_catalogue *catalogue, const char *sql, int64_t *out,
+                              struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status = catalogue_prepare(catalogue, sql, NULL, 0, &statement, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    int last = sqlite3_step(statement);
+    *out = last == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    return catalogue_done(catalogue, statement, last, error);
+}
+
+/* Whether every page of it is what it should be. */
+static enum trk_status check(struct trk_catalogue *catalogue, struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status =
+        catalogue_prepare(catalogue, "PRAGMA quick_check(1)", NULL, 0, &statement, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    int last = sqlite3_step(statement);
+    bool good = last == SQLITE_ROW && strcmp(catalogue_text(statement, 0), "ok") == 0;
+    status = catalogue_done(catalogue, statement, last, error);
+    return status != TRK_OK || good
+               ? status
+               : trk_error_set(error, TRK_E_DAMAGED, TRK_CATALOGUE_FILE " is damaged: " WAY_OUT);
+}
+
+/* Whose it is, and of which version; migrate it. In a transaction that others wait for. */
+static enum trk_status bring_up(struct trk_catalogue *catalogue, struct trk_error *error)
+{
+    int64_t id = 0, version = 0, tables = 0;
+    char sql[64];
+    enum trk_status status = number(catalogue, "PRAGMA application_id", &id, error);
+    if (status == TRK_OK) {
+        status = number(catalogue, "PRAGMA user_version", &version, error);
+    }
+    if (status == TRK_OK) {
+        status = number(catalogue, "SELECT count(*) FROM sqlite_master", &tables, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    bool fresh = id == 0 && version == 0 && tables == 0;
+    if (!fresh && (id != APPLICATION_ID || version < 1)) {
+        return trk_error_set(error, TRK_E_DAMAGED,
+                             TRK_CATALOGUE_FILE " is another program's database: " WAY_OUT);
+    }
+    if (version > TRK_CATALOGUE_VERSION) {
+        return trk_error_set(error, TRK_E_VERSION,
+                             TRK_CATALOGUE_FILE " has version %d, this trk knows %d", (int)version,
+                             TRK_CATALOGUE_VERSION);
+    }
+    for (int64_t i = version; i < TRK_CATALOGUE_VERSION && status == TRK_OK; i++) {
+        status = catalogue_run(catalogue, migrations[i], error);
+    }
+    if (status == TRK_OK && version < TRK_CATALOGUE_VERSION) {
+        snprintf(sql, sizeof sql, "PRAGMA user_version = %d", TRK_CATALOGUE_VERSION);
+        status = catalogue_run(catalogue, sql, error);
+    }
+    if (status == TRK_OK && fresh) {
+        snprintf(sql, sizeof sql, "PRAGMA application_id = %d", APPLICATION_ID);
+        status = catalogue_run(catalogue, sql, error);
+    }
+    return status;
+}
+
+static enum trk_status make_folders(const char *folder, struct trk_error *error)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES, folder);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+    }
+    if ((mkdir(folder, 0777) != 0 && errno != EEXIST) ||
+        (mkdir(path, 0777) != 0 && errno != EEXIST)) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "the folder cannot be made");
+    }
+    return TRK_OK;
+}
+
+static enum trk_status open_it(struct trk_catalogue *catalogue, bool create,
+                               struct trk_error *error)
+{
+    char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, catalogue->folder);
+    int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
+    if (sqlite3_open_v2(path, &catalogue->db, flags, NULL) != SQLITE_OK) {
+        return catalogue->db != NULL
+                   ? catalogue_fail(catalogue, error)
+                   : trk_error_set(error, TRK_E_MEMORY, "no memory for a database");
+    }
+    (void)sqlite3_busy_timeout(catalogue->db, BUSY_MS);
+    enum trk_status status = catalogue_begin(catalogue, error);
+    if (status == TRK_OK) {
+        status = catalogue_end(catalogue, bring_up(catalogue, error), error);
+    }
+    if (status == TRK_OK) {
+        status = check(catalogue, error);
+    }
+    /* Only what is known as ours is changed: the journal is a change of the file. */
+    return status == TRK_OK ? catalogue_run(catalogue,
+                                            "PRAGMA journal_mode = WAL;"
+                                            "PRAGMA synchronous = FULL;"
+                                            "PRAGMA foreign_keys = ON",
+                                            error)
+                            : status;
+}
+
+enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder, bool create,
+                                   struct trk_error *error)
+{
+    enum trk_status status = create ? make_folders(folder, error) : TRK_OK;
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (!create && !trk_catalogue_is(folder)) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "no catalogue: there is no " TRK_CATALOGUE_FILE);
+    }
+    struct trk_catalogue *catalogue = calloc(1, sizeof *catalogue);
+    if (catalogue == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for a catalogue");
+    }
+    int length = snprintf(catalogue->folder, sizeof catalogue->folder, "%s", folder);
+    status = length < 0 || (size_t)length >= sizeof catalogue->folder
+                 ? trk_error_set(error, TRK_E_ARGUMENT, "the path is too long")
+                 : open_it(catalogue, create, error);
+    if (status != TRK_OK) {
+        trk_catalogue_close(catalogue);
+        return status;
+    }
+    *out = catalogue;
+    return TRK_OK;
+}
+
+void trk_catalogue_close(struct trk_catalogue *catalogue)
+{
+    if (catalogue != NULL) {
+        (void)sqlite3_close(catalogue->db);
+        free(catalogue);
+    }
+}

@@ -1,0 +1,239 @@
+/* The files of a catalogue, by the names of their content. */
+#include "catalogue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is being written; gc takes those that nobody gave their name. */
+#define PART    ".part"
+#define COLUMNS "name, hash, command, origin, licence, policy, expected, bytes"
+
+static bool is_scenario(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+enum trk_status trk_catalogue_path(const char *folder, const struct trk_manifest_entry *entry,
+                                   char *out, size_t size, struct trk_error *error)
+{
+    int length = snprintf(out, size, "%s/" TRK_CATALOGUE_TRACES "/%s%s", folder, entry->hash,
+                          is_scenario(entry->file) ? ".json" : ".trk");
+    return length > 0 && (size_t)length < size
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+static bool copy_bytes(int from, int to)
+{
+    char buffer[1 << 14];
+    ssize_t got;
+    while ((got = read(from, buffer, sizeof buffer)) > 0) {
+        for (ssize_t at = 0; at < got;) {
+            ssize_t done = write(to, buffer + at, (size_t)(got - at));
+            if (done < 0 && errno != EINTR) {
+                return false;
+            }
+            at += done > 0 ? done : 0;
+        }
+    }
+    return got == 0;
+}
+
+/* Copy to a file beside the name that it will have. */
+static enum trk_status copy_file(const char *path, const char *part, struct trk_error *error)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int to = from >= 0 ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    bool good = to >= 0 && copy_bytes(from, to) && fsync(to) == 0;
+    int reason = errno;
+    if (from >= 0) {
+        close(from);
+    }
+    if (to >= 0 && close(to) != 0) {
+        good = false;
+    }
+    if (!good) {
+        if (to >= 0) {
+            unlink(part);
+        }
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "cannot be stored");
+    }
+    return TRK_OK;
+}
+
+static enum trk_status insert(struct trk_catalogue *catalogue,
+                              const struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    const char *texts[] = {entry->file,    entry->hash,   entry->command, entry->origin,
+                           entry->licence, entry->policy, entry->expected};
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status = catalogue_prepare(
+        catalogue,
+        "INSERT INTO traces (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (hash) DO UPDATE SET name = ?1, command = ?3, origin = ?4, licence = ?5,"
+        " policy = ?6, expected = ?7",
+        texts, 7, &statement, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    (void)sqlite3_bind_int64(statement, 8, (sqlite3_int64)entry->bytes);
+    return catalogue_done(catalogue, statement, sqlite3_step(statement), error);
+}
+
+enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
+                                  struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    char target[PATH_MAX], part[PATH_MAX + 32], named[TRK_CONTENT_BYTES];
+    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_path(catalogue->folder, entry, target, sizeof target, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    /* Under the writers' lock, so that no gc comes between the file and what speaks of it. */
+    status = catalogue_begin(catalogue, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    snprintf(part, sizeof part, "%s" PART, target);
+    (void)unlink(part); /* of one that was killed: who writes has the lock */
+    status = copy_file(path, part, error);
+    if (status == TRK_OK) {
+        status = trk_content_name(part, named, NULL, error);
+    }
+    if (status == TRK_OK && strcmp(named, entry->hash) != 0) {
+        status = trk_error_set(error, TRK_E_SYSTEM, "it changes while it is stored");
+    }
+    if (status == TRK_OK && rename(part, target) != 0) {
+        status = trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot be stored");
+    }
+    if (status == TRK_OK) {
+        status = insert(catalogue, entry, error);
+    } else {
+        (void)unlink(part);
+    }
+    return catalogue_end(catalogue, status, error);
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+static void take(sqlite3_stmt *statement, struct trk_manifest_entry *out)
+{
+    snprintf(out->file, sizeof out->file, "%s", catalogue_text(statement, 0));
+    snprintf(out->hash, sizeof out->hash, "%s", catalogue_text(statement, 1));
+    snprintf(out->command, sizeof out->command, "%s", catalogue_text(statement, 2));
+    snprintf(out->origin, sizeof out->origin, "%s", catalogue_text(statement, 3));
+    snprintf(out->licence, sizeof out->licence, "%s", catalogue_text(statement, 4));
+    snprintf(out->policy, sizeof out->policy, "%s", catalogue_text(statement, 5));
+    snprintf(out->expected, sizeof out->expected, "%s", catalogue_text(statement, 6));
+    out->bytes = (uint64_t)sqlite3_column_int64(statement, 7);
+}
+
+enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogue_entry_fn *fn,
+                                   void *context, struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status =
+        catalogue_prepare(catalogue, "SELECT " COLUMNS " FROM traces ORDER BY name, hash", NULL, 0,
+                          &statement, error);
+    int last = SQLITE_DONE;
+    while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct trk_manifest_entry entry;
+        take(statement, &entry);
+        status = fn(context, &entry, error);
+    }
+    if (status != TRK_OK) {
+        sqlite3_finalize(statement);
+        return status;
+    }
+    return catalogue_done(catalogue, statement, last, error);
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+/* Whether a file of the folder is one that the database speaks of. */
+static enum trk_status is_spoken_of(struct trk_catalogue *catalogue, const char *name, bool *out,
+                                    struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status = catalogue_prepare(
+        catalogue,
+        "SELECT 1 FROM traces WHERE hash || iif(name LIKE '%.json', '.json', '.trk') = ?1", &name,
+        1, &statement, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    int last = sqlite3_step(statement);
+    *out = last == SQLITE_ROW;
+    return catalogue_done(catalogue, statement, last, error);
+}
+
+static enum trk_status sweep(struct trk_catalogue *catalogue, uint64_t *count,
+                             struct trk_error *error)
+{
+    char folder[PATH_MAX + 16];
+    snprintf(folder, sizeof folder, "%s/" TRK_CATALOGUE_TRACES, catalogue->folder);
+    DIR *stream = opendir(folder);
+    if (stream == NULL) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+    }
+    enum trk_status status = TRK_OK;
+    struct dirent *file;
+    while (status == TRK_OK && (file = readdir(stream)) != NULL) {
+        bool spoken_of = file->d_name[0] == '.';
+        if (!spoken_of) {
+            status = is_spoken_of(catalogue, file->d_name, &spoken_of, error);
+        }
+        if (status == TRK_OK && !spoken_of && unlinkat(dirfd(stream), file->d_name, 0) == 0) {
+            (*count)++;
+        }
+    }
+    closedir(stream);
+    return status;
+}
+
+enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, uint64_t *count,
+                                 struct trk_error *error)
+{
+    *count = 0;
+    enum trk_status status = catalogue_begin(catalogue, error);
+    return status == TRK_OK ? catalogue_end(catalogue, sweep(catalogue, count, error), error)
+                            : status;
+}
+
+enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char *name,
+                                     struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t files;
+    if (name[0] == '\0') {
+        return trk_error_set(error, TRK_E_ARGUMENT, "no name");
+    }
+    enum trk_status status = catalogue_begin(catalogue, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = catalogue_prepare(
+        catalogue, "DELETE FROM traces WHERE name = ?1 OR substr(hash, 1, length(?1)) = ?1", &name,
+        1, &statement, error);
+    if (status == TRK_OK) {
+        status = catalogue_done(catalogue, statement, sqlite3_step(statement), error);
+    }
+    int gone = sqlite3_changes(catalogue->db);
+    if (status == TRK_OK && gone != 1) {
+        status =
+            trk_error_set(error, TRK_E_ARGUMENT,
+                          gone == 0 ? "none is called %.60s" : "several are called %.60s", name);
+    }
+    status = catalogue_end(catalogue, status, error);
+    return status == TRK_OK ? trk_catalogue_gc(catalogue, &files, error) : status;
+}
