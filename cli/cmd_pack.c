@@ -10,6 +10,7 @@
 #include "redact.h"
 #include "rewrite.h"
 #include "simulator/checkpoints.h"
+#include "simulator/snapshot.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-pack/1"
@@ -59,6 +60,7 @@ struct pack {
     struct trk_rewrite rewrite;
     struct trk_redact redact;
     bool redacted;
+    bool looking;                /* events are only noted: the first pass of a redaction */
     struct trk_record *operands; /* one a stream: what it means is said by the event behind it */
     bool *has_operand;
     uint64_t every; /* events between checkpoints; 0: there are none */
@@ -67,9 +69,13 @@ struct pack {
     struct trk_sim_checkpoints *checkpoints;
 };
 
-static enum trk_status write_one(struct pack *pack, uint32_t stream, struct trk_record *record,
-                                 uint16_t op, struct trk_error *error)
+static enum trk_status take_one(struct pack *pack, uint32_t stream, struct trk_record *record,
+                                uint16_t op, struct trk_error *error)
 {
+    if (pack->looking) {
+        trk_redact_note(&pack->redact, &record->event, op);
+        return TRK_OK;
+    }
     if (pack->redacted) {
         trk_redact_event(&pack->redact, &record->event, op);
     }
@@ -77,41 +83,78 @@ static enum trk_status write_one(struct pack *pack, uint32_t stream, struct trk_
                              record, error);
 }
 
-static enum trk_status write_operand(struct pack *pack, uint32_t stream, uint16_t op,
-                                     struct trk_error *error)
+static enum trk_status take_operand(struct pack *pack, uint32_t stream, uint16_t op,
+                                    struct trk_error *error)
 {
     if (!pack->has_operand[stream]) {
         return TRK_OK;
     }
     pack->has_operand[stream] = false;
-    return write_one(pack, stream, &pack->operands[stream], op, error);
+    return take_one(pack, stream, &pack->operands[stream], op, error);
 }
 
-static enum trk_status write_event(struct pack *pack, const struct trk_trace_event *event,
-                                   struct trk_error *error)
+static enum trk_status take_event(struct pack *pack, const struct trk_trace_event *event,
+                                  struct trk_error *error)
 {
     struct trk_record record = {event->tsc, event->event};
     bool begins = event->event.type == TRK_EVENT_OP_BEGIN;
     enum trk_status status =
-        write_operand(pack, event->stream, begins ? event->event.context : TRK_OP_NONE, error);
+        take_operand(pack, event->stream, begins ? event->event.context : TRK_OP_NONE, error);
     if (status == TRK_OK && event->event.type == TRK_EVENT_OPERAND) {
         pack->operands[event->stream] = record;
         pack->has_operand[event->stream] = true;
         return TRK_OK;
     }
-    return status == TRK_OK ? write_one(pack, event->stream, &record, TRK_OP_NONE, error) : status;
+    return status == TRK_OK ? take_one(pack, event->stream, &record, TRK_OP_NONE, error) : status;
 }
 
+static enum trk_status take_last_operands(struct pack *pack, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < trk_trace_stream_count(pack->input.trace) && status == TRK_OK; i++) {
+        status = take_operand(pack, (uint32_t)i, TRK_OP_NONE, error);
+    }
+    return status;
+}
+
+static uint32_t move_region(void *context, uint32_t region)
+{
+    struct pack *pack = context;
+    if (pack->looking) {
+        trk_redact_note_region(&pack->redact, region);
+        return region;
+    }
+    return trk_redact_region(&pack->redact, region);
+}
+
+static enum trk_status look_at_snapshot(struct pack *pack, struct trk_error *error)
+{
+    const uint8_t *end;
+    const uint8_t *snapshot = trk_trace_snapshot(pack->input.trace, &end);
+    struct trk_packing same = {0};
+    enum trk_status status =
+        snapshot ? trk_sim_snapshot_move(snapshot, end, move_region, pack, &same, error) : TRK_OK;
+    free(same.bytes);
+    return status;
+}
+
+/* For redaction: how far the addresses can move is known when all were seen. */
 static enum trk_status look_first(struct pack *pack, struct trk_error *error)
 {
     struct trk_trace_event event;
-    enum trk_status status;
     trk_redact_init(&pack->redact);
-    while ((status = trk_trace_next(pack->input.trace, &event, error)) == TRK_OK) {
-        trk_redact_note(&pack->redact, &event.event);
+    pack->looking = true;
+    enum trk_status status = look_at_snapshot(pack, error);
+    while (status == TRK_OK &&
+           (status = trk_trace_next(pack->input.trace, &event, error)) == TRK_OK &&
+           (status = take_event(pack, &event, error)) == TRK_OK) {
     }
+    if (status == TRK_E_END) {
+        status = take_last_operands(pack, error);
+    }
+    pack->looking = false;
     trk_redact_decide(&pack->redact);
-    return status == TRK_E_END ? trk_trace_rewind(pack->input.trace, error) : status;
+    return status == TRK_OK ? trk_trace_rewind(pack->input.trace, error) : status;
 }
 
 /* Behind an event: the state, when it is time and nothing is under way. */
@@ -138,17 +181,35 @@ static enum trk_status write_checkpoint(struct pack *pack, const struct trk_trac
     return status == TRK_E_UNSUPPORTED ? TRK_OK : status;
 }
 
+/* What the source's events begin with: a part that trk trim made is nothing without it. */
+static enum trk_status write_snapshot(struct pack *pack, struct trk_error *error)
+{
+    const uint8_t *end;
+    const uint8_t *snapshot = trk_trace_snapshot(pack->input.trace, &end);
+    struct trk_packing other = {0};
+    enum trk_status status = TRK_OK;
+    if (!snapshot) {
+        return TRK_OK;
+    }
+    if (pack->redacted) {
+        status = trk_sim_snapshot_move(snapshot, end, move_region, pack, &other, error);
+        snapshot = other.bytes;
+        end = other.bytes ? other.bytes + other.size_bytes : NULL;
+    }
+    if (status == TRK_OK) {
+        status =
+            trk_writer_snapshot(pack->rewrite.writer, snapshot, (size_t)(end - snapshot), error);
+    }
+    free(other.bytes);
+    return status;
+}
+
 static enum trk_status write_all(struct pack *pack, struct trk_error *error)
 {
     struct trk_trace *trace = pack->input.trace;
     size_t streams = trk_trace_stream_count(trace);
-    pack->operands = calloc(streams + 1, sizeof *pack->operands);
-    pack->has_operand = calloc(streams + 1, sizeof *pack->has_operand);
-    if (!pack->operands || !pack->has_operand) {
-        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
-    }
-    enum trk_status status = TRK_OK;
-    if (!pack->redacted) {
+    enum trk_status status = write_snapshot(pack, error);
+    if (status == TRK_OK && !pack->redacted) {
         status = trk_writer_copy_blobs(pack->rewrite.writer, trace, NULL, NULL, error);
     }
     for (size_t i = 0; i < streams && status == TRK_OK; i++) {
@@ -161,16 +222,22 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
     }
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        status = write_event(pack, &event, error);
+        status = take_event(pack, &event, error);
         if (status == TRK_OK) {
             status = write_checkpoint(pack, &event, error);
         }
     }
-    status = status == TRK_E_END ? TRK_OK : status;
-    for (size_t i = 0; i < streams && status == TRK_OK; i++) {
-        status = write_operand(pack, (uint32_t)i, TRK_OP_NONE, error);
-    }
-    return status;
+    return status == TRK_E_END ? take_last_operands(pack, error) : status;
+}
+
+static enum trk_status make_room(struct pack *pack, struct trk_error *error)
+{
+    size_t streams = trk_trace_stream_count(pack->input.trace);
+    pack->operands = calloc(streams + 1, sizeof *pack->operands);
+    pack->has_operand = calloc(streams + 1, sizeof *pack->has_operand);
+    return pack->operands && pack->has_operand
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_MEMORY, "out of memory");
 }
 
 static int rewrite(struct pack *pack, const struct trk_options *options,
@@ -179,8 +246,8 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     const char *header = trk_trace_header_json(pack->input.trace);
     char *redacted = NULL;
-    enum trk_status status = TRK_OK;
-    if (pack->redacted) {
+    enum trk_status status = make_room(pack, &error);
+    if (status == TRK_OK && pack->redacted) {
         redacted = trk_redact_header(header);
         status = redacted ? look_first(pack, &error)
                           : trk_error_set(&error, TRK_E_MEMORY, "out of memory");

@@ -34,6 +34,10 @@ static bool has_region(const struct trk_event *event)
 /* Whether argument is a guest address, as the text form of the event says. */
 static bool has_address(const struct trk_event *event)
 {
+    /* The range of this operation is a formality, the same wherever the guest's memory is. */
+    if (event->type == TRK_EVENT_OP_BEGIN && event->context == TRK_OP_RESOURCE_LAYER) {
+        return false;
+    }
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(event, fields);
     for (size_t i = 0; i < count; i++) {
@@ -53,12 +57,22 @@ static void note_address(struct trk_redact *redact, uint64_t guest_addr)
     }
 }
 
-void trk_redact_note(struct trk_redact *redact, const struct trk_event *event)
+static bool has_other_view(const struct trk_event *event, uint16_t op)
+{
+    return event->type == TRK_EVENT_OPERAND && op == TRK_OP_JOIN_VIEWS;
+}
+
+void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
+{
+    note_address(redact, trk_region_address(region));
+}
+
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event, uint16_t op)
 {
     if (has_region(event)) {
-        note_address(redact, trk_region_address(trk_domain_region(event->domain)));
+        trk_redact_note_region(redact, trk_domain_region(event->domain));
     }
-    if (has_address(event)) {
+    if (has_address(event) || has_other_view(event, op)) {
         note_address(redact, event->argument);
     }
 }
@@ -83,9 +97,14 @@ static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
                                 : guest_addr;
 }
 
+uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region)
+{
+    return trk_region_index(moved(redact, trk_region_address(region)));
+}
+
 void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op)
 {
-    if (has_address(event) || (event->type == TRK_EVENT_OPERAND && op == TRK_OP_JOIN_VIEWS)) {
+    if (has_address(event) || has_other_view(event, op)) {
         event->argument = moved(redact, event->argument);
     }
     if (event->type == TRK_EVENT_LABEL) { /* what it says is the program's own */
@@ -94,8 +113,8 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, 
         event->argument = 0;
     }
     if (has_region(event)) {
-        uint64_t guest_addr = moved(redact, trk_region_address(trk_domain_region(event->domain)));
-        event->domain = (event->domain & ~UINT32_C(0xffffff)) | trk_region_index(guest_addr);
+        event->domain = (event->domain & ~UINT32_C(0xffffff)) |
+                        trk_redact_region(redact, trk_domain_region(event->domain));
     }
 }
 

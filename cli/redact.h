@@ -17,12 +17,16 @@ struct trk_redact {
 
 void trk_redact_init(struct trk_redact *redact);
 
-/* First pass: see an event. */
-void trk_redact_note(struct trk_redact *redact, const struct trk_event *event);
+/* First pass: see an event. op is that of the OP_BEGIN that an OPERAND goes with. */
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event, uint16_t op);
 /* Between the passes. */
 void trk_redact_decide(struct trk_redact *redact);
-/* Second pass: change it. op is that of the OP_BEGIN that an OPERAND goes with. */
+/* Second pass: change it; op likewise. */
 void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op);
+
+/* A region's number likewise, in the first pass and in the second. */
+void trk_redact_note_region(struct trk_redact *redact, uint32_t region);
+uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region);
 
 /* The header without what is private; to be freed with cJSON_free; NULL without memory. */
 char *trk_redact_header(const char *header_json);

@@ -298,7 +298,7 @@ static enum trk_status pass(struct reading *reading, struct trk_trace *trace, bo
         if (status != TRK_OK)
             break;
         if (note) {
-            trk_redact_note(&reading->redact, &event.event);
+            trk_redact_note(&reading->redact, &event.event, TRK_OP_NONE);
             continue;
         }
         status = take(reading, &event, asked_only);

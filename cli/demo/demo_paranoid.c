@@ -20,7 +20,8 @@ static const void *paranoid_bytes(void *context, uint64_t page_addr)
 
 static void paranoid_on_finding(void *context, const struct trk_paranoid_finding *finding)
 {
-    static const char *const moments[] = {"an upload", "a draw", "the end of a frame"};
+    static const char *const moments[] = {"an upload", "a draw", "the end of a frame",
+                                          "a change of rights"};
     (void)context;
     fprintf(stderr,
             "trk demo: paranoid: page 0x%" PRIx64 " is clean, but its bytes have changed: seen at "

@@ -38,11 +38,17 @@ struct trk_paranoid {
     _Atomic uint64_t compared, learned, findings, ns;
 };
 
-/* The range of the upload that this thread is in: its end has none. */
+/* Uploads of several trackers may nest so deep; those within are looked at as other operations. */
+#define UPLOADS_MOST 4u
+
+/* The uploads that this thread is in, for what comes of them does not say their ranges. */
 struct upload {
     uint64_t guest_addr, size_bytes;
+    bool written;
+    bool transfers; /* is counted as one that does */
 };
-static _Thread_local struct upload upload __attribute__((tls_model("initial-exec")));
+static _Thread_local struct upload uploads[UPLOADS_MOST] __attribute__((tls_model("initial-exec")));
+static _Thread_local unsigned upload_depth __attribute__((tls_model("initial-exec")));
 
 #define DIRECTORY_BYTES (TRK_REGION_COUNT * sizeof(_Atomic(struct known_region *)))
 
@@ -239,32 +245,80 @@ static void drop_range(struct trk_paranoid *paranoid, uint64_t guest_addr, uint6
     }
 }
 
-/* Operations in which pages neither change state nor are written. */
+/*
+ * Operations in which pages neither change state nor are written. Rights and watches are among
+ * them: what was known before they arm a page again is what shows that they did not.
+ */
 static bool is_harmless(uint16_t op)
 {
-    return op == TRK_OP_IS_CPU || op == TRK_OP_IS_GPU || op == TRK_OP_LOCK || op == TRK_OP_UNLOCK ||
-           op == TRK_OP_REGISTER || op == TRK_OP_GEN_QUERY || op == TRK_OP_GEN_TRACK;
+    switch (op) {
+    case TRK_OP_IS_CPU:
+    case TRK_OP_IS_GPU:
+    case TRK_OP_LOCK:
+    case TRK_OP_UNLOCK:
+    case TRK_OP_REGISTER:
+    case TRK_OP_GUEST_PROTECT:
+    case TRK_OP_RESOURCE_LAYER:
+    case TRK_OP_WATCH:
+    case TRK_OP_UNWATCH:
+    case TRK_OP_WATCH_MASK:
+    case TRK_OP_UNWATCH_MASK:
+    case TRK_OP_GEN_QUERY:
+    case TRK_OP_GEN_TRACK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void look_at_upload(struct trk_paranoid *paranoid, const struct upload *upload)
+{
+    look_at_range(paranoid, upload->guest_addr, upload->size_bytes, TRK_PARANOID_UPLOAD);
 }
 
 static void begin(struct trk_paranoid *paranoid, const struct trk_event *event)
 {
-    if (event->context == TRK_OP_UPLOAD) {
-        upload = (struct upload){event->argument, trk_event_size(event)};
-        look_at_range(paranoid, upload.guest_addr, upload.size_bytes, TRK_PARANOID_UPLOAD);
+    if (event->context == TRK_OP_UPLOAD && upload_depth++ < UPLOADS_MOST) {
+        struct upload *upload = &uploads[upload_depth - 1];
+        *upload = (struct upload){event->argument, trk_event_size(event),
+                                  event->flags & TRK_OP_FLAG_WRITTEN, true};
+        look_at_upload(paranoid, upload);
     }
+    /* The guest's mprotect is what a watch may not come back from. */
+    if (event->context == TRK_OP_GUEST_PROTECT)
+        look_at_range(paranoid, event->argument, trk_event_size(event), TRK_PARANOID_PROTECT);
     if (is_harmless(event->context))
         return;
     atomic_fetch_add(&paranoid->transfers, 1);
     drop_range(paranoid, event->argument, trk_event_size(event));
 }
 
+/*
+ * The upload has taken its bytes: its pages are known from here on, while the owner's completion
+ * runs. Of a written one that runs with all locks held and the pages become the GPU's.
+ */
+static void completes(struct trk_paranoid *paranoid)
+{
+    struct upload *upload =
+        upload_depth > 0 && upload_depth <= UPLOADS_MOST ? &uploads[upload_depth - 1] : NULL;
+    if (upload == NULL || upload->written || !upload->transfers)
+        return;
+    upload->transfers = false;
+    atomic_fetch_sub(&paranoid->transfers, 1);
+    look_at_upload(paranoid, upload);
+}
+
 static void end(struct trk_paranoid *paranoid, const struct trk_event *event)
 {
     if (is_harmless(event->context))
         return;
-    atomic_fetch_sub(&paranoid->transfers, 1);
-    if (event->context == TRK_OP_UPLOAD)
-        look_at_range(paranoid, upload.guest_addr, upload.size_bytes, TRK_PARANOID_UPLOAD);
+    const struct upload *upload = NULL;
+    if (event->context == TRK_OP_UPLOAD && upload_depth > 0 && --upload_depth < UPLOADS_MOST)
+        upload = &uploads[upload_depth];
+    if (upload == NULL || upload->transfers)
+        atomic_fetch_sub(&paranoid->transfers, 1);
+    if (upload != NULL)
+        look_at_upload(paranoid, upload);
 }
 
 static void observe(void *context, const struct trk_event *event)
@@ -280,6 +334,10 @@ static void observe(void *context, const struct trk_event *event)
         break;
     case TRK_EVENT_RANGE:
         drop(paranoid, trk_domain_region(event->domain), event->page, event->pages);
+        break;
+    case TRK_EVENT_CALLBACK:
+        if (event->context == TRK_CALLBACK_COMPLETION)
+            completes(paranoid);
         break;
     case TRK_EVENT_OP_END:
         end(paranoid, event);

@@ -279,3 +279,88 @@ enum trk_status snapshot_declare(struct run *run, uint32_t tracker_id)
     }
     return status == TRK_OK && in.failed ? TRK_E_DAMAGED : status;
 }
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+struct moving {
+    struct trk_unpacking in;
+    struct trk_packing *out;
+    trk_sim_move_fn *move;
+    void *context;
+};
+
+static uint64_t copy_number(struct moving *moving, uint64_t most)
+{
+    uint64_t number = trk_unpacking_number(&moving->in, most);
+    if (!moving->in.failed)
+        trk_packing_number(moving->out, number);
+    return number;
+}
+
+static void copy_bytes(struct moving *moving, size_t size_bytes)
+{
+    const uint8_t *bytes = trk_unpacking_bytes(&moving->in, size_bytes);
+    if (bytes != NULL)
+        trk_packing_bytes(moving->out, bytes, size_bytes);
+}
+
+static void move_domains(struct moving *moving)
+{
+    uint64_t count = copy_number(moving, UINT64_MAX);
+    for (uint64_t i = 0; i < count && !moving->in.failed; i++) {
+        uint32_t domain = (uint32_t)trk_unpacking_number(&moving->in, UINT32_MAX);
+        enum trk_domain_class class = trk_domain_class(domain);
+        uint32_t region = trk_domain_region(domain);
+        if ((class == TRK_DOMAIN_REGION || class == TRK_DOMAIN_PAGES) &&
+            region < TRK_REGION_COUNT && !moving->in.failed)
+            domain = (domain & ~TRK_DOMAIN_SHARED) | moving->move(moving->context, region);
+        trk_packing_number(moving->out, domain);
+        copy_number(moving, UINT64_MAX);
+    }
+}
+
+static void move_region(struct moving *moving)
+{
+    uint32_t region = (uint32_t)trk_unpacking_number(&moving->in, TRK_REGION_COUNT - 1);
+    if (moving->in.failed)
+        return;
+    trk_packing_number(moving->out, moving->move(moving->context, region));
+    copy_number(moving, UINT32_MAX);
+    copy_number(moving, UINT32_MAX);
+    uint64_t sets = copy_number(moving, (1u << TRK_IMAGE_SETS) - 1);
+    for (unsigned i = 0; i < TRK_IMAGE_SETS; i++)
+        if (sets >> i & 1)
+            copy_bytes(moving, SET_BYTES);
+    if (sets >> TRK_IMAGE_MANY & 1)
+        copy_bytes(moving, sizeof((struct trk_image *)NULL)->counts);
+    uint64_t spans = copy_number(moving, TRK_REGION_BYTES / 2);
+    for (uint64_t i = 0; i < 2 * spans && !moving->in.failed; i++)
+        copy_number(moving, TRK_REGION_BYTES);
+}
+
+enum trk_status trk_sim_snapshot_move(const uint8_t *snapshot, const uint8_t *end,
+                                      trk_sim_move_fn *move, void *context, struct trk_packing *out,
+                                      struct trk_error *error)
+{
+    struct moving moving = {{snapshot, end, false}, out, move, context};
+    *out = (struct trk_packing){0};
+    move_domains(&moving);
+    uint64_t timelines = copy_number(&moving, UINT64_MAX);
+    for (uint64_t i = 0; i < 2 * timelines && !moving.in.failed; i++)
+        copy_number(&moving, UINT64_MAX);
+    uint64_t trackers = copy_number(&moving, RUN_TRACKERS);
+    for (uint64_t i = 0; i < trackers && !moving.in.failed; i++) {
+        copy_number(&moving, RUN_TRACKERS - 1);
+        copy_number(&moving, LAYER_FLUSH | LAYER_READ_BACK);
+        uint64_t regions = copy_number(&moving, TRK_REGION_COUNT);
+        for (uint64_t at = 0; at < regions && !moving.in.failed; at++)
+            move_region(&moving);
+    }
+    if (!moving.in.failed && !out->failed)
+        return TRK_OK;
+    bool memory = out->failed;
+    free(out->bytes);
+    *out = (struct trk_packing){0};
+    return memory ? trk_error_set(error, TRK_E_MEMORY, "out of memory")
+                  : trk_error_set(error, TRK_E_DAMAGED, "the snapshot is not readable");
+}

@@ -121,6 +121,14 @@ if "$trk" demo --frames 1 >out 2>err; then
         same "verdict of pack $how" "$(get verdict)" "$verdict"
         same "event of pack $how" "$(get event_visible)" "$event"
     done
+    # The lowest region of each band is its first: region 1 below, where the arena begins above.
+    "$trk" dump bug.trk | sed -n 's/.* region=0x\([0-9a-f]*\).*/\1/p' | sort -u >before.txt
+    "$trk" dump packed.trk | sed -n 's/.* region=0x\([0-9a-f]*\).*/\1/p' | sort -u >after.txt
+    same "regions after --redact" "$(wc -l <after.txt)" "$(wc -l <before.txt)"
+    low=$(awk 'length <= 10' before.txt | head -n 1)
+    [ -n "$low" ] || fail "no region in the low band"
+    grep -q "^$low" after.txt && fail "--redact: the addresses stay"
+    grep -qx 400000 after.txt || fail "--redact: the lowest region is not the first one"
     run 0 info --json packed.trk
     grep -q '"command"\|"environment"\|"processor"' out && fail "a redacted trace names the machine"
     [ "$(wc -c <packed.trk)" -lt "$(wc -c <bug.trk)" ] || fail "a packed trace is not smaller"

@@ -70,4 +70,33 @@ run 0 trim bug.trk "$((at > 4000 ? at - 4000 : 0))-$((visible + 400))" -o bugpar
 [ "$(wc -c <bugpart.trk)" -lt "$(wc -c <bug.trk)" ] || fail "the part with the bug is not smaller"
 run 1 sim --json bugpart.trk
 same "verdict of the part" "$(get verdict)" "$verdict"
+
+# A part stays one when it is packed: it begins with its state, at other addresses too.
+region=$("$trk" dump bugpart.trk | sed -n 's/.* region=\(0x[0-9a-f]*\).*/\1/p' | sort | head -n 1)
+"$trk" sim --json bugpart.trk >out 2>err
+at=$(get event_at)
+for how in pack "pack --redact" unpack "unpack --redact"; do
+    # shellcheck disable=SC2086
+    run 0 $how -f bugpart.trk -o again.trk
+    run 1 sim --json again.trk
+    same "verdict of a part after $how" "$(get verdict)" "$verdict"
+    same "event of a part after $how" "$(get event_at)" "$at"
+    run 0 doctor again.trk
+    # shellcheck disable=SC2086
+    run 0 $how -f part.trk -o again.trk
+    run 0 sim --json again.trk
+    same "verdict of a good part after $how" "$(get verdict)" ok
+    same "complete of a good part after $how" "$(get complete)" true
+    run 0 dump again.trk
+    case $how in
+    *redact) grep -q "$region" out && fail "$how: the addresses of a part stay" ;;
+    *) grep -q "$region" out || fail "$how: the addresses of a part move" ;;
+    esac
+done
+run 0 pack -f part.trk -o packed.trk
+run 0 unpack -f packed.trk -o again.trk
+run 0 dump part.trk
+mv out before.txt
+run 0 dump again.trk
+cmp -s before.txt out || fail "a part has other events after pack and unpack"
 finish

@@ -2,15 +2,16 @@
  * Paranoid mode: find stores that nobody saw.
  *
  * The tracker calls a page clean when the GPU's copy is current and the next store would fault.
- * This holds a hash of the bytes of clean pages against them again at uploads, draws and the ends
- * of frames: where they differ while the page is still clean, somebody wrote past the tracker,
- * through a view that it does not know, from the kernel, or to a page that is open in spite of its
- * watch. It tells that somebody did, not who.
+ * This holds a hash of the bytes of clean pages against them again at uploads, changes of the
+ * guest's rights, draws and the ends of frames: where they differ while the page is still clean,
+ * somebody wrote past the tracker, through a view that it does not know, from the kernel, or to a
+ * page that is open in spite of its watch. It tells that somebody did, not who.
  *
  * It listens to the tracker as its observer and hands all events on. Only a sample of the pages is
  * looked at each time, another one each frame, so that all have their turn. What is said is
  * certain; what is not seen is not: two stores that cancel out, a store to a page whose turn has
- * not come before its next upload, and a page that an operation is about at the time.
+ * not come before its next upload, a page that an operation is about at the time, and one that
+ * could not be learned because operations that may write pages were under way elsewhere.
  */
 #ifndef TRACK_PARANOID_H
 #define TRACK_PARANOID_H
@@ -25,9 +26,10 @@ TRK_EXTERN_C_BEGIN
 struct trk_paranoid;
 
 enum trk_paranoid_moment {
-    TRK_PARANOID_UPLOAD = 0, /* an upload of the page begins */
-    TRK_PARANOID_DRAW = 1,   /* the GPU is about to read the page */
-    TRK_PARANOID_FRAME = 2,  /* a frame has ended */
+    TRK_PARANOID_UPLOAD = 0,  /* an upload of the page begins, has taken its bytes, or ends */
+    TRK_PARANOID_DRAW = 1,    /* the GPU is about to read the page */
+    TRK_PARANOID_FRAME = 2,   /* a frame has ended */
+    TRK_PARANOID_PROTECT = 3, /* the guest's rights to the page are about to change */
 };
 
 struct trk_paranoid_finding {
@@ -76,7 +78,8 @@ TRK_MUST_USE enum trk_status trk_paranoid_create(struct trk_paranoid **out,
 /* After the tracker. NULL is accepted. */
 void trk_paranoid_destroy(struct trk_paranoid *paranoid);
 
-/* The observer that the tracker is to have. Signal-safe, as observers are, but for uploads. */
+/* The observer that the tracker is to have. Signal-safe, as observers are, but for uploads
+ * and changes of the guest's rights. */
 struct trk_observer trk_paranoid_observer(struct trk_paranoid *paranoid);
 
 /* Whose pages they are. Before the first event; once. */

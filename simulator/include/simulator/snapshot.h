@@ -24,6 +24,24 @@ TRK_EXTERN_C_BEGIN
 TRK_MUST_USE enum trk_status trk_sim_snapshot(struct trk_trace *trace, uint64_t event_number,
                                               struct trk_packing *out, struct trk_error *error);
 
+/* The number that a region gets; its order among the others must stay. */
+typedef uint32_t trk_sim_move_fn(void *context, uint32_t region);
+
+/**
+ * The same state with other regions: for who moves the addresses of a trace.
+ *
+ * @param snapshot, end  A SNAPSHOT chunk's payload.
+ * @param move           Called for each region that is named, which may be more than once.
+ * @param out            As of trk_sim_snapshot.
+ * @return TRK_OK, TRK_E_DAMAGED, TRK_E_MEMORY.
+ *
+ * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
+ */
+TRK_MUST_USE enum trk_status trk_sim_snapshot_move(const uint8_t *snapshot, const uint8_t *end,
+                                                   trk_sim_move_fn *move, void *context,
+                                                   struct trk_packing *out,
+                                                   struct trk_error *error);
+
 TRK_EXTERN_C_END
 
 #endif

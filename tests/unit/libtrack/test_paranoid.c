@@ -88,7 +88,31 @@ static uint64_t page_addr(uint32_t page)
     return FIRST + page * TRK_HOST_PAGE_BYTES;
 }
 
-enum step { UPLOAD, SILENT, TOLD, FAULTED, DRAW, FRAME, TO_GPU };
+/* The guest's mprotect of the page, there and back. */
+static void change_rights(void)
+{
+    cr_assert_eq(trk_tracker_set_guest_protection(tracker, page_addr(3), 1, TRK_RIGHT_READ),
+                 TRK_OK);
+    cr_assert_eq(trk_tracker_set_guest_protection(tracker, page_addr(3), 1, TRK_RIGHTS_RW), TRK_OK);
+}
+
+static void store_silently(void *context)
+{
+    (void)context;
+    memory[3][1234]++;
+}
+
+/* An upload in whose completion somebody stores. */
+static void upload_beside(void)
+{
+    struct trk_transfer transfer = {.size = sizeof transfer,
+                                    .guest_addr = FIRST,
+                                    .size_bytes = PAGES * TRK_HOST_PAGE_BYTES,
+                                    .completion = store_silently};
+    cr_assert_eq(trk_tracker_upload(tracker, &transfer), TRK_OK);
+}
+
+enum step { UPLOAD, SILENT, TOLD, FAULTED, DRAW, FRAME, TO_GPU, RIGHTS, BESIDE };
 
 Test(paranoid, tells_silent_stores_once_and_nothing_else)
 {
@@ -109,6 +133,12 @@ Test(paranoid, tells_silent_stores_once_and_nothing_else)
         {"a fault first", {UPLOAD, FAULTED, DRAW, UPLOAD, FRAME}, 5, 0, 0},
         {"silent before any upload", {SILENT, UPLOAD, FRAME}, 3, 0, 0},
         {"told and silent", {UPLOAD, TOLD, SILENT, FRAME}, 4, 0, 0}, /* it is dirty: no harm */
+        {"after its rights", {UPLOAD, RIGHTS, SILENT, FRAME}, 4, 1, TRK_PARANOID_FRAME},
+        {"before its rights", {UPLOAD, SILENT, RIGHTS, FRAME}, 4, 1, TRK_PARANOID_PROTECT},
+        {"rights and no store", {UPLOAD, RIGHTS, DRAW, FRAME, UPLOAD}, 5, 0, 0},
+        {"told after its rights", {UPLOAD, RIGHTS, TOLD, FRAME, UPLOAD}, 5, 0, 0},
+        {"beside a completion", {BESIDE, FRAME, DRAW}, 3, 1, TRK_PARANOID_UPLOAD},
+        {"learned behind one", {UPLOAD, BESIDE, SILENT, FRAME}, 4, 2, TRK_PARANOID_FRAME},
         {"the GPU's page", {UPLOAD, TO_GPU, SILENT, FRAME, DRAW}, 5, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -130,6 +160,12 @@ Test(paranoid, tells_silent_stores_once_and_nothing_else)
                 outcome = trk_tracker_fault(tracker, page_addr(3) + 9, TRK_ACCESS_WRITE);
                 cr_assert_eq(outcome, TRK_FAULT_SERVED);
                 memory[3][9]++;
+                break;
+            case RIGHTS:
+                change_rights();
+                break;
+            case BESIDE:
+                upload_beside();
                 break;
             case DRAW:
                 trk_paranoid_draw(paranoid, FIRST, PAGES * TRK_HOST_PAGE_BYTES);
