@@ -10,6 +10,7 @@
 
 static bool use_color;
 static int write_errno; /* of the first write to standard output that was seen to fail */
+static bool code_is_kept;
 
 /* Not SIG_IGN: that would be inherited by the command that `trk record` runs. */
 static void on_broken_pipe(int number)
@@ -145,6 +146,11 @@ void trk_terminal_flush(void)
     }
 }
 
+void trk_terminal_keep_code(void)
+{
+    code_is_kept = true;
+}
+
 int trk_terminal_close(int exit_code)
 {
     trk_terminal_flush();
@@ -152,5 +158,5 @@ int trk_terminal_close(int exit_code)
         return exit_code;
     }
     trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));
-    return exit_code == TRK_EXIT_OK ? TRK_EXIT_ENVIRONMENT : exit_code;
+    return exit_code == TRK_EXIT_OK && !code_is_kept ? TRK_EXIT_ENVIRONMENT : exit_code;
 }
