@@ -132,6 +132,8 @@ enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
 
 bool foreign_core_knows(const struct foreign_operation *operation)
 {
+    if (!core_has((enum trk_op)operation->op))
+        return false;
     return foreign_rules_change(operation)
                ? operation->op != TRK_OP_HLE_WRITE
                : operation->op == TRK_OP_IS_CPU || operation->op == TRK_OP_IS_GPU;
