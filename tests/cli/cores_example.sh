@@ -86,6 +86,13 @@ tells 5 "does not answer the same twice"
 run 0 sim --json --core "${wrong}_7.so" own.trk
 same "without questions" "$(get verdict)" ok
 
+# Nothing that was run again is no "ok".
+run 3 sim --json --core "${wrong}_8.so" own.trk
+same "without changes" "$(get verdict)" unknown
+same "why" "$(get foreign.judged.core.why)" "the plug-in lacks unmark_gpu, mark_cpu or mark_gpu"
+run 3 sim --json --core "${wrong}_1.so" own.trk
+same "no status" "$(get foreign.judged.core.why)" "an operation gave 2147483647, which is no status"
+
 # A name without a slash is one of this folder's; the empty name is none, nor is a pipe.
 cp "$examples/example_core.so" plain.so
 run 0 core-check plain.so
