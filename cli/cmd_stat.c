@@ -92,6 +92,7 @@ static int run_stat(const struct trk_options *options)
     } else {
         print_text(&result);
     }
+    trk_terminal_keep_exit_code(); /* it is the command's, whatever becomes of the output */
     return trk_exit_of_program(result.child_status);
 }
 

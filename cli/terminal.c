@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static bool use_color;
+static bool exit_code_kept;
 static int write_errno; /* of the first write to standard output that was seen to fail */
 
 /* Not SIG_IGN: that would be inherited by the command that `trk record` runs. */
@@ -145,6 +146,11 @@ void trk_terminal_flush(void)
     }
 }
 
+void trk_terminal_keep_exit_code(void)
+{
+    exit_code_kept = true;
+}
+
 int trk_terminal_close(int exit_code)
 {
     trk_terminal_flush();
@@ -152,5 +158,5 @@ int trk_terminal_close(int exit_code)
         return exit_code;
     }
     trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));
-    return exit_code == TRK_EXIT_OK ? TRK_EXIT_ENVIRONMENT : exit_code;
+    return exit_code == TRK_EXIT_OK && !exit_code_kept ? TRK_EXIT_ENVIRONMENT : exit_code;
 }
