@@ -329,7 +329,7 @@ static int run_record(const struct trk_options *options)
     if (trk_options_flag(options, "json")) {
         print_json(&result, written ? path : NULL, &error);
     }
-    trk_terminal_keep_exit_code(); /* it is the command's, whatever becomes of the output */
+    trk_terminal_keep_code();
     return trk_exit_of_program(result.child_status);
 }
 

@@ -92,7 +92,7 @@ static int run_stat(const struct trk_options *options)
     } else {
         print_text(&result);
     }
-    trk_terminal_keep_exit_code(); /* it is the command's, whatever becomes of the output */
+    trk_terminal_keep_code();
     return trk_exit_of_program(result.child_status);
 }
 

@@ -20,6 +20,7 @@ static const struct trk_command *const commands[] = {
     &trk_cmd_regress,
     &trk_cmd_catalogue,
     &trk_cmd_info,
+    &trk_cmd_report,
     &trk_cmd_dump,
     &trk_cmd_assemble,
     &trk_cmd_follow,

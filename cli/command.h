@@ -87,6 +87,7 @@ extern const struct trk_command trk_cmd_bisect;
 extern const struct trk_command trk_cmd_diff;
 extern const struct trk_command trk_cmd_fuzz;
 extern const struct trk_command trk_cmd_info;
+extern const struct trk_command trk_cmd_report;
 extern const struct trk_command trk_cmd_dump;
 extern const struct trk_command trk_cmd_assemble;
 extern const struct trk_command trk_cmd_follow;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 static bool use_color;
-static bool exit_code_kept;
 static int write_errno; /* of the first write to standard output that was seen to fail */
+static bool code_is_kept;
 
 /* Not SIG_IGN: that would be inherited by the command that `trk record` runs. */
 static void on_broken_pipe(int number)
@@ -146,9 +146,9 @@ void trk_terminal_flush(void)
     }
 }
 
-void trk_terminal_keep_exit_code(void)
+void trk_terminal_keep_code(void)
 {
-    exit_code_kept = true;
+    code_is_kept = true;
 }
 
 int trk_terminal_close(int exit_code)
@@ -158,5 +158,5 @@ int trk_terminal_close(int exit_code)
         return exit_code;
     }
     trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));
-    return exit_code == TRK_EXIT_OK && !exit_code_kept ? TRK_EXIT_ENVIRONMENT : exit_code;
+    return exit_code == TRK_EXIT_OK && !code_is_kept ? TRK_EXIT_ENVIRONMENT : exit_code;
 }

@@ -52,9 +52,8 @@ bool trk_terminal_alive(void);
 /* Write out what standard output still holds, so that talk on standard error comes behind it. */
 void trk_terminal_flush(void);
 
-/* The exit code is that of a program that was run: standard output that fails is told and no more.
- */
-void trk_terminal_keep_exit_code(void);
+/* The exit code is another program's own: it stays, whatever becomes of standard output. */
+void trk_terminal_keep_code(void);
 
 /* Flush standard output and give the program's exit code, given the one of the command. */
 int trk_terminal_close(int exit_code);

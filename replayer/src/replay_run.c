@@ -187,8 +187,11 @@ static enum trk_status download_submit(struct trk_replay *replay,
 static enum trk_status download_land(struct trk_replay *replay, const struct schedule_chunk *chunk,
                                      const struct replay_slot *slot, struct trk_error *error)
 {
+    if (run_by_host(replay, chunk)) {
+        return TRK_OK; /* there since it was given */
+    }
     enum trk_status status = gpu_wait(replay->gpu, slot->commands.value, error);
-    if (status == TRK_OK && !replay->path->imported && !run_by_host(replay, chunk)) {
+    if (status == TRK_OK && !replay->path->imported) {
         struct copy_job job = {
             .parts = replay->schedule.parts + chunk->first_part,
             .count = chunk->part_count,
@@ -210,7 +213,8 @@ static enum trk_status run_download(struct trk_replay *replay, const struct trk_
     size_t submitted = 0, landed = 0;
     enum trk_status status = TRK_OK;
     while (landed < scheduled->chunk_count && status == TRK_OK) {
-        if (submitted < scheduled->chunk_count && submitted - landed < replay->slot_count) {
+        if (submitted == landed ||
+            (submitted < scheduled->chunk_count && submitted - landed < replay->slot_count)) {
             struct replay_slot *slot = run_slot(replay);
             slots[submitted % REPLAY_SLOTS_MAX] = slot;
             status = download_submit(replay, group, &chunks[submitted++], slot, error);

@@ -1,15 +1,15 @@
 /*
  * What a large trace costs to open, to go into the middle of, and to read: one JSON object.
  *
- *     trk_bench_large [--path P] [--megabytes N] [--rounds N] [--decode-events N]
+ *     trk_bench_large [--path P] [--megabytes N] [--rounds N] [--decode-events N] [--make-only 1]
  *
  * Makes the trace itself, through the recorder's writer, one chunk in memory at a time: four
- * threads that fault on random pages of 64 regions, with a checkpoint about every 65,536 events.
- * It is the same on every machine. Each figure is taken in a process of its own, whose peak of
- * memory counts: open and first seek (by the index, to an event in the middle), reading from there
- * on, the whole scan with all checksums, and the opening of the same file without its end, as after
- * a kill. The file lies in the page cache mostly; what a disk adds is not measured. No figure is
- * judged here.
+ * threads that fault on random pages of 64 regions, in frames of 16 ms, with a checkpoint about
+ * every 65,536 events. It is the same on every machine. Each figure is taken in a process of its
+ * own, whose peak of memory counts: open and first seek (by the index, to an event in the middle),
+ * reading from there on, the whole scan with all checksums, and the opening of the same file
+ * without its end, as after a kill. The file lies in the page cache mostly; what a disk adds is not
+ * measured. No figure is judged here.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,11 +31,13 @@
 #define STEP       5u /* events of one fault */
 #define CHECKPOINT 65536u
 #define ROUNDS_MAX 64u
+#define FRAME      6000u /* steps of a frame: about 16 ms */
 
 struct large {
     const char *path;
     uint64_t bytes_wanted;
     unsigned rounds;
+    bool make_only; /* and leave it there */
     uint64_t decode_events;
     uint64_t events, bytes; /* of the file */
 };
@@ -107,6 +109,14 @@ static enum trk_status add_step(struct maker *maker, struct trk_error *error)
     return trk_writer_append(maker->writer, thread, records, STEP, 0, error);
 }
 
+static enum trk_status add_frame(struct maker *maker, uint64_t number, struct trk_error *error)
+{
+    maker->tsc += 600;
+    maker->ordinals[0]++;
+    struct trk_record record = {maker->tsc, trk_event_of(TRK_EVENT_FRAME, number)};
+    return trk_writer_append(maker->writer, 0, &record, 1, 0, error);
+}
+
 static enum trk_status add_checkpoint(struct maker *maker, struct trk_error *error)
 {
     struct trk_packing packing = {.bytes = NULL};
@@ -141,7 +151,10 @@ static enum trk_status fill(struct maker *maker, const struct large *large, stru
     }
     for (uint64_t steps = 1;
          status == TRK_OK && trk_writer_bytes(maker->writer) < large->bytes_wanted; steps++) {
-        status = add_step(maker, error);
+        if (steps % FRAME == 1)
+            status = add_frame(maker, steps / FRAME, error);
+        if (status == TRK_OK)
+            status = add_step(maker, error);
         if (status == TRK_OK && steps % (CHECKPOINT / STEP) == 0)
             status = add_checkpoint(maker, error);
     }
@@ -344,6 +357,8 @@ int main(int argc, char **argv)
             large.bytes_wanted = number * 1000000;
         else if (strcmp(argv[i], "--rounds") == 0 && number > 0 && number <= ROUNDS_MAX)
             large.rounds = (unsigned)number;
+        else if (strcmp(argv[i], "--make-only") == 0 && number <= 1)
+            large.make_only = number == 1;
         else if (strcmp(argv[i], "--decode-events") == 0)
             large.decode_events = number;
         else
@@ -351,9 +366,11 @@ int main(int argc, char **argv)
     }
     if (argc == 0 || argc % 2 == 0) {
         fprintf(stderr, "usage: trk_bench_large [--path P] [--megabytes N] [--rounds N] "
-                        "[--decode-events N]\n");
+                        "[--decode-events N] [--make-only 1]\n");
         return 2;
     }
+    if (large.make_only)
+        return make(&large);
     int code = run(&large);
     (void)unlink(large.path);
     return code;

@@ -176,6 +176,15 @@ for where in "thread = 'guest 1'" "stream = 2" "event BETWEEN 500 AND 900" "even
     same "where $where" "$(cat narrow)" "$(sed 1d out)"
 done
 
+# Ends of operations are found behind the time that is asked for, also in other chunks.
+for at in $(seq 300 40 1500); do
+    what="SELECT count(*), count(duration_us), round(sum(duration_us), 3) FROM uploads WHERE"
+    run 0 query a.trk "$what time_us BETWEEN $at AND $((at + 12))"
+    cp out narrow
+    run 0 query a.trk "$what +time_us BETWEEN $at AND $((at + 12))"
+    same "uploads from $at us on" "$(cat narrow)" "$(cat out)"
+done
+
 # From checkpoints: the same, and less is read.
 "$tools/query_tool" points.trk points || fail "making the trace with checkpoints"
 for where in "frame = 13" "frame BETWEEN 7 AND 8" "time_us BETWEEN 1000 AND 1100" "event BETWEEN 9000 AND 9100" "frame = 0" \

@@ -128,6 +128,9 @@ static void upload(struct maker *maker, unsigned region, bool ends)
         }
         add(maker, 0, ranged(TRK_EVENT_COPY_END, guest_addr, pages * TRK_HOST_PAGE_BYTES));
     }
+    if (below(maker, 6) == 0) { /* a chunk ends in the middle */
+        must(trk_writer_flush(maker->writer, NULL), "flushing");
+    }
     add(maker, 0, of_hold(maker, TRK_EVENT_UNLOCK, region, false, false));
     if (ends) {
         end_op(maker, 0, TRK_OP_UPLOAD, ranges);

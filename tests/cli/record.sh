@@ -140,14 +140,15 @@ run 2 record --block soon -o y.trk -- true
 
 # A file that cannot be written: the command's code, loud words, and what was thrown away.
 if [ -w /dev/full ]; then
-    # Nor does it matter that nobody gets the JSON.
-    for code in 0 7; do
-        "$trk" record --json -f -o full.trk -- sh -c "exit $code" >/dev/full 2>err
-        same "exit code with a full standard output" $? "$code"
-        said "standard output: No space left"
-        "$trk" stat --json -- sh -c "exit $code" >/dev/full 2>err
-        same "exit code of stat with a full standard output" $? "$code"
+    for command in "record -f -o y.trk" stat; do
+        for code in 0 7; do
+            "$trk" $command --json -- sh -c "$tools/trace_tool marks 10 >/dev/null; exit $code" >/dev/full 2>err
+            same "exit code of $command with standard output full" $? "$code"
+            said "standard output: No space left"
+        done
     done
+    "$trk" record --help >/dev/full 2>err
+    same "exit code of help with standard output full" $? 4
     run 7 record --json -f -o /dev/full -- sh -c "$tools/trace_tool marks 1000; exit 7"
     said "No space left"
     said "NOT COMPLETE"

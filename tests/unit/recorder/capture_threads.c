@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -144,6 +145,92 @@ Test(capture_threads, counts_events_of_threads_that_find_no_ring)
     pthread_barrier_wait(&all_may_end);
     for (int i = 0; i < THREADS; ++i)
         pthread_join(threads[i], NULL);
+}
+
+/* A session whose events may wait, and in which every ring is somebody's. */
+static void join_without_rings(uint32_t block_ms)
+{
+    struct trk_error error;
+    capture_support_offer(&session, 128);
+    session.control->block_ms = block_ms;
+    cr_assert_eq(trk_capture_open(&error), TRK_OK, "%s", error.text);
+    for (uint32_t i = 0; i < session.ring_count; ++i)
+        atomic_store(&session.rings[i].state, TRK_RING_LIVE);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void *free_a_ring_later(void *unused)
+{
+    struct timespec pause = {.tv_nsec = 50000000};
+    nanosleep(&pause, NULL);
+    atomic_store(&session.rings[17].state, TRK_RING_FREE);
+    return unused;
+}
+
+static void check_wait_for_ring(bool named)
+{
+    pthread_t thread;
+    join_without_rings(20000);
+    cr_assert_eq(pthread_create(&thread, NULL, free_a_ring_later, NULL), 0);
+    errno = 4711;
+    if (named)
+        trk_capture_thread("patient", TRK_ROLE_HOST);
+    trk_capture_mark(1);
+    cr_assert_eq(errno, 4711);
+    pthread_join(thread, NULL);
+    cr_assert_eq(own_ring(), 17u);
+    cr_assert_eq(trk_capture_dropped(), 0);
+    cr_assert_eq(atomic_load(&session.rings[17].name[0]) != 0, named);
+}
+
+Test(capture_threads, waits_for_a_ring_with_the_first_event)
+{
+    check_wait_for_ring(false);
+}
+
+Test(capture_threads, waits_for_a_ring_to_have_a_name)
+{
+    check_wait_for_ring(true);
+}
+
+static void *mark_once(void *took_ms)
+{
+    uint64_t start = now_ms();
+    trk_capture_mark(1);
+    *(uint64_t *)took_ms = now_ms() - start;
+    return NULL;
+}
+
+Test(capture_threads, waits_for_a_ring_once_where_none_comes)
+{
+    uint64_t first = 0, second = 0;
+    pthread_t thread;
+    join_without_rings(500);
+    mark_once(&first);
+    cr_assert_geq(first, 499u);
+    cr_assert_eq(pthread_create(&thread, NULL, mark_once, &second), 0);
+    pthread_join(thread, NULL);
+    cr_assert_lt(second, 499u, "another thread waited, too");
+    cr_assert_eq(trk_capture_dropped(), 2);
+}
+
+Test(capture_threads, waits_for_no_ring_in_a_fault)
+{
+    struct trk_event fault = {.type = TRK_EVENT_FAULT};
+    struct trk_event end = {.type = TRK_EVENT_OP_END, .context = TRK_OP_FAULT};
+    join_without_rings(20000);
+    uint64_t start = now_ms();
+    trk_capture_event(&fault);
+    trk_capture_event(&end);
+    cr_assert_lt(now_ms() - start, 10000u);
+    cr_assert_eq(trk_capture_dropped(), 2);
+    cr_assert_eq(atomic_load(&session.control->waits), 0);
 }
 
 /* A child made by fork or by the bare system call must leave the parent's rings alone. */

@@ -1,0 +1,113 @@
+# Goal: `trk report` counts right: faults, copied pages and turns by region, latencies, mappings by frame,
+# redundant uploads.
+# Method: awk counts the same out of `trk dump`, line by line; the demo, and the example's own tracker.
+#   report.sh TRK TOOLS CORPUS
+. "$(dirname "$0")/lib.sh"
+corpus=$3
+
+cat >count.awk <<'EOS'
+function hex(text,    i, value) {
+    value = 0
+    for (i = 3; i <= length(text); i++)
+        value = value * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1
+    return value
+}
+# Below 2^31, beyond which not every awk has whole numbers for indices: the upper band comes down.
+function page_of(addr,    page) {
+    page = int(addr / 4096)
+    return page >= 2147483648 ? page - 1610612736 : page
+}
+function field(name,    i) {
+    for (i = 3; i <= NF; i++)
+        if (index($i, name "=") == 1)
+            return substr($i, length(name) + 2)
+    return ""
+}
+function right(page) { return (page in rights) ? rights[page] : "rw-" }
+function take(page, mine) {
+    if ((page in side) && side[page] != mine)
+        turns++
+    side[page] = mine
+}
+function mappings(    page, count) {
+    count = 1
+    for (page in rights) {
+        if (right(page) != right(page + 1)) count++
+        if (!((page - 1) in rights) && right(page) != "rw-") count++
+    }
+    return count
+}
+{
+    thread = type = ""
+    for (i = 3; i <= NF && $i !~ /=/; i++) {
+        thread = thread " " type
+        type = $i
+    }
+    first = page_of(hex(field("guest_addr")))
+    last = page_of(hex(field("guest_addr")) + field("size") - 1)
+}
+type == "frame" { if (begun) curve = curve " " mappings(); begun = 1 }
+type == "fault" { faults++; take(first, "cpu"); since[thread] = $2 }
+type == "op_end" && /op=fault/ { if ($2 - since[thread] > longest) longest = $2 - since[thread] }
+type == "copy_begin" {
+    for (page = first; page <= last; page++) {
+        if (/direction=up/) { up++; take(page, "gpu") } else { down++; take(page, "cpu") }
+    }
+}
+type == "gpu_write" { for (page = first; page <= last; page++) take(page, "gpu") }
+type == "protect" { for (page = first; page < first + field("pages"); page++) rights[page] = field("rights") }
+type == "host_protect" { for (page = first; page <= last; page++) rights[page] = field("rights") }
+END { printf "%d %d %d %d %d%s %d\n", faults, up, down, turns, int(longest * 1000 + 0.5), curve, mappings() }
+EOS
+
+# sum KEY: of all regions.
+sum() {
+    total=0
+    index=0
+    while [ "$index" -lt "$(get regions.#)" ]; do
+        total=$((total + $(get "regions.$index.$1")))
+        index=$((index + 1))
+    done
+    echo "$total"
+}
+
+for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm foreign; do
+    run 0 dump "$corpus/$name.trk"
+    # shellcheck disable=SC2046 # the numbers are words
+    set -- $(awk -f count.awk out)
+    run 0 report --json --top 100000 "$corpus/$name.trk"
+    same "$name: faults" "$(get faults)" "$1"
+    same "$name: faults by region" "$(sum faults)" "$1"
+    same "$name: up" "$(sum up)" "$2"
+    same "$name: down" "$(sum down)" "$3"
+    same "$name: turns" "$(sum turns)" "$4"
+    off=$(($(get fault_longest_ns) - $5))
+    [ "$off" -ge -2 ] && [ "$off" -le 2 ] || fail "$name: longest fault: off by $off ns"
+    shift 5
+    same "$name: frames" "$(get mappings.#)" "$#"
+    index=0
+    for count in "$@"; do
+        same "$name: mappings of frame $index" "$(get "mappings.$index")" "$count"
+        index=$((index + 1))
+    done
+    [ "$(get tracking_ns)" -lt "$(get threads_ns)" ] || fail "$name: more time than there is"
+    same "$name: contents" "$(get uploads_hashed)" null
+done
+
+run 0 report --top 1 "$corpus/demo-seed-1.trk"
+grep -q '^redundant uploads are not known' out || fail "that contents are not known is not said"
+same "regions listed" "$(grep -c '^0x' out)" 1
+run 2 report --top 0 "$corpus/demo-seed-1.trk"
+run 2 report absent.trk
+head -c 9000 "$corpus/demo-seed-1.trk" >cut.trk
+run 3 report cut.trk
+said "incomplete"
+need_vulkan
+run 0 record --payload hash -o hashed.trk -- "$trk" demo --frames 6
+run 0 info --json hashed.trk
+hashed=$(get pages_hashed)
+redundant=$(get pages_redundant)
+run 0 report --json hashed.trk
+same hashed "$(get uploads_hashed)" "$hashed"
+same redundant "$(get uploads_redundant)" "$redundant"
+finish
