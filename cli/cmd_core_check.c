@@ -101,7 +101,8 @@ const struct trk_command trk_cmd_core_check = {
     .examples = "trk core-check ./mine.so\ntrk core-check --json -j 8 ./mine.so\n"
                 "trk core-check ./mine.so scenarios",
     .exits = "0 all that it has holds; 1 it departs, crashes, or could not be tried whole, or "
-             "nothing could be run; 2 the command line cannot be meant; 4 it is no plug-in, or one "
+             "nothing could be run; 2 the command line cannot be meant, or a file is no scenario; "
+             "4 it is no plug-in, or one "
              "of another version",
     .options = core_check_options,
     .operands_least = 1,

@@ -21,6 +21,8 @@ enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file)
         return TRK_CORE_LACKS;
     case TRK_SCENARIO_CRASHED:
         return TRK_CORE_CRASHES;
+    case TRK_SCENARIO_BROKEN:
+        return TRK_CORE_BROKEN;
     case TRK_SCENARIO_FAILED:
         return report->covered_percent != TRK_NOT_KNOWN &&
                        strcmp(report->verdict, report->expected) == 0
@@ -36,7 +38,7 @@ const char *trk_core_case_name(enum trk_core_case what)
     static const char *const names[TRK_CORE_CASE_COUNT] = {
         [TRK_CORE_HOLDS] = "holds",         [TRK_CORE_DEPARTS] = "departs",
         [TRK_CORE_UNDECIDED] = "undecided", [TRK_CORE_CRASHES] = "crashes",
-        [TRK_CORE_LACKS] = "lacks",
+        [TRK_CORE_LACKS] = "lacks",         [TRK_CORE_BROKEN] = "broken",
     };
     return names[what];
 }
@@ -83,6 +85,9 @@ static void count_file(struct trk_core_report *report, const struct trk_scenario
     const struct trk_policy *policy = &file->policy;
     enum trk_core_case what = trk_core_case_of(file);
     report->cases[what]++;
+    if (what == TRK_CORE_BROKEN) {
+        return; /* it has no policy */
+    }
     for (size_t i = 0; i < TRK_CORE_PRESETS; i++) {
         struct trk_policy preset = *policy;
         if (trk_policy_preset(presets[i], &preset) != TRK_OK) {
@@ -141,7 +146,10 @@ void trk_core_report_fill(struct trk_core_report *report, const struct trk_scena
 
 int trk_core_report_exit_code(const struct trk_core_report *report)
 {
-    size_t holds = report->cases[TRK_CORE_HOLDS];
+    size_t holds = report->cases[TRK_CORE_HOLDS], broken = report->cases[TRK_CORE_BROKEN];
+    if (broken > 0 && holds + report->cases[TRK_CORE_LACKS] + broken == report->files->count) {
+        return TRK_EXIT_USAGE;
+    }
     return holds > 0 && holds + report->cases[TRK_CORE_LACKS] == report->files->count
                ? TRK_EXIT_OK
                : TRK_EXIT_BROKEN;
@@ -159,12 +167,12 @@ static const char *how(const struct trk_core_about *core)
 
 static void print_shares(const struct trk_core_report *report)
 {
-    printf("%-12s %-14s %6s %8s %10s %8s %6s\n", "policy", "", "holds", "departs", "undecided",
-           "crashes", "lacks");
+    printf("%-12s %-14s %6s %8s %10s %8s %6s %6s\n", "policy", "", "holds", "departs", "undecided",
+           "crashes", "lacks", "broken");
     for (size_t i = 0; i < report->share_count; i++) {
         const struct trk_core_share *share = &report->shares[i];
         printf("%-12s %-14s", share->key, share->value);
-        static const int widths[TRK_CORE_CASE_COUNT] = {6, 8, 10, 8, 6};
+        static const int widths[TRK_CORE_CASE_COUNT] = {6, 8, 10, 8, 6, 6};
         for (int what = 0; what < TRK_CORE_CASE_COUNT; what++) {
             printf(" %*zu", widths[what], share->cases[what]);
         }

@@ -12,10 +12,11 @@ enum trk_core_case {
     TRK_CORE_UNDECIDED, /* nothing was found, but not every schedule was tried */
     TRK_CORE_CRASHES,   /* it ended its process, never came back, or gave no answer that counts */
     TRK_CORE_LACKS,     /* it has not what the case needs */
+    TRK_CORE_BROKEN,    /* the file is no scenario, which is not the tracker's fault */
     TRK_CORE_CASE_COUNT,
 };
 
-/* What became of a file; broken ones count as departures: the cases are ours. */
+/* What became of a file. */
 enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file);
 /* "holds", "departs" ... */
 const char *trk_core_case_name(enum trk_core_case what);
@@ -45,7 +46,8 @@ void trk_core_report_fill(struct trk_core_report *report, const struct trk_scena
 void trk_core_report_print(const struct trk_core_report *report);
 void trk_core_report_print_json(const struct trk_core_report *report);
 
-/* 0: all that it has holds; 1 else, and when nothing could be run. */
+/* 0: all that it has holds; 2: so it is, but a file is no scenario; 1 else, and when nothing could
+ * be run. */
 int trk_core_report_exit_code(const struct trk_core_report *report);
 
 #endif

@@ -93,6 +93,14 @@ same "why" "$(get foreign.judged.core.why)" "the plug-in lacks unmark_gpu, mark_
 run 3 sim --json --core "${wrong}_1.so" own.trk
 same "no status" "$(get foreign.judged.core.why)" "an operation gave 2147483647, which is no status"
 
+# What is no scenario is the file's fault.
+echo '{"scenario": 1,' >broken.json
+run 2 core-check "$examples/example_core.so" broken.json
+grep -q "^broken: broken.json" out || fail "a file that is no scenario is the tracker's fault"
+run 2 core-check --json "$examples/example_core.so" broken.json
+same "broken" "$(get broken)" 1
+same "departs" "$(get departs)" 0
+
 # A name without a slash is one of this folder's; the empty name is none, nor is a pipe.
 cp "$examples/example_core.so" plain.so
 run 0 core-check plain.so
