@@ -25,17 +25,32 @@ static enum trk_status system_error(struct trk_error *error)
     return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot read");
 }
 
+/*
+ * The next line; false at the end. Not whole: it is too long or holds a NUL, which is known before
+ * all of it is read, for it may have no end.
+ */
+static bool take_line(FILE *in, char *line, bool *whole)
+{
+    size_t length = 0;
+    int byte;
+    while ((byte = getc_unlocked(in)) != EOF && byte != '\n') {
+        if (byte == 0 || length == TRK_TEXT_LINE_MAX) {
+            *whole = false;
+            return true;
+        }
+        line[length++] = (char)byte;
+    }
+    line[length] = 0;
+    return byte == '\n' || length > 0;
+}
+
 static enum trk_status take_lines(FILE *in, struct trk_assemble *assemble, struct trk_error *error)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    enum trk_status status = TRK_OK;
-    while (status == TRK_OK && (length = getline(&line, &room, in)) >= 0) {
-        if (length > 0 && line[length - 1] == '\n') {
-            line[--length] = 0;
-        }
-        bool whole = strlen(line) == (size_t)length && length <= (ssize_t)TRK_TEXT_LINE_MAX;
+    char *line = malloc(TRK_TEXT_LINE_MAX + 1);
+    bool whole = true;
+    enum trk_status status =
+        line ? TRK_OK : trk_error_set(error, TRK_E_MEMORY, "no memory for a line");
+    while (status == TRK_OK && take_line(in, line, &whole)) {
         status = whole ? trk_assemble_line(assemble, line, error)
                        : trk_error_set(error, TRK_E_ARGUMENT, "a line is too long or holds a NUL");
     }

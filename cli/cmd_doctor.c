@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "input.h"
 #include "json_out.h"
 #include "options.h"
 #include "recorder/trace.h"
@@ -152,20 +153,19 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
 static int run_doctor(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct doctor doctor = {.path = options->operands[0]};
+    struct trk_input input;
+    const char *name = options->operand_count > 0 ? options->operands[0] : NULL;
+    enum trk_status status = trk_input_open_named(&input, name, &error);
+    struct doctor doctor = {.path = input.path[0] ? input.path : NULL};
     cJSON *object = NULL;
     if (trk_options_flag(options, "json")) {
         object = trk_json_out_object(SCHEMA);
         trk_json_out_text(object, "path", doctor.path);
         doctor.findings = cJSON_AddArrayToObject(object, "damage");
     }
-    struct trk_trace *trace;
-    bool standard = strcmp(doctor.path, "-") == 0;
-    enum trk_status status = trk_trace_open(&trace, standard ? "/dev/stdin" : doctor.path, &error);
     int code;
     if (status == TRK_OK) {
-        code = examine(&doctor, trace, object);
-        trk_trace_close(trace);
+        code = examine(&doctor, input.trace, object);
     } else {
         error.status = status;
         if (object) {
@@ -177,13 +177,14 @@ static int run_doctor(const struct trk_options *options)
     if (object) {
         trk_json_out_print(object);
     }
+    trk_input_close(&input);
     return code;
 }
 
 const struct trk_command trk_cmd_doctor = {
     .name = "doctor",
     .about = "check that a trace is whole, and say all that is wrong with it",
-    .operands = "F",
+    .operands = "[F]",
     .text =
         "Reads every byte of a trace: frames, checksums, columns, numbering, totals and the order "
         "of events. Each damage is told with its place in the file and the chunk it is in. What is "
@@ -192,7 +193,6 @@ const struct trk_command trk_cmd_doctor = {
     .examples = "trk doctor trace.trk\ntrk doctor --json trace.trk",
     .exits = "0 when the trace is whole, 3 when it is not.",
     .options = doctor_options,
-    .operands_least = 1,
     .operands_most = 1,
     .run = run_doctor,
 };

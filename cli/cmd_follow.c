@@ -1,5 +1,6 @@
 /* trk follow: the events of a trace while it is recorded. */
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "options.h"
 #include "recorder/follow.h"
 #include "terminal.h"
+#include "trace_dir.h"
 
 #define SCHEMA  "trk-follow/1"
 #define WAIT_MS 50
@@ -90,12 +92,16 @@ static int run_follow(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct follower follower = {.json = trk_options_flag(options, "json")};
-    const char *path = options->operands[0];
+    char path[PATH_MAX] = "";
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    const char *shown = operand ? operand : path;
     uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
     uint64_t waited_ms = 0;
-    enum trk_status status;
+    enum trk_status status = trk_trace_dir_named(path, sizeof path, operand, &error);
+    bool named = status == TRK_OK;
     /* The header comes when the program has joined. */
-    while ((status = trk_follow_open(&follower.follow, path, &error)) == TRK_E_INCOMPLETE &&
+    while (named &&
+           (status = trk_follow_open(&follower.follow, path, &error)) == TRK_E_INCOMPLETE &&
            (idle_ms == 0 || waited_ms < idle_ms)) {
         (void)poll(NULL, 0, WAIT_MS);
         waited_ms += WAIT_MS;
@@ -112,19 +118,19 @@ static int run_follow(const struct trk_options *options)
     error.status = status;
     if (follower.json) {
         cJSON *object = trk_json_out_object(SCHEMA);
-        trk_json_out_text(object, "path", path);
+        trk_json_out_text(object, "path", shown);
         cJSON_AddBoolToObject(object, "complete", false);
         trk_json_out_error(object, &error);
         trk_json_out_print_line(object);
         trk_terminal_flush();
     }
-    return trk_terminal_error("follow", path, &error);
+    return trk_terminal_error("follow", shown[0] ? shown : NULL, &error);
 }
 
 const struct trk_command trk_cmd_follow = {
     .name = "follow",
     .about = "print the events of a trace while it is recorded",
-    .operands = "F",
+    .operands = "[F]",
     .text =
         "Prints events as trk record writes them, until the trace ends. A chunk at a time: events "
         "of one thread are in order, those of several are not, and have no numbers yet; trk "
@@ -132,7 +138,6 @@ const struct trk_command trk_cmd_follow = {
     .examples = "trk follow trace.trk\ntrk follow --json --idle=10 trace.trk | grep frame",
     .exits = "0 at the trace's end; 3 when it is damaged, or with --idle when nothing comes.",
     .options = follow_options,
-    .operands_least = 1,
     .operands_most = 1,
     .json_lines = true,
     .run = run_follow,

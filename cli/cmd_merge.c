@@ -20,7 +20,8 @@ static const struct trk_option merge_options[] = {
 
 struct part {
     const char *path;
-    struct trk_trace *trace;
+    struct trk_input input;
+    struct trk_trace *trace; /* of the input */
     uint64_t last_tsc;
 };
 
@@ -90,7 +91,8 @@ static enum trk_status open_parts(struct merge *merge, struct trk_error *error)
     for (size_t i = 0; i < merge->count && status == TRK_OK; i++) {
         struct part *part = &merge->parts[i];
         merge->at = part;
-        status = trk_trace_open(&part->trace, part->path, error);
+        status = trk_input_open_named(&part->input, part->path, error);
+        part->trace = part->input.trace;
         if (status == TRK_OK) {
             status = trk_trace_scan(part->trace, error);
         }
@@ -210,6 +212,10 @@ static int merge_parts(struct merge *merge)
     if (at && status != TRK_OK) {
         trk_terminal_say("merge", "that was in %s", at->path);
     }
+    if (code == TRK_EXIT_OK && !state_of(merge).complete) {
+        trk_terminal_say("merge", "events are missing in or between the parts");
+        code = TRK_EXIT_DAMAGED;
+    }
     return code;
 }
 
@@ -224,11 +230,12 @@ static int run_merge(const struct trk_options *options)
     }
     while (merge.count < options->operand_count) {
         merge.parts[merge.count].path = options->operands[merge.count];
+        merge.parts[merge.count].input.fd = -1;
         merge.count++;
     }
     int code = merge_parts(&merge);
     for (size_t i = 0; i < merge.count; i++) {
-        trk_trace_close(merge.parts[i].trace);
+        trk_input_close(&merge.parts[i].input);
     }
     trk_merge_streams_deinit(&merge.streams);
     free(merge.parts);
@@ -246,6 +253,9 @@ const struct trk_command trk_cmd_merge = {
         "Refused are traces of different recordings (their clocks, addresses and trackers are "
         "not the same ones), parts that trk trim made, which begin with a state of their own, and "
         "damaged traces: see trk recover.",
+    .exits =
+        "0 when nothing is missing in or between the parts; 3 when something is, and G stands, "
+        "or when a part is damaged.",
     .examples = "trk merge dump.trk dump-2.trk dump-3.trk -o all.trk",
     .options = merge_options,
     .operands_least = 2,

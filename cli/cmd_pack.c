@@ -312,6 +312,7 @@ static int run(const struct trk_options *options, bool small)
                                   ? PACK_EVENTS_MANY
                                   : PACK_EVENTS;
     }
+    pack.rewrite.source = pack.input.path;
     code = trk_rewrite_check(&pack.input, options);
     if (code == TRK_EXIT_OK && (!small || begin_checkpoints(&pack, options, &code))) {
         code = rewrite(&pack, options, &writer);
@@ -336,16 +337,15 @@ static int run_unpack(const struct trk_options *options)
 const struct trk_command trk_cmd_pack = {
     .name = "pack",
     .about = "make a trace small for sharing",
-    .operands = "F -o G",
+    .operands = "[F] -o G",
     .text =
         "Writes the events of F to G in larger chunks that are compressed harder. Nothing is "
         "lost: trk unpack gives chunks as the recorder makes them. With --redact, what is about "
         "the machine and not about the tracker is left out; the events say the same, at other "
-        "addresses.\n\n"
+        "addresses. What trk trim put before a part stays with it.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
     .options = pack_options,
-    .operands_least = 1,
     .operands_most = 1,
     .run = run_pack,
 };
@@ -353,12 +353,11 @@ const struct trk_command trk_cmd_pack = {
 const struct trk_command trk_cmd_unpack = {
     .name = "unpack",
     .about = "give a packed trace the recorder's chunks",
-    .operands = "F -o G",
+    .operands = "[F] -o G",
     .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
             "read faster than those of trk pack.",
     .examples = "trk unpack small.trk -o trace.trk",
     .options = unpack_options,
-    .operands_least = 1,
     .operands_most = 1,
     .run = run_unpack,
 };

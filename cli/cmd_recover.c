@@ -1,5 +1,6 @@
 /* trk recover: a readable trace of a damaged or unfinished one. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "out_file.h"
 #include "recorder/recover.h"
 #include "terminal.h"
+#include "trace_dir.h"
 
 #define SCHEMA "trk-recover/1"
 
@@ -18,11 +20,11 @@ static const struct trk_option recover_options[] = {
     {.name = NULL},
 };
 
-static void print_json(const struct trk_options *options, const struct trk_recover_result *result,
-                       const struct trk_error *error)
+static void print_json(const struct trk_options *options, const char *path,
+                       const struct trk_recover_result *result, const struct trk_error *error)
 {
     cJSON *object = trk_json_out_object(SCHEMA);
-    trk_json_out_text(object, "path", options->operands[0]);
+    trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "output", trk_options_text(options, "output"));
     cJSON_AddBoolToObject(object, "complete", !error && !result->cut && result->dropped == 0);
     if (error) {
@@ -61,14 +63,18 @@ static int run_recover(const struct trk_options *options)
     struct trk_recover_result result;
     struct trk_out_file out;
     bool json = trk_options_flag(options, "json");
-    const char *path = options->operands[0];
+    char path[PATH_MAX] = "";
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    const char *shown = operand ? operand : path;
+    if (trk_trace_dir_named(path, sizeof path, operand, &error) != TRK_OK) {
+        return trk_terminal_error("recover", NULL, &error);
+    }
     int code = trk_out_file_open(&out, options);
     if (code != TRK_EXIT_OK) {
         return code;
     }
     bool standard = strcmp(out.path, "-") == 0;
-    enum trk_status status =
-        trk_recover(strcmp(path, "-") == 0 ? "/dev/stdin" : path, out.fd, &result, &error);
+    enum trk_status status = trk_recover(path, out.fd, &result, &error);
     if (status == TRK_OK) {
         status = trk_trace_verify(out.reopen, &result.digest, &error);
     }
@@ -76,13 +82,13 @@ static int run_recover(const struct trk_options *options)
         error.status = status;
         trk_out_file_close(&out);
         if (json) {
-            print_json(options, &result, &error);
+            print_json(options, shown, &result, &error);
         }
-        return trk_terminal_error("recover", path, &error);
+        return trk_terminal_error("recover", shown, &error);
     }
     code = trk_out_file_keep(&out, options);
     if (code == TRK_EXIT_OK && json && !standard) {
-        print_json(options, &result, NULL);
+        print_json(options, shown, &result, NULL);
     } else if (code == TRK_EXIT_OK) {
         print_text(standard ? stderr : stdout, &result);
     }
@@ -92,7 +98,7 @@ static int run_recover(const struct trk_options *options)
 const struct trk_command trk_cmd_recover = {
     .name = "recover",
     .about = "make a readable trace of a damaged or unfinished one",
-    .operands = "F -o G",
+    .operands = "[F] -o G",
     .text =
         "Copies everything of F that is undamaged to the new trace G, as it is, and puts a mark "
         "with their number where events are missing. G has an end; where F has none, that end says "
@@ -102,7 +108,6 @@ const struct trk_command trk_cmd_recover = {
     .examples = "trk recover killed.trk -o whole.trk\ntrk recover --json damaged.trk -o whole.trk",
     .exits = "0 when G stands; 3 when F is no trace at all.",
     .options = recover_options,
-    .operands_least = 1,
     .operands_most = 1,
     .run = run_recover,
 };

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 
 /* What both processes see; the work's own memory lies behind it. */
@@ -90,24 +91,32 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Wait for a process as long as it may take; false: it was ended. The pipe's other end is its. */
+/* Whether it has ended; it is not reaped, so its number stays its own. */
+static bool ended(pid_t pid)
+{
+    siginfo_t what = {.si_pid = 0};
+    int result = waitid(P_PID, (id_t)pid, &what, WEXITED | WNOHANG | WNOWAIT);
+    return (result == 0 && what.si_pid == pid) || (result < 0 && errno != EINTR);
+}
+
+/*
+ * Wait for a process as long as it may take, and end it then; false: it took longer. The pipe's
+ * other end is its: closed means that it ends, or that it has closed what it had and goes on.
+ * Processes that it has left behind in its group end with it.
+ */
 static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
 {
     struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
-    int64_t left_ms = (int64_t)seconds * 1000;
+    uint64_t until_ns = trk_clock_ns() + seconds * UINT64_C(1000000000);
     bool in_time = false;
-    while (!in_time && left_ms > 0) {
-        /* In steps, since a signal (a resized terminal) interrupts the wait. */
-        int step_ms = left_ms < 100 ? (int)left_ms : 100;
-        in_time = poll(&poll_fd, 1, step_ms) > 0;
-        left_ms -= step_ms;
-        if (!in_time && waitpid(pid, end, WNOHANG) == pid) {
-            return true; /* a child of its own keeps the pipe open */
+    /* In steps, since a child of its own may keep the pipe open. */
+    while (!(in_time = ended(pid)) && trk_clock_ns() < until_ns) {
+        if (poll(&poll_fd, 1, poll_fd.fd < 0 ? 1 : 100) > 0) {
+            poll_fd.fd = -1; /* poll() just waits */
         }
     }
-    if (!in_time) {
-        (void)kill(pid, SIGKILL);
-    }
+    (void)kill(-pid, SIGKILL);
+    (void)kill(pid, SIGKILL);
     while (waitpid(pid, end, 0) < 0 && errno == EINTR) {
     }
     return in_time;
@@ -145,6 +154,8 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)setpgid(0, 0);
+        (void)signal(SIGTTOU, SIG_IGN); /* its group is not the terminal's, but it may print */
         close(ends[0]);
         if (getppid() != parent) {
             _exit(0);
@@ -153,6 +164,9 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     }
     int reason = errno;
     close(ends[1]);
+    if (pid > 0) {
+        (void)setpgid(pid, pid); /* whoever comes first */
+    }
     bool in_time = pid > 0 && wait_for(pid, ends[0], contained->seconds, &end);
     close(ends[0]);
     if (pid < 0) {

@@ -153,12 +153,12 @@ static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_er
     return refused_as(status, head, got > 0 ? (size_t)got : 0, error);
 }
 
-static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,
-                                    bool quick, struct trk_error *error)
+enum trk_status trk_input_open_named(struct trk_input *input, const char *name,
+                                     struct trk_error *error)
 {
-    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
-    size_t length = operand ? strlen(operand) : 0;
-    if (!operand) {
+    size_t length = name ? strlen(name) : 0;
+    *input = (struct trk_input){.fd = -1};
+    if (!name) {
         enum trk_status status = trk_trace_dir_latest(input->path, sizeof input->path, error);
         if (status != TRK_OK) {
             input->path[0] = 0;
@@ -167,7 +167,7 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
     } else if (length >= sizeof input->path) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     } else {
-        memcpy(input->path, operand, length + 1);
+        memcpy(input->path, name, length + 1);
     }
     bool standard = strcmp(input->path, "-") == 0;
     int fd = standard ? STDIN_FILENO : open(input->path, O_RDONLY | O_CLOEXEC);
@@ -178,6 +178,14 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
     if (!standard) {
         close(fd);
     }
+    return status;
+}
+
+static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,
+                                    bool quick, struct trk_error *error)
+{
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    enum trk_status status = trk_input_open_named(input, operand, error);
     if (status == TRK_OK) {
         status =
             quick ? trk_trace_scan_quick(input->trace, error) : trk_trace_scan(input->trace, error);
@@ -189,7 +197,6 @@ static int open_input(struct trk_input *out, const struct trk_options *options, 
                       bool quick)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    *out = (struct trk_input){.fd = -1};
     enum trk_status status = open_operand(out, options, quick, &error);
     if (status == TRK_OK) {
         return TRK_EXIT_OK;

@@ -37,6 +37,11 @@ int trk_input_open(struct trk_input *out, const struct trk_options *options, con
 int trk_input_open_quick(struct trk_input *out, const struct trk_options *options,
                          const char *schema);
 
+/* A trace by its name (NULL: the latest), of which only the header is read. Close it in any case.
+ */
+TRK_MUST_USE enum trk_status trk_input_open_named(struct trk_input *out, const char *name,
+                                                  struct trk_error *error);
+
 /* Say why the trace cannot be worked on any further, in JSON too with --json. The exit code. */
 int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
                    const char *schema, const struct trk_error *error);

@@ -149,6 +149,13 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
            (double)plan->download_bytes / MEBIBYTE);
     printf("%-10s %" PRIu64 ", %.1f MiB\n", "gpu writes", plan->gpu_writes,
            (double)plan->gpu_write_bytes / MEBIBYTE);
+    if (plan->page_count > 0) {
+        printf("%-10s %zu contents of pages, put up as they are\n", "recorded", plan->page_count);
+    }
+    if (plan->pages_damaged > 0) {
+        printf("%-10s %zu contents of pages: made-up ones are in their place\n", "damaged",
+               plan->pages_damaged);
+    }
     if (plan->dispatches > 0) {
         printf("%-10s %" PRIu64 " of the gpu's writes\n", "dispatches", plan->dispatches);
     }
@@ -293,6 +300,8 @@ void trk_replay_print_json(const struct trk_replay_run *run, const char *schema)
     trk_json_out_number(object, "images", plan->image_count);
     trk_json_out_number(object, "plain_images", plan->plain_images);
     trk_json_out_number(object, "findings", plan->finding_count);
+    trk_json_out_number(object, "recorded_pages", plan->page_count);
+    trk_json_out_number(object, "damaged_pages", plan->pages_damaged);
     trk_json_out_number(object, "median_device_ns", middle(run, true));
     trk_json_out_number(object, "median_host_ns", middle(run, false));
     add_passes(object, run);

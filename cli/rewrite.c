@@ -13,8 +13,10 @@ int trk_rewrite_open(struct trk_rewrite *out, const struct trk_options *options,
                      const struct trk_writer_options *writer, const char *header_json)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    *out = (struct trk_rewrite){
-        .options = options, .schema = out->schema, .clock_shift = writer->clock_shift};
+    *out = (struct trk_rewrite){.options = options,
+                                .schema = out->schema,
+                                .source = out->source ? out->source : options->operands[0],
+                                .clock_shift = writer->clock_shift};
     int code = trk_out_file_open(&out->out, options);
     if (code != TRK_EXIT_OK) {
         return code;
@@ -109,7 +111,7 @@ static void print_json(const struct trk_rewrite *rewrite, const struct trk_error
         return;
     }
     cJSON *object = trk_json_out_object(rewrite->schema);
-    trk_json_out_text(object, "path", rewrite->options->operands[0]);
+    trk_json_out_text(object, "path", rewrite->source);
     trk_json_out_text(object, "output", rewrite->out.path);
     if (error) {
         cJSON_AddBoolToObject(object, "complete", false);

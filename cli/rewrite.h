@@ -24,6 +24,7 @@ struct trk_rewrite {
     size_t stream_count;
     unsigned clock_shift; /* of the new file */
     const char *schema;   /* of the command's JSON */
+    const char *source;   /* the input's name; NULL: the first operand */
     uint64_t bytes;       /* of the finished file */
     bool complete;        /* the source was */
 };

@@ -86,6 +86,19 @@ enum trk_status trk_trace_dir_latest(char *out, size_t size, struct trk_error *e
     return append_name(out, size, number, error);
 }
 
+enum trk_status trk_trace_dir_named(char *out, size_t size, const char *operand,
+                                    struct trk_error *error)
+{
+    if (!operand) {
+        out[0] = 0;
+        return trk_trace_dir_latest(out, size, error);
+    }
+    int length = snprintf(out, size, "%s", strcmp(operand, "-") == 0 ? "/dev/stdin" : operand);
+    return length < 0 || (size_t)length >= size
+               ? trk_error_set(error, TRK_E_ARGUMENT, "the path is too long")
+               : TRK_OK;
+}
+
 /* mkdir -p; traces can tell much about a program, so only the owner may look. */
 static enum trk_status create(char *path, struct trk_error *error)
 {

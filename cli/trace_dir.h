@@ -17,6 +17,13 @@ TRK_MUST_USE enum trk_status trk_trace_dir_path(char *out, size_t size, struct t
 /* The latest trace. TRK_E_ARGUMENT: there is none yet. */
 TRK_MUST_USE enum trk_status trk_trace_dir_latest(char *out, size_t size, struct trk_error *error);
 
+/*
+ * The path of the trace that an operand names, for who reads it by its path alone: standard input's
+ * for `-`, which must then be a regular file, and the latest trace for NULL.
+ */
+TRK_MUST_USE enum trk_status trk_trace_dir_named(char *out, size_t size, const char *operand,
+                                                 struct trk_error *error);
+
 /* The first free name behind the latest; creates the directory. TRK_E_SYSTEM with os_errno. */
 TRK_MUST_USE enum trk_status trk_trace_dir_next(char *out, size_t size, struct trk_error *error);
 

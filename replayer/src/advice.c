@@ -97,7 +97,10 @@ static void groups_count(struct advising *advising, struct trk_advice *out)
     for (size_t i = 0; i < plan->group_count; i++) {
         const struct trk_plan_group *group = &plan->groups[i];
         for (size_t k = 0; k < group->store_count; k++) {
-            (void)same_set(advising, &plan->stores[group->first_store + k], false);
+            const struct trk_plan_item *store = &plan->stores[group->first_store + k];
+            if (store->page == 0) { /* a recorded page is told of beside the stores to it */
+                (void)same_set(advising, store, false);
+            }
         }
         if (group->kind == TRK_PLAN_UPLOAD) {
             group_count(advising, &out->up, group);

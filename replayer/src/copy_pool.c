@@ -1,6 +1,6 @@
 #include "copy_pool.h"
 
-#include "copy_stream.h"
+#include "copy_ahead.h"
 
 #include <signal.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 #define RUN_BYTES (UINT64_C(256) << 10)
 /* To wake a thread takes longer than to copy this. */
 #define SMALL_BYTES (UINT64_C(128) << 10)
+/* So many threads copy faster around the caches; with more it is the memory that they wait for. */
+#define AROUND_THREADS_MOST 8u
 
 static void job_copy(const struct copy_job *job, size_t first, size_t end)
 {
@@ -18,18 +20,18 @@ static void job_copy(const struct copy_job *job, size_t first, size_t end)
         }
         return;
     }
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = first; i < end && job->parts != NULL; i++) {
         const struct schedule_piece *part = &job->parts[i];
         const struct schedule_piece *next = i + 1 < end ? part + 1 : NULL;
         if (job->down) {
             memcpy(job->guest + part->offset, job->staged + part->stage, part->size_bytes);
         } else {
             const bool as_large = next != NULL && next->size_bytes >= part->size_bytes;
-            copy_stream(job->staged + part->stage, job->guest + part->offset, part->size_bytes,
-                        as_large ? job->guest + next->offset : NULL);
+            copy_ahead(job->staged + part->stage, job->guest + part->offset, part->size_bytes,
+                       as_large ? job->guest + next->offset : NULL, job->around);
         }
     }
-    copy_stream_end();
+    copy_ahead_end();
 }
 
 /* Under the lock. NULL: there is nothing to do. */
@@ -126,19 +128,21 @@ static uint64_t pool_push(struct copy_pool *pool, const struct copy_job *job, si
     return number;
 }
 
-uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job)
+uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *asked)
 {
+    struct copy_job job = *asked;
     uint64_t bytes = 1;
-    for (size_t i = 0; i < job->count; i++) {
-        bytes += job->parts[i].size_bytes;
+    for (size_t i = 0; i < job.count; i++) {
+        bytes += job.parts[i].size_bytes;
     }
+    job.around = pool->threads <= AROUND_THREADS_MOST;
     if (pool->threads <= 1 || bytes < SMALL_BYTES) {
-        job_copy(job, 0, job->count);
+        job_copy(&job, 0, job.count);
         return COPY_JOB_NONE;
     }
     /* A small job is spread over all; of a large one each takes several runs. */
     const uint64_t share = bytes / pool->threads < RUN_BYTES ? bytes / pool->threads : RUN_BYTES;
-    return pool_push(pool, job, (size_t)((uint64_t)job->count * share / bytes) + 1);
+    return pool_push(pool, &job, (size_t)((uint64_t)job.count * share / bytes) + 1);
 }
 
 void copy_pool_each(struct copy_pool *pool, size_t count, copy_work_fn *work, void *context)

@@ -31,6 +31,7 @@ struct copy_job {
     uint8_t *guest;    /* the whole mirror */
     uint8_t *staged;   /* the slot */
     bool down;         /* from the slot to guest memory */
+    bool around;       /* around the caches; the pool sets it */
     size_t next, done; /* parts taken, parts copied */
     size_t run;        /* parts that a thread takes at once */
 };
@@ -51,7 +52,7 @@ TRK_MUST_USE enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t thr
 void copy_pool_deinit(struct copy_pool *pool);
 
 /* Give a job; its number. At most COPY_JOBS_MAX may be given and not awaited. */
-uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *job);
+uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *asked);
 void copy_pool_await(struct copy_pool *pool, uint64_t number);
 
 /* Do `count` things, on all threads, and wait for them. */

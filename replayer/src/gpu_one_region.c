@@ -94,7 +94,7 @@ uint64_t trk_one_region_bytes(const struct trk_one_region *one)
 static enum trk_status one_record(struct trk_one_region *one, struct trk_error *error)
 {
     struct trk_gpu *gpu = one->gpu;
-    const VkCommandBuffer buffer = one->commands.buffer;
+    VkCommandBuffer buffer = one->commands.buffer;
     const VkBufferCopy copy = {0, 0, one->from.size_bytes};
     const enum trk_status status = gpu_commands_begin(gpu, &one->commands, true, error);
     if (status != TRK_OK) {

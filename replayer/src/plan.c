@@ -45,7 +45,7 @@ static void plan_settle(struct plan_raws *raws)
     for (size_t i = 0; i < raws->count; i++) {
         const struct plan_raw *raw = &raws->all[i];
         bool ranged = raws->copies && raw->from_range;
-        bool witnessed = raws->witnessed && raw->synthetic;
+        bool witnessed = raws->witnessed && raw->synthetic && raw->item.page == 0;
         if (!ranged && !witnessed) {
             moved |= raw->order % 2 == 0;
             raws->all[kept++] = *raw;
@@ -58,11 +58,12 @@ static void plan_settle(struct plan_raws *raws)
 }
 
 /* What a raw leaves on the two sides. */
-static void plan_apply(const struct trk_plan_item *item, uint8_t *guest, uint8_t *device)
+static void plan_apply(const struct trk_plan *plan, const struct trk_plan_item *item,
+                       uint8_t *guest, uint8_t *device)
 {
     switch (item->kind) {
     case TRK_PLAN_STORE:
-        trk_content_store(guest + item->offset, item->offset, item->size_bytes, item->content);
+        trk_plan_store(plan, item, item->offset, item->size_bytes, guest + item->offset);
         return;
     case TRK_PLAN_UPLOAD:
         memcpy(device + item->offset, guest + item->offset, item->size_bytes);
@@ -93,7 +94,7 @@ static enum trk_status plan_start(struct trk_plan *plan, const struct plan_raws 
                              first_frame);
     }
     for (size_t i = 0; i < raws->count && raws->all[i].frame < first_frame; i++) {
-        plan_apply(&raws->all[i].item, guest, device);
+        plan_apply(plan, &raws->all[i].item, guest, device);
     }
     return TRK_OK;
 }
@@ -144,13 +145,17 @@ static enum trk_status plan_choose(const struct plan_raws *raws,
 }
 
 static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
-                                 const struct trk_plan_options *options, struct trk_error *error)
+                                 const struct trk_plan_options *options, struct trk_trace *trace,
+                                 struct trk_error *error)
 {
     uint32_t first = 0, end = 0;
     uint64_t most = options->mirror_bytes_max ? options->mirror_bytes_max : MIRROR_BYTES_MAX;
-    plan_settle(raws);
     enum trk_status status = plan_choose(raws, options, &first, &end, error);
     if (status == TRK_OK) {
+        status = plan_pages(plan, raws, end, trace, error);
+    }
+    if (status == TRK_OK) {
+        plan_settle(raws);
         status = plan_layout(raws, &plan->mirror_bytes, error);
     }
     if (status == TRK_OK && plan->mirror_bytes > most) {
@@ -193,7 +198,7 @@ enum trk_status trk_plan_create(struct trk_plan **out, struct trk_trace *trace,
         plan->findings = raws.findings;
         plan->finding_count = raws.finding_count;
         raws.findings = NULL;
-        status = plan_make(plan, &raws, options, error);
+        status = plan_make(plan, &raws, options, trace, error);
     }
     plan_raws_deinit(&raws);
     if (status != TRK_OK) {
@@ -220,6 +225,7 @@ void trk_plan_destroy(struct trk_plan *plan)
     if (plan == NULL) {
         return;
     }
+    plan_free(plan->pages);
     plan_free(plan->items);
     plan_free(plan->stores);
     plan_free(plan->groups);

@@ -19,6 +19,7 @@ struct plan_raw {
     uint64_t operation; /* of a download: those of one operation go together */
     uint32_t frame;
     bool synthetic;  /* a store that only stands for a copy up */
+    bool hashed;     /* of a page whose recorded hash is its content number */
     bool from_range; /* a copy that only a range of the tracker tells of */
     uint32_t tick;   /* of a GPU write; 0: not known */
 };
@@ -91,6 +92,13 @@ TRK_MUST_USE enum trk_status plan_read(struct plan_raws *raws, struct trk_trace 
                                        struct trk_error *error);
 /* plan.c */
 void plan_raws_deinit(struct plan_raws *raws);
+
+/* ---- plan_pages.c: contents that the trace has --------------------------------------------- */
+
+/* Give the hashed stores of frames below `end_frame` their pages. */
+TRK_MUST_USE enum trk_status plan_pages(struct trk_plan *plan, struct plan_raws *raws,
+                                        uint32_t end_frame, struct trk_trace *trace,
+                                        struct trk_error *error);
 
 /* ---- plan_layout.c: from keys to places in the mirror ---------------------------------------- */
 

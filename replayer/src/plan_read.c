@@ -143,7 +143,7 @@ static enum trk_status read_versions(struct read *read, struct read_stream *stre
         store.item.guest_addr = at;
         store.item.size_bytes = stop - at;
         store.item.content = known ? stream->hashes[next].hash : copy->item.event;
-        store.item.known_content = known;
+        store.hashed = known;
         status = read_add(read, &store);
         at = stop;
     }

@@ -21,12 +21,13 @@ struct model {
     struct trk_replay_check *check;
 };
 
-static void model_apply(const struct model *model, const struct trk_plan_item *item)
+static void model_apply(const struct trk_replay *replay, const struct trk_plan_item *item)
 {
+    const struct model *model = replay->model;
     switch (item->kind) {
     case TRK_PLAN_STORE:
-        trk_content_store(model->guest + item->offset, item->offset, item->size_bytes,
-                          item->content);
+        trk_plan_store(replay->plan, item, item->offset, item->size_bytes,
+                       model->guest + item->offset);
         return;
     case TRK_PLAN_UPLOAD:
         memcpy(model->device + item->offset, model->guest + item->offset, item->size_bytes);
@@ -170,11 +171,11 @@ enum trk_status replay_check_group(struct trk_replay *replay, const struct trk_p
                                    struct trk_error *error)
 {
     for (size_t i = 0; i < group->store_count; i++) {
-        model_apply(replay->model, &replay->plan->stores[group->first_store + i]);
+        model_apply(replay, &replay->plan->stores[group->first_store + i]);
     }
     for (size_t i = 0; i < group->item_count; i++) {
         const struct trk_plan_item *item = &replay->plan->items[group->first_item + i];
-        model_apply(replay->model, item);
+        model_apply(replay, item);
         if (item->kind == TRK_PLAN_CHECK) {
             struct look look = {item, group->frame, (enum trk_plan_side)item->side, item->offset,
                                 item->size_bytes};

@@ -17,6 +17,7 @@
 /* Stores of a group to one stripe of the mirror after the other, each stripe by one thread: so the
  * order of stores to the same bytes stays. */
 struct stores {
+    const struct trk_plan *plan;
     uint8_t *guest;
     const struct trk_plan_item *items;
     size_t count;
@@ -34,7 +35,7 @@ static void stores_share(void *context, size_t share)
             const uint64_t stripe = at / STRIPE_BYTES, border = (stripe + 1) * STRIPE_BYTES;
             const uint64_t stop = border < end ? border : end;
             if (stripe % stores->shares == share) {
-                trk_content_store(stores->guest + at, at, stop - at, item->content);
+                trk_plan_store(stores->plan, item, at, stop - at, stores->guest + at);
             }
             at = stop;
         }
@@ -45,6 +46,7 @@ void replay_stores(struct trk_replay *replay, const struct trk_plan_group *group
 {
     struct copy_pool *pool = &replay->ground->pool;
     struct stores stores = {
+        .plan = replay->plan,
         .guest = replay->guest,
         .items = &replay->plan->stores[group->first_store],
         .count = group->store_count,

@@ -35,7 +35,11 @@ static enum trk_status plugin_register(struct trk_tracker *tracker, uint64_t gue
                                        uint64_t size_bytes)
 {
     struct core_tracker *self = core_tracker_of(tracker);
-    if (core_foreign()) {
+    struct core_span *last =
+        self->registered_count > 0 ? &self->registered[self->registered_count - 1] : NULL;
+    if (last != NULL && last->guest_addr + last->size_bytes == guest_addr) {
+        last->size_bytes += size_bytes;
+    } else if (core_foreign()) {
         struct core_span *larger =
             realloc(self->registered, (self->registered_count + 1) * sizeof *larger);
         if (larger == NULL)

@@ -86,6 +86,15 @@ static struct foreign_page *page_of(struct run *run, uint32_t tracker, uint64_t 
     return page;
 }
 
+/* Note an event that has changed a page, or may have. */
+static void touch(struct foreign_page *page, unsigned op, const struct trk_trace_event *event)
+{
+    page->touched = event->number + 1;
+    page->touched_stream = event->stream;
+    if (op == TRK_OP_UPLOAD || op == TRK_OP_MARK_GPU || op == TRK_OP_NONE)
+        page->taken = event->number + 1;
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void declare(struct run *run, const struct trk_event *event)
@@ -117,6 +126,20 @@ static void declare(struct run *run, const struct trk_event *event)
     foreign_pages_forget(&foreign->pages, event->page);
 }
 
+/* Whether the operation that a stream is inside of is about a page and may change it. */
+static bool inside_of(const struct foreign *foreign, uint32_t stream, uint32_t tracker,
+                      uint64_t number)
+{
+    uint32_t depth = foreign->streams[stream].depth;
+    if (depth == 0 || depth > FOREIGN_DEPTH)
+        return false;
+    const struct foreign_operation *open = &foreign->streams[stream].operations[depth - 1];
+    struct foreign_range range =
+        range_of(foreign, open->tracker, open->guest_addr, open->size_bytes);
+    return open->tracker == tracker && foreign_rules_change(open) && number >= range.first &&
+           number < range.end;
+}
+
 /* The rights of whole pages; a part of one is not followed. */
 static void protect(struct run *run, const struct trk_trace_event *event)
 {
@@ -138,6 +161,12 @@ static void protect(struct run *run, const struct trk_trace_event *event)
         page->rights = event->event.flags & TRK_RIGHTS_RW;
         page->protect = event->number;
         page->protect_stream = event->stream;
+        if (!inside_of(foreign, event->stream, tracker, number)) {
+            /* A fault that opens more than its page, for one: the state goes with the rights. */
+            page->states = FOREIGN_ANY;
+            page->unsettled = true;
+            touch(page, TRK_OP_NONE, event);
+        }
     }
 }
 
@@ -156,6 +185,8 @@ static void begin(struct foreign *foreign, const struct trk_trace_event *event)
             .tracker = (uint8_t)(fault ? trk_domain_tracker(event->event.domain)
                                        : event->event.page & (FOREIGN_TRACKERS - 1)),
         };
+    else
+        foreign->limited = true; /* what it leaves behind is not followed */
     stream->depth++;
 }
 
@@ -178,21 +209,52 @@ static void hand(struct run *run, const struct trk_trace_event *event)
     }
 }
 
-/* Whether another operation was under way on the page while this one was. */
+/* Whether an operation leaves its pages with the CPU, or as those inside it leave them. */
+static bool ends_with_cpu(const struct foreign_operation *operation)
+{
+    switch (operation->op) {
+    case TRK_OP_FAULT:
+    case TRK_OP_INVALIDATE:
+    case TRK_OP_HLE_WRITE:
+    case TRK_OP_MARK_CPU:
+    case TRK_OP_UNTRACK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/*
+ * Whether what an open operation does meanwhile may change what another one is about. On the same
+ * stream the other one is inside of it: a flush brings bytes home before the page is given away.
+ */
+static bool disturbs(const struct foreign_operation *open,
+                     const struct foreign_operation *operation, bool same_stream)
+{
+    bool flush = operation->op == TRK_OP_DOWNLOAD || operation->op == TRK_OP_DRAIN;
+    return open->tracker == operation->tracker && foreign_rules_change(open) &&
+           !(same_stream && flush && ends_with_cpu(open));
+}
+
+/*
+ * Whether another operation was under way on the page while this one was. Those that came inside of
+ * this one, on its stream, count unless it makes no difference which of both was first.
+ */
 static bool overlapped(const struct run *run, const struct foreign_operation *operation,
                        const struct foreign_page *page, uint32_t stream, uint64_t number)
 {
     const struct foreign *foreign = &run->foreign;
-    if (page->touched > operation->event && page->touched_stream != stream)
+    bool same = page->touched_stream == stream && ends_with_cpu(operation);
+    if ((same ? page->taken : page->touched) > operation->event)
         return true;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         const struct foreign_stream *other = &foreign->streams[i];
-        for (uint32_t d = 0; i != stream && d < other->depth && d < FOREIGN_DEPTH; d++) {
+        for (uint32_t d = 0; d < other->depth && d < FOREIGN_DEPTH; d++) {
             const struct foreign_operation *open = &other->operations[d];
             struct foreign_range range =
                 range_of(foreign, open->tracker, open->guest_addr, open->size_bytes);
-            if (open->tracker == operation->tracker && foreign_rules_change(open) &&
-                number >= range.first && number < range.end)
+            if (disturbs(open, operation, i == stream) && number >= range.first &&
+                number < range.end)
                 return true;
         }
     }
@@ -213,8 +275,8 @@ static bool settle(struct run *run, const struct foreign_operation *operation,
                   !overlapped(run, operation, page, stream, number);
     }
     for (uint64_t number = range->first; number < range->end && certain; number++) {
-        const struct foreign_page *page = page_of(run, operation->tracker, number);
-        certain = !page->unsettled || foreign_core_settle(core, number, page) == TRK_OK;
+        certain =
+            foreign_core_settle(core, number, page_of(run, operation->tracker, number)) == TRK_OK;
     }
     for (uint64_t number = range->first; number < range->end; number++) {
         struct foreign_page *page = page_of(run, operation->tracker, number);
@@ -237,8 +299,7 @@ static void end_pages(struct run *run, const struct foreign_ending *ending,
         foreign_rules_page(run, ending, number, page, alone);
         if (!foreign_rules_change(operation))
             continue;
-        page->touched = event->number + 1;
-        page->touched_stream = event->stream;
+        touch(page, operation->op, event);
     }
 }
 

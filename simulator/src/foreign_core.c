@@ -92,11 +92,28 @@ static struct trk_transfer transfer_of(struct foreign_core *core, uint64_t guest
                                  .context = core};
 }
 
+/* A plug-in serves faults of registered pages; which those are the log does not say. */
+static enum trk_status enroll(const struct foreign_core *core, uint64_t guest_addr,
+                              struct foreign_page *page)
+{
+    enum trk_status status =
+        page->registered || !core_is_trackers_own()
+            ? TRK_OK
+            : core_live->register_bytes(core->tracker, guest_addr, core->page_bytes);
+    page->registered |= status == TRK_OK;
+    return status;
+}
+
 enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
-                                    const struct foreign_page *page)
+                                    struct foreign_page *page)
 {
     uint64_t at = number * core->page_bytes;
+    enum trk_status enrolled = enroll(core, at, page);
+    if (enrolled != TRK_OK)
+        return enrolled;
     struct trk_transfer transfer = transfer_of(core, at, core->page_bytes);
+    if (!page->unsettled)
+        return TRK_OK;
     enum trk_status status = core_live->unmark_gpu(core->tracker, at, core->page_bytes);
     if (status != TRK_OK)
         return status;
@@ -118,6 +135,14 @@ bool foreign_core_knows(const struct foreign_operation *operation)
     return foreign_rules_change(operation)
                ? operation->op != TRK_OP_HLE_WRITE
                : operation->op == TRK_OP_IS_CPU || operation->op == TRK_OP_IS_GPU;
+}
+
+/* A tracker's own code serves its faults itself; TRK_E_INCOMPLETE: it does not. */
+static enum trk_status serve(struct foreign_core *core, const struct foreign_operation *operation)
+{
+    enum trk_fault_outcome outcome =
+        core_live->fault(core->tracker, operation->guest_addr, (enum trk_access)operation->access);
+    return outcome == TRK_FAULT_UNHANDLED ? TRK_E_INCOMPLETE : TRK_OK;
 }
 
 /* Ask the core the same; *answer of a question. */
@@ -151,6 +176,8 @@ static enum trk_status ask(struct foreign_core *core, const struct foreign_opera
     case TRK_OP_DRAIN:
         return core_live->drain(tracker, &transfer);
     case TRK_OP_FAULT:
+        if (core_is_trackers_own())
+            return serve(core, operation);
         if (operation->access == TRK_ACCESS_WRITE)
             return core_live->invalidate(tracker, guest_addr, core->fault_bytes, nothing_to_flush,
                                          core);
@@ -244,7 +271,8 @@ void foreign_core_run(struct run *run, struct foreign_core *core,
     if (status == TRK_E_MEMORY) {
         run->failure = status;
     } else if (status != recorded) {
-        diverge(run, ending, trk_status_name(recorded), trk_status_name(status));
+        diverge(run, ending, fault ? "served" : trk_status_name(recorded),
+                fault && status == TRK_E_INCOMPLETE ? "unhandled" : trk_status_name(status));
     } else if (question && status == TRK_OK && answer != (event->argument != 0)) {
         diverge(run, ending, answer ? "no" : "yes", answer ? "say yes" : "say no");
     } else {

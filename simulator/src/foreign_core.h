@@ -22,9 +22,10 @@ void foreign_core_destroy(struct foreign_core *core);
 /* Whether it knows how to run an operation. */
 bool foreign_core_knows(const struct foreign_operation *operation);
 
-/* Put a page into the only state that it may be in. TRK_E_CONFLICT: it is in none. */
+/* Put a page that is not settled into the only state that it may be in. TRK_E_CONFLICT: it is in
+ * none. */
 TRK_MUST_USE enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
-                                                 const struct foreign_page *page);
+                                                 struct foreign_page *page);
 
 /* Run an operation that has ended, and compare; run->stopped may be set. */
 void foreign_core_run(struct run *run, struct foreign_core *core,

@@ -10,7 +10,7 @@
 
 #include "track/status.h"
 
-#define FOREIGN_PAGES_MAX (1u << 20) /* 64 bytes each */
+#define FOREIGN_PAGES_MAX (1u << 20) /* 80 bytes each */
 
 /* The states that a page may be in, a bit each. */
 #define FOREIGN_CPU   1u
@@ -21,6 +21,7 @@
 struct foreign_page {
     uint64_t key;     /* 0: free */
     uint64_t touched; /* 1 + the newest event that ended an operation on it */
+    uint64_t taken;   /* 1 + the newest event that ended an upload of it, or a mark_gpu */
     uint64_t handed;  /* 1 + the newest event that handed it over */
     uint64_t event;   /* that left it in its states; TRK_NOT_KNOWN: none has */
     uint64_t protect; /* the newest protection call; TRK_NOT_KNOWN: none */
@@ -29,7 +30,8 @@ struct foreign_page {
     uint8_t rights; /* of the host, where rights_known */
     uint8_t op;     /* that left it so */
     bool rights_known;
-    bool unsettled; /* the core beside the tracker may have it in another state */
+    bool registered; /* with the core beside the tracker */
+    bool unsettled;  /* the core beside the tracker may have it in another state */
 };
 
 /* Zero-initialised is empty. */

@@ -6,7 +6,11 @@
 # are those of an event in what the other wrote, as it lies there and by zstd at level 3; ours come from
 # trk_bench_mixes. What is not installed is null. Compare within one run only.
 set -u
-bench=$1 batches=${2:-200}
+bench=$(realpath "$1") batches=${2:-200}
+[ -x "$bench" ] || {
+    echo "peers.sh: no program $1" >&2
+    exit 70
+}
 dir=$(mktemp -d) || exit 70
 sessiond=
 clean()
@@ -114,7 +118,10 @@ if command -v lttng-sessiond >/dev/null &&
     } >lttng.log 2>&1 && ./probed "$batches" 2>lttng.txt
     lttng destroy peer >>lttng.log 2>&1
 fi
-"$bench" --rounds "$batches" >own.json 2>own.log
+"$bench" --rounds "$batches" >own.json 2>own.log || {
+    cat own.log >&2
+    exit 70
+}
 own()
 {
     sed -n "s/.*\"$1\": {[^}]*\"median\": \([0-9.e+-]*\).*/\1/p" own.json | grep . || echo null

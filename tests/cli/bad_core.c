@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "simulator/core_plugin.h"
 
@@ -18,6 +19,8 @@ enum {
     BAD_LOOPS,
     BAD_EXITS,
     BAD_TAKES_MEMORY,
+    BAD_CLOSES, /* all files, as daemons do, and loops */
+    BAD_FORKS,  /* a process that stays, and loops */
 };
 
 static enum trk_core_status bad_create(void **out, const struct trk_core_policy *policy,
@@ -59,6 +62,16 @@ static enum trk_core_status bad_transfer(void *tracker, const struct trk_core_tr
     case BAD_CRASHES:
         (void)raise(SIGSEGV);
         break;
+    case BAD_CLOSES:
+    case BAD_FORKS:
+        for (int fd = 3; fd < 1024 && BAD == BAD_CLOSES; fd++)
+            close(fd);
+        if (BAD == BAD_FORKS && fork() == 0) {
+            execlp("sleep", "sleep", "987", (char *)NULL);
+            _exit(1);
+        }
+        for (volatile unsigned turns = 0;; turns++) {
+        }
     case BAD_LOOPS:
         for (volatile unsigned turns = 0;; turns++) {
         }

@@ -87,6 +87,10 @@ ends 6 "crashed: SIGSEGV"
 ends 7 "took longer than 1 s and was ended"
 ends 8 "ended its process: exit code 7"
 ends 9 "crashed: SIGABRT"
+ends 10 "took longer than 1 s and was ended"
+ends 11 "took longer than 1 s and was ended"
+timeout 60 sh -c '"$1" core-check --core-limit 1 "$2" two 2>&1 | cat >piped' sh "$trk" \
+    "$bad/bad_core_11.so" || fail "a process of the plug-in's is left, and keeps the output"
 
 # core-check of the core as it is, and of one that tracks nothing.
 run 0 core-check "$core"

@@ -2,7 +2,7 @@
 # Goal: the example's tracker, a C++ class that is not libtrack's, runs as a plug-in; each of its three
 # bugs is found by core-check and by exploring, and nothing is found without.
 # Method: the plug-in without a bug and with each; the cases that it has, and one of them by name.
-#   cores_example.sh TRK TOOLS EXAMPLES SCENARIOS
+#   cores_example.sh TRK TOOLS EXAMPLES SCENARIOS WRONG_FOLDER
 . "$(dirname "$0")/lib.sh"
 examples=$3
 own=$4/own
@@ -60,4 +60,9 @@ for bug in 2 3; do
     run 1 sim --json --core "$examples/example_core_bug$bug.so" own.trk
     same "bug $bug against the right tracker's trace" "$(get verdict)" divergence
 done
+wrong=$5/wrong_core
+run 1 sim --json --core "${wrong}_0.so" own.trk
+same "faults that are nobody's" "$(get verdict)" divergence
+run 1 sim --core "${wrong}_0.so" own.trk
+grep -q "recorded served; the core did unhandled" out || fail "not said that a fault is unhandled"
 finish

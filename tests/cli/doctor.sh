@@ -17,6 +17,7 @@ run 3 doctor --json u.trk
 same ended "$(get ended)" false
 same "where it ends" "$(get damage.0.file_offset)" "$(wc -c <u.trk)"
 run 2 doctor
+said "no trace"
 run 2 doctor nowhere.trk
 : >empty.trk
 run 3 doctor --json empty.trk

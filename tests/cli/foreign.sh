@@ -67,6 +67,58 @@ divergence | illegal-state) ;;
 *) fail "a wrong answer is $(get verdict)" ;;
 esac
 
+# judged VERDICT CODE: the events that are given are judged so.
+judged() {
+    {
+        "$trk" dump --text good.trk | sed '/^events/,$d'
+        echo "events stream=0 shift=5 flags=1"
+        awk '{ printf "%d %s\n", 78070983672672 + 3200 * NR, $0 }'
+        echo "end status=0 cut=0"
+    } >made.txt
+    run 0 assemble -f made.txt -o made.trk
+    run "$2" sim --json made.trk
+    same "$(cat what)" "$(get verdict)" "$1"
+}
+echo "a page that is left open" >what
+judged protection-loose 1 <<EVENTS
+foreign flags=0x7 context=1 seq=4096
+op_begin context=7 seq=4096 argument=0x200000000
+host_protect flags=3 seq=4096 argument=0x200000000
+handed seq=4096 argument=0x200000000
+op_end context=7 argument=0x1
+EVENTS
+echo "a fault that opens more than its page" >what
+judged ok 0 <<EVENTS
+foreign flags=0x7 context=1 seq=4096
+op_begin context=7 seq=8192 argument=0x200000000
+host_protect flags=1 seq=8192 argument=0x200000000
+handed seq=8192 argument=0x200000000
+op_end context=7 argument=0x1
+fault flags=1 context=4 argument=0x200000010
+host_protect flags=3 seq=8192 argument=0x200000000
+op_end context=19 argument=0x1
+op_begin context=8 flags=2 seq=4096 argument=0x200001000
+op_end context=8 argument=0x0
+EVENTS
+echo "a store inside an upload, which a question follows" >what
+judged ok 0 <<EVENTS
+foreign flags=0x7 context=1 seq=4096
+op_begin context=7 seq=4096 argument=0x200000000
+host_protect flags=1 seq=4096 argument=0x200000000
+handed seq=4096 argument=0x200000000
+op_begin context=1 seq=4096 argument=0x200000000
+op_end context=1 argument=0x0
+fault flags=1 context=4 argument=0x200000010
+host_protect flags=3 seq=4096 argument=0x200000000
+op_end context=19 argument=0x1
+op_end context=7 argument=0x1
+op_begin context=7 seq=4096 argument=0x200000000
+host_protect flags=1 seq=4096 argument=0x200000000
+handed seq=4096 argument=0x200000000
+op_end context=7 argument=0x1
+EVENTS
+at_least "rights that are certain again" "$(get foreign.judged.protection.judged)" 1
+
 # What the file does not have is not said.
 run 0 trim -o frames.trk good.trk frame:5-9
 run 0 sim --json frames.trk

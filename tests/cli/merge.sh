@@ -69,7 +69,16 @@ one=$("$tools/json_get" first events)
 two=$("$tools/json_get" second events)
 forgotten=$("$tools/json_get" second dropped)
 at_least "forgotten before the second dump" "$forgotten" 20001
-run 0 merge apart-2.trk apart.trk -o joined.trk
+run 3 merge --json apart-2.trk apart.trk -o joined.trk
+same "complete of what was joined" "$(get complete)" false
+said "events are missing in or between the parts"
+"$trk" merge -f - apart.trk -o again.trk <apart-2.trk >out 2>err
+same "merge with a part from standard input" $? 3
+cmp joined.trk again.trk || fail "a part from standard input gives other bytes"
+# shellcheck disable=SC2002
+cat over-2.trk | "$trk" merge over.trk - -o piped.trk 2>err || fail "merge with a part from a pipe"
+run 0 merge over.trk over-2.trk -o named.trk
+cmp named.trk piped.trk || fail "a part from a pipe gives other bytes"
 counts joined.trk $((one + two)) $((1020000 - one - two))
 run 3 doctor joined.trk
 

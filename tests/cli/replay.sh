@@ -58,6 +58,28 @@ whole=$(get plan_hash)
 run 0 replay --json --from 2 --to 4 t.trk
 same 'hash of the same frames' "$(get plan_hash)" "$whole"
 
+# Contents that the trace has go up as they are, in place of made-up ones, and come out so.
+"$trk" record --payload pages -o pages.trk -- "$trk" demo --frames 4 >out 2>err || fail "recording pages"
+"$trk" info --json pages.trk >out
+uploads=$(get pages_hashed)
+"$tools/plan_pages" pages.trk >out 2>err || fail "planning recorded pages: $(cat err)"
+read -r recorded made_up wrong <out
+at_least 'stores of recorded pages' "$recorded" "$((uploads / 2))"
+at_least 'stores beside them' "$made_up" 1
+same 'stores with other bytes' "$wrong" 0
+for policy in per-range whole scatter,threads=2 direct; do
+    run 0 replay --json --check --policy "$policy" pages.trk
+    same "recorded pages, $policy" "$(get check.equal)" true
+    at_least 'contents' "$(get recorded_pages)" 100
+done
+run 0 replay --check pages.trk
+grep -Eq '^recorded   [1-9][0-9]* contents of pages' out || fail "no word on the recorded pages"
+run 0 replay --json t.trk
+same 'contents without any' "$(get recorded_pages)" 0
+"$tools/plan_pages" t.trk >out 2>err
+read -r recorded made_up wrong <out
+same 'recorded without contents' "$recorded" 0
+
 # Every policy that this device can run; the others say what they lack.
 run 0 replay t.trk
 validate=--validate

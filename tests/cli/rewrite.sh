@@ -49,6 +49,27 @@ end status=x
 file level=3 plain=0 sync=00
 LINES
 run 3 assemble /dev/null -o none.trk
+timeout 20 "$trk" assemble /dev/zero -o none.trk 2>err
+same "assemble of a line without an end" $? 2
+said "too long or holds a NUL"
+tr '\0' x </dev/zero | timeout 20 "$trk" assemble - -o none.trk 2>err
+same "assemble of a long line without an end" $? 2
+
+# Without a name it is the latest trace, by - standard input.
+mkdir latest
+cp t.trk latest/trk-7.trk
+for command in "doctor --json" "pack -f -o n.trk --json" "unpack -f -o n.trk --json" \
+    "recover -f -o n.trk --json"; do
+    # shellcheck disable=SC2086
+    run_with TRK_TRACE_DIR="$dir/latest" 0 $command
+    same "path of $command" "$(get path)" "$dir/latest/trk-7.trk"
+done
+run_with TRK_TRACE_DIR="$dir/latest" 0 follow
+[ "$(wc -l <out)" -eq 40 ] || fail "follow of the latest trace"
+"$trk" follow - <t.trk >out 2>err || fail "follow of standard input"
+[ "$(wc -l <out)" -eq 40 ] || fail "follow of standard input"
+# shellcheck disable=SC2002
+cat t.trk | "$trk" doctor - >out 2>err || fail "doctor of a pipe"
 run 2 assemble nowhere.txt -o none.trk
 
 # Ranges by time and by list.

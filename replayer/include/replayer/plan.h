@@ -18,7 +18,8 @@
  *
  * A trace without witnessed stores says only that pages were dirty: then each copy up is preceded
  * by a store of its own, whose content follows from the recorded hash of the page where there is
- * one.
+ * one. Where the trace also has the content of such a page (`trk record --payload pages`), the copy
+ * is preceded by a store of just these bytes, whether or not stores were witnessed.
  *
  * The oracle of the simulator is asked at every check of the trace; where it says that bytes are
  * stale or lost, the check knows which store should have been seen.
@@ -58,14 +59,14 @@ struct trk_plan_item {
     uint64_t guest_addr; /* as the trace names it */
     uint64_t offset;     /* in the mirror */
     uint64_t size_bytes;
-    uint64_t content;       /* STORE, GPU_WRITE: see replayer/content.h; else 0 */
-    uint32_t resource;      /* as recorded with a copy; 0: none given */
-    uint16_t kind;          /* enum trk_plan_kind */
-    uint16_t side;          /* of a CHECK: enum trk_plan_side */
-    uint32_t finding;       /* of a CHECK: 1 + index of the oracle's finding; 0: nothing is wrong */
-    uint32_t known_content; /* 1: `content` is the hash of the page, as recorded */
-    uint32_t image;         /* 1 + index of the image that holds it on the device; 0: none does */
-    uint32_t dispatch;      /* of a GPU_WRITE: 1: a compute shader's */
+    uint64_t content;  /* STORE, GPU_WRITE: see replayer/content.h; else 0 */
+    uint32_t resource; /* as recorded with a copy; 0: none given */
+    uint16_t kind;     /* enum trk_plan_kind */
+    uint16_t side;     /* of a CHECK: enum trk_plan_side */
+    uint32_t finding;  /* of a CHECK: 1 + index of the oracle's finding; 0: nothing is wrong */
+    uint32_t page;     /* of a STORE: 1 + index in the plan's pages; 0: bytes are made up */
+    uint32_t image;    /* 1 + index of the image that holds it on the device; 0: none does */
+    uint32_t dispatch; /* of a GPU_WRITE: 1: a compute shader's */
 };
 
 struct trk_plan_group {
@@ -121,6 +122,9 @@ struct trk_plan {
     bool witnessed;      /* stores were witnessed; else each copy up is a new version */
     bool from_ranges;    /* no COPY events: the tracker's ranges stand for copies */
     uint64_t hash;       /* of the plan: the same trace and frames give the same */
+    /* Contents of pages that the trace has, each once; TRK_PLAN_PAGE_BYTES each. */
+    const uint8_t *pages;
+    size_t page_count, pages_damaged; /* those that the file had, but no longer has whole */
     /* Guest memory and the device when the first frame starts; NULL: zeros. mirror_bytes each. */
     const uint8_t *guest_start, *device_start;
 };
@@ -147,6 +151,11 @@ TRK_MUST_USE enum trk_status trk_plan_create(struct trk_plan **out, struct trk_t
                                              const struct trk_plan_options *options,
                                              struct trk_error *error);
 void trk_plan_destroy(struct trk_plan *plan);
+
+/* What a store of the plan leaves in `size_bytes` bytes of the mirror from `at` on, all of them its
+ * own: as recorded where the trace has that, else made up (replayer/content.h). */
+void trk_plan_store(const struct trk_plan *plan, const struct trk_plan_item *item, uint64_t at,
+                    uint64_t size_bytes, void *out);
 
 TRK_EXTERN_C_END
 

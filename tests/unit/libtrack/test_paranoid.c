@@ -114,33 +114,34 @@ static void upload_beside(void)
 
 enum step { UPLOAD, SILENT, TOLD, FAULTED, DRAW, FRAME, TO_GPU, RIGHTS, BESIDE };
 
+static const struct {
+    const char *name;
+    enum step steps[6];
+    size_t count;
+    uint64_t findings;
+    enum trk_paranoid_moment moment;
+} cases[] = {
+    {"nothing happens", {UPLOAD, DRAW, FRAME, UPLOAD}, 4, 0, 0},
+    {"silent, seen at a draw", {UPLOAD, SILENT, DRAW}, 3, 1, TRK_PARANOID_DRAW},
+    {"silent, seen at a frame's end", {UPLOAD, SILENT, FRAME}, 3, 1, TRK_PARANOID_FRAME},
+    {"silent, seen at an upload", {UPLOAD, SILENT, UPLOAD}, 3, 1, TRK_PARANOID_UPLOAD},
+    {"told once", {UPLOAD, SILENT, DRAW, DRAW, FRAME}, 5, 1, TRK_PARANOID_DRAW},
+    {"silent twice", {UPLOAD, SILENT, DRAW, SILENT, FRAME}, 5, 2, TRK_PARANOID_FRAME},
+    {"told to the tracker", {UPLOAD, TOLD, DRAW, FRAME, UPLOAD}, 5, 0, 0},
+    {"a fault first", {UPLOAD, FAULTED, DRAW, UPLOAD, FRAME}, 5, 0, 0},
+    {"silent before any upload", {SILENT, UPLOAD, FRAME}, 3, 0, 0},
+    {"told and silent", {UPLOAD, TOLD, SILENT, FRAME}, 4, 0, 0}, /* it is dirty: no harm */
+    {"after its rights", {UPLOAD, RIGHTS, SILENT, FRAME}, 4, 1, TRK_PARANOID_FRAME},
+    {"before its rights", {UPLOAD, SILENT, RIGHTS, FRAME}, 4, 1, TRK_PARANOID_PROTECT},
+    {"rights and no store", {UPLOAD, RIGHTS, DRAW, FRAME, UPLOAD}, 5, 0, 0},
+    {"told after its rights", {UPLOAD, RIGHTS, TOLD, FRAME, UPLOAD}, 5, 0, 0},
+    {"beside a completion", {BESIDE, FRAME, DRAW}, 3, 1, TRK_PARANOID_UPLOAD},
+    {"learned behind one", {UPLOAD, BESIDE, SILENT, FRAME}, 4, 2, TRK_PARANOID_FRAME},
+    {"the GPU's page", {UPLOAD, TO_GPU, SILENT, FRAME, DRAW}, 5, 0, 0},
+};
+
 Test(paranoid, tells_silent_stores_once_and_nothing_else)
 {
-    static const struct {
-        const char *name;
-        enum step steps[6];
-        size_t count;
-        uint64_t findings;
-        enum trk_paranoid_moment moment;
-    } cases[] = {
-        {"nothing happens", {UPLOAD, DRAW, FRAME, UPLOAD}, 4, 0, 0},
-        {"silent, seen at a draw", {UPLOAD, SILENT, DRAW}, 3, 1, TRK_PARANOID_DRAW},
-        {"silent, seen at a frame's end", {UPLOAD, SILENT, FRAME}, 3, 1, TRK_PARANOID_FRAME},
-        {"silent, seen at an upload", {UPLOAD, SILENT, UPLOAD}, 3, 1, TRK_PARANOID_UPLOAD},
-        {"told once", {UPLOAD, SILENT, DRAW, DRAW, FRAME}, 5, 1, TRK_PARANOID_DRAW},
-        {"silent twice", {UPLOAD, SILENT, DRAW, SILENT, FRAME}, 5, 2, TRK_PARANOID_FRAME},
-        {"told to the tracker", {UPLOAD, TOLD, DRAW, FRAME, UPLOAD}, 5, 0, 0},
-        {"a fault first", {UPLOAD, FAULTED, DRAW, UPLOAD, FRAME}, 5, 0, 0},
-        {"silent before any upload", {SILENT, UPLOAD, FRAME}, 3, 0, 0},
-        {"told and silent", {UPLOAD, TOLD, SILENT, FRAME}, 4, 0, 0}, /* it is dirty: no harm */
-        {"after its rights", {UPLOAD, RIGHTS, SILENT, FRAME}, 4, 1, TRK_PARANOID_FRAME},
-        {"before its rights", {UPLOAD, SILENT, RIGHTS, FRAME}, 4, 1, TRK_PARANOID_PROTECT},
-        {"rights and no store", {UPLOAD, RIGHTS, DRAW, FRAME, UPLOAD}, 5, 0, 0},
-        {"told after its rights", {UPLOAD, RIGHTS, TOLD, FRAME, UPLOAD}, 5, 0, 0},
-        {"beside a completion", {BESIDE, FRAME, DRAW}, 3, 1, TRK_PARANOID_UPLOAD},
-        {"learned behind one", {UPLOAD, BESIDE, SILENT, FRAME}, 4, 2, TRK_PARANOID_FRAME},
-        {"the GPU's page", {UPLOAD, TO_GPU, SILENT, FRAME, DRAW}, 5, 0, 0},
-    };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         start(1);
         for (size_t s = 0; s < cases[i].count; s++) {
