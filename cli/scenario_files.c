@@ -195,6 +195,12 @@ static void run_apart(void *out, const void *context)
 {
     struct apart *apart = out;
     apart->status = run_here(&apart->file, context, &apart->error);
+    const char *complaint = trk_core_complaint();
+    if (apart->status != TRK_OK && complaint != NULL) { /* the other cases go on */
+        apart->file.end = TRK_SCENARIO_CRASHED;
+        snprintf(apart->file.fault.text, sizeof apart->file.fault.text, "the core %.60s: %s",
+                 apart->file.core->core, complaint);
+    }
 }
 
 static const char *name_of(const void *file)
@@ -223,7 +229,7 @@ static enum trk_status run_one(void *item, const void *context, struct trk_error
     }
     *file = apart.file;
     *error = apart.error;
-    return apart.status;
+    return file->end == TRK_SCENARIO_CRASHED ? TRK_OK : apart.status;
 }
 
 static enum trk_status run_all(struct trk_scenario_files *files,

@@ -21,7 +21,8 @@ enum trk_scenario_end {
     TRK_SCENARIO_FAILED,   /* it is not */
     TRK_SCENARIO_REFUSED,  /* it needs what this program cannot do yet */
     TRK_SCENARIO_BROKEN,   /* it is no scenario */
-    TRK_SCENARIO_CRASHED,  /* a plug-in's core ended its process, or never came back */
+    TRK_SCENARIO_CRASHED,  /* a plug-in's core ended its process, never came back, or gave no answer
+                            */
     TRK_SCENARIO_END_COUNT,
 };
 

@@ -119,6 +119,11 @@ bool core_is_trackers_own(void);
  * core in force, whatever its trackers are; NULL: it can. */
 const char *core_cannot_follow(bool snapshot);
 
+/* Say what is wrong with the plug-in, of which nothing can be judged any more; the first stays. */
+void core_complain(const char *format, ...) TRK_PRINTF(1, 2);
+/* Whether the core in force has what an operation needs. */
+bool core_has(enum trk_op op);
+
 /* A new tracker in the place of one that cannot be put back; abandon: threads stand inside it. */
 enum trk_status core_renew(struct trk_tracker *tracker, bool abandon);
 /* No destroy will come for it: threads stand inside it. */

@@ -4,8 +4,10 @@
 #include "simulator/core.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "core_plugin.h"
@@ -27,6 +29,31 @@ void core_abandon(struct trk_tracker *tracker)
 bool core_is_trackers_own(void)
 {
     return core_foreign();
+}
+
+bool core_has(enum trk_op op)
+{
+    const struct trk_core_table *table = core_table;
+    if (table == NULL)
+        return true;
+    switch (op) {
+    case TRK_OP_IS_CPU:
+        return table->is_cpu != NULL;
+    case TRK_OP_IS_GPU:
+        return table->is_gpu != NULL;
+    case TRK_OP_MARK_CPU:
+        return table->mark_cpu != NULL;
+    case TRK_OP_MARK_GPU:
+        return table->mark_gpu != NULL;
+    case TRK_OP_UNMARK_GPU:
+        return table->unmark_gpu != NULL;
+    case TRK_OP_UNTRACK:
+        return table->untrack != NULL;
+    case TRK_OP_DRAIN:
+        return table->drain != NULL || table->mark_cpu != NULL;
+    default:
+        return true;
+    }
 }
 
 const char *core_cannot_follow(bool snapshot)
@@ -113,7 +140,15 @@ enum trk_status trk_core_load(const char *path, struct trk_error *error)
 {
     if (core_table != NULL)
         return trk_error_set(error, TRK_E_EXISTS, "a plug-in is loaded already");
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    /* Without a slash dlopen() looks in the system's folders, and takes "" for the program. */
+    char here[PATH_MAX];
+    int length = snprintf(here, sizeof here, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
+    struct stat stat_of;
+    if (length < 0 || (size_t)length >= sizeof here)
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "a path too long");
+    if (stat(here, &stat_of) == 0 && !S_ISREG(stat_of.st_mode))
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "no regular file");
+    void *object = dlopen(here, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.120s", dlerror());
     /* POSIX wants a symbol's address to be a function's as well; C has no such cast. */

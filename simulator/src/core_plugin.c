@@ -56,6 +56,8 @@ static enum trk_status ask(struct trk_tracker *tracker, enum trk_op op, struct c
                            bool *out)
 {
     struct core_look look;
+    if (!core_has(op))
+        return TRK_E_UNSUPPORTED;
     core_look_begin(&look, tracker, op, span.guest_addr, span.size_bytes);
     enum trk_core_status status = (op == TRK_OP_IS_CPU ? core_table->is_cpu : core_table->is_gpu)(
         core_its(tracker), span.guest_addr, span.size_bytes, out);
@@ -101,6 +103,8 @@ static enum trk_status plugin_layer(struct trk_tracker *tracker,
 /* Locks by hand order what their threads do: whoever follows events has to see them. */
 static enum trk_status by_hand(struct trk_tracker *tracker, uint64_t guest_addr, bool take)
 {
+    if ((take ? core_table->lock : core_table->unlock) == NULL)
+        return TRK_E_UNSUPPORTED;
     enum trk_core_status status =
         (take ? core_table->lock : core_table->unlock)(core_its(tracker), guest_addr);
     const struct trk_tracker_options *options = &core_tracker_of(tracker)->options;
@@ -258,6 +262,8 @@ static enum trk_status plugin_hle_write(struct trk_tracker *tracker,
 static enum trk_status watch(struct trk_tracker *tracker, struct core_span span, bool add)
 {
     struct core_look look;
+    if (core_table->watch == NULL)
+        return TRK_E_UNSUPPORTED;
     core_look_begin(&look, tracker, add ? TRK_OP_WATCH : TRK_OP_UNWATCH, span.guest_addr,
                     span.size_bytes);
     enum trk_core_status status =
@@ -282,6 +288,8 @@ static enum trk_status mask(struct trk_tracker *tracker, uint64_t base, const ui
                             bool read, bool add)
 {
     struct core_look look;
+    if (core_table->watch_mask == NULL)
+        return TRK_E_UNSUPPORTED;
     core_look_begin(&look, tracker, add ? TRK_OP_WATCH_MASK : TRK_OP_UNWATCH_MASK, base,
                     TRK_REGION_BYTES);
     enum trk_core_status status = core_table->watch_mask(core_its(tracker), base, words, read, add);
@@ -304,6 +312,8 @@ static enum trk_status plugin_unwatch_mask(struct trk_tracker *tracker, uint64_t
 static enum trk_status plugin_join_views(struct trk_tracker *tracker, uint64_t guest_addr,
                                          uint64_t other_addr, uint64_t size_bytes)
 {
+    if (core_table->join_views == NULL)
+        return TRK_E_UNSUPPORTED;
     return core_status_of(
         core_table->join_views(core_its(tracker), guest_addr, other_addr, size_bytes));
 }
@@ -312,6 +322,8 @@ static enum trk_status plugin_gen_track(struct trk_tracker *tracker, uint64_t gu
                                         uint64_t size_bytes, uint64_t *out)
 {
     struct core_look look;
+    if (core_table->gen_track == NULL)
+        return TRK_E_UNSUPPORTED;
     core_look_begin(&look, tracker, TRK_OP_GEN_TRACK, guest_addr, size_bytes);
     enum trk_core_status status =
         core_table->gen_track(core_its(tracker), guest_addr, size_bytes, out);
@@ -322,6 +334,8 @@ static enum trk_status plugin_gen_track(struct trk_tracker *tracker, uint64_t gu
 static enum trk_status plugin_gen_query(struct trk_tracker *tracker, uint64_t guest_addr,
                                         uint64_t size_bytes, uint64_t *out)
 {
+    if (core_table->gen_query == NULL)
+        return TRK_E_UNSUPPORTED;
     return core_status_of(core_table->gen_query(core_its(tracker), guest_addr, size_bytes, out));
 }
 
@@ -330,6 +344,8 @@ static enum trk_status plugin_gen_map(struct trk_tracker *tracker,
 {
     if (kept != NULL)
         *kept = false;
+    if (core_table->gen_map == NULL)
+        return TRK_E_UNSUPPORTED;
     return core_status_of(core_table->gen_map(core_its(tracker), view->guest_addr, view->size_bytes,
                                               view->physical_offset, view->rights));
 }

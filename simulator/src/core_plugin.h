@@ -44,13 +44,9 @@ static inline bool core_foreign(void)
     return core_table != NULL && !(core_table->features & TRK_CORE_EVENTS);
 }
 
-/* A status that no operation gives is as good as "unsupported", which ends a run with its name. */
-static inline enum trk_status core_status_of(enum trk_core_status status)
-{
-    bool known = (status >= TRK_CORE_OK && status <= TRK_CORE_LIVELOCK) ||
-                 status == TRK_CORE_ARGUMENT || status == TRK_CORE_MEMORY;
-    return known ? (enum trk_status)status : TRK_E_UNSUPPORTED;
-}
+/* core_plugin_life.c: a status that is none is as good as "unsupported". What is no refusal of the
+ * model is a complaint about the plug-in. */
+enum trk_status core_status_of(enum trk_core_status status);
 
 /* ---- core_plugin_life.c ---------------------------------------------------------------------- */
 

@@ -2,7 +2,10 @@
  * A plug-in as a core: its trackers' lives, and what they call.
  */
 #include "core_plugin.h"
+#include "simulator/core.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +29,42 @@ _Static_assert((int)TRK_CORE_UNHANDLED == TRK_FAULT_UNHANDLED &&
 
 const struct trk_core_table *core_table;
 
+/* ---- what is wrong with it ------------------------------------------------------------------- */
+
+static char complaint[160];
+
+void core_complain(const char *format, ...)
+{
+    va_list arguments;
+    if (complaint[0] != '\0') /* the first is the cause */
+        return;
+    va_start(arguments, format);
+    vsnprintf(complaint, sizeof complaint, format, arguments);
+    va_end(arguments);
+}
+
+const char *trk_core_complaint(void)
+{
+    return complaint[0] != '\0' ? complaint : NULL;
+}
+
+static enum trk_status known_status(enum trk_core_status status)
+{
+    bool known = (status >= TRK_CORE_OK && status <= TRK_CORE_LIVELOCK) ||
+                 status == TRK_CORE_ARGUMENT || status == TRK_CORE_MEMORY;
+    return known ? (enum trk_status)status : TRK_E_UNSUPPORTED;
+}
+
+enum trk_status core_status_of(enum trk_core_status status)
+{
+    enum trk_status ours = known_status(status);
+    if (ours == TRK_E_UNSUPPORTED && status != TRK_CORE_UNSUPPORTED)
+        core_complain("an operation gave %u, which is no status", (unsigned)status);
+    else if (ours >= TRK_E_ARGUMENT)
+        core_complain("an operation gave the status \"%s\"", trk_status_name(ours));
+    return ours;
+}
+
 /* ---- what the tracker calls ------------------------------------------------------------------ */
 
 static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes, uint32_t rights)
@@ -38,7 +77,7 @@ static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes
 static void owner_fail(void *context, uint32_t status, uint64_t guest_addr, const char *text)
 {
     const struct core_tracker *tracker = context;
-    struct trk_failure failure = {.failure_class = core_status_of((enum trk_core_status)status),
+    struct trk_failure failure = {.failure_class = known_status((enum trk_core_status)status),
                                   .guest_addr = guest_addr};
     if (text != NULL)
         strncpy(failure.text, text, sizeof failure.text - 1);
@@ -90,7 +129,11 @@ static enum trk_status start(struct core_tracker *tracker)
     tracker->its = NULL;
     enum trk_status status =
         core_status_of(core_table->create(&tracker->its, &asked, &tracker->owner));
-    return status == TRK_OK && tracker->its == NULL ? TRK_E_MEMORY : status;
+    if (status == TRK_OK && tracker->its == NULL) {
+        core_complain("create gave no tracker, and no refusal");
+        status = TRK_E_MEMORY;
+    }
+    return status;
 }
 
 enum trk_status core_plugin_create(struct trk_tracker **out,

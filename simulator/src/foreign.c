@@ -116,6 +116,8 @@ static void declare(struct run *run, const struct trk_event *event)
     if ((event->argument != 0 || core_is_trackers_own()) &&
         foreign_core_create(&core, event->argument, page_bytes) != TRK_OK)
         run->failure = TRK_E_MEMORY;
+    if (core == NULL && core_is_trackers_own())
+        foreign->core_why = "the plug-in takes no pages of the tracker's size";
     foreign->trackers[event->page] = (struct foreign_tracker){
         .declared = true,
         .notes = event->flags,
@@ -274,10 +276,13 @@ static bool settle(struct run *run, const struct foreign_operation *operation,
         certain = certain && (page->states & (page->states - 1)) == 0 && page->states != 0 &&
                   !overlapped(run, operation, page, stream, number);
     }
+    bool sure = certain;
     for (uint64_t number = range->first; number < range->end && certain; number++) {
         certain =
             foreign_core_settle(core, number, page_of(run, operation->tracker, number)) == TRK_OK;
     }
+    if (sure && !certain)
+        run->foreign.core_why = foreign_core_lacks();
     for (uint64_t number = range->first; number < range->end; number++) {
         struct foreign_page *page = page_of(run, operation->tracker, number);
         if (certain || foreign_rules_change(operation))
@@ -337,17 +342,27 @@ static void say(struct trk_sim_judged *judged, struct foreign_count count, bool 
         snprintf(judged->why, sizeof judged->why, "%s", why);
 }
 
+const char *foreign_core_why(const struct run *run)
+{
+    const struct foreign *foreign = &run->foreign;
+    bool any = false;
+    for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++)
+        any |= foreign->trackers[i].core != NULL;
+    if (core_is_trackers_own() && foreign->core_why != NULL)
+        return foreign->core_why;
+    return any ? "no operation's pages were ever certain" : "it follows no policy of the core's";
+}
+
 void foreign_report(struct run *run)
 {
     const struct foreign *foreign = &run->foreign;
     struct trk_sim_report *report = run->report;
-    bool locks = false, rights = false, policy = false;
+    bool locks = false, rights = false;
     report->foreign_trackers = foreign->declared;
     for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++) {
         const struct foreign_tracker *tracker = &foreign->trackers[i];
         locks |= tracker->declared && tracker->notes & TRK_NOTES_LOCKS;
         rights |= tracker->declared && tracker->notes & TRK_NOTES_PROTECTION;
-        policy |= tracker->declared && tracker->policy != 0;
     }
     struct foreign_count bytes = {report->checks - report->unknown, report->unknown};
     bool broken_bytes = report->verdict >= TRK_VERDICT_STALE_GPU_READ &&
@@ -363,7 +378,7 @@ void foreign_report(struct run *run)
     say(&report->judged[TRK_SIM_JUDGED_LOCKS], (struct foreign_count){foreign->holds, 0},
         foreign->broken_locks, locks ? "no lock was taken" : "its locks are not noted");
     say(&report->judged[TRK_SIM_JUDGED_CORE], foreign->core, foreign->broken_core,
-        policy ? "no operation's pages were ever certain" : "it follows no policy of the core's");
+        foreign_core_why(run));
 }
 
 void foreign_take(struct run *run, const struct trk_trace_event *event)

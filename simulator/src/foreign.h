@@ -57,6 +57,7 @@ struct foreign {
     bool limited; /* a range, or all of them, had too many pages: nothing is certain any more */
     struct foreign_count states, rights, core;
     uint64_t holds;
+    const char *core_why; /* why a plug-in's core was not run; NULL: nothing is known */
     bool broken_states, broken_rights, broken_locks, broken_core;
 };
 
@@ -70,6 +71,9 @@ bool foreign_owns(struct foreign *foreign, const struct trk_trace_event *event);
 
 /* Take a foreign tracker's event; run->stopped or run->failure may be set. */
 void foreign_take(struct run *run, const struct trk_trace_event *event);
+
+/* Why no operation was run again on a core beside a tracker. */
+const char *foreign_core_why(const struct run *run);
 
 /* What could be judged, into the report. */
 void foreign_report(struct run *run);

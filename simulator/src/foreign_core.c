@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "run.h"
+#include "simulator/core.h"
 #include "story.h"
 #include "track/pages.h"
 
@@ -130,8 +131,18 @@ enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
     }
 }
 
+const char *foreign_core_lacks(void)
+{
+    const char *complaint = trk_core_complaint();
+    if (!core_has(TRK_OP_UNMARK_GPU) || !core_has(TRK_OP_MARK_CPU) || !core_has(TRK_OP_MARK_GPU))
+        return "the plug-in lacks unmark_gpu, mark_cpu or mark_gpu";
+    return complaint != NULL ? complaint : "the plug-in refuses to put pages into their states";
+}
+
 bool foreign_core_knows(const struct foreign_operation *operation)
 {
+    if (!core_has((enum trk_op)operation->op))
+        return false;
     return foreign_rules_change(operation)
                ? operation->op != TRK_OP_HLE_WRITE
                : operation->op == TRK_OP_IS_CPU || operation->op == TRK_OP_IS_GPU;

@@ -27,6 +27,9 @@ bool foreign_core_knows(const struct foreign_operation *operation);
 TRK_MUST_USE enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
                                                  struct foreign_page *page);
 
+/* Why a plug-in's core cannot be put into a state that was certain. */
+const char *foreign_core_lacks(void);
+
 /* Run an operation that has ended, and compare; run->stopped may be set. */
 void foreign_core_run(struct run *run, struct foreign_core *core,
                       const struct foreign_ending *ending, const struct foreign_range *range);

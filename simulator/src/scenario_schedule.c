@@ -124,6 +124,12 @@ enum trk_status driver_prime(struct driver *driver)
     return driver->start.no_memory ? TRK_E_MEMORY : TRK_OK;
 }
 
+static enum trk_status otherwise(void)
+{
+    core_complain("it does not answer the same twice: the same operations took another way");
+    return TRK_E_UNSUPPORTED;
+}
+
 /* Back to before the first step, where the tracker is made anew and init runs again. */
 static void begin_again(struct driver *driver)
 {
@@ -136,7 +142,7 @@ static void begin_again(struct driver *driver)
     if (status == TRK_OK)
         status = run_first(run);
     if (status == TRK_OK && run->stopped)
-        status = TRK_E_UNSUPPORTED; /* it did not stop there the first time */
+        status = otherwise(); /* it did not stop there the first time */
     if (status != TRK_OK)
         run->broken = status;
 }
@@ -161,7 +167,7 @@ void driver_back(struct driver *driver, size_t path_count, const struct snapshot
         /* A plug-in that answers otherwise than it did cannot be tried. */
         if (!core_ways.returns && (!driver_can(driver, step.thread) ||
                                    place_of(&driver->run->threads[step.thread]) != step.label)) {
-            driver->run->broken = TRK_E_UNSUPPORTED;
+            driver->run->broken = otherwise();
             break;
         }
         driver_step(driver, step.thread, step.usual);

@@ -257,6 +257,12 @@ static void end_oracle(struct run *run, bool complete)
                                       : "the trace has no checks of bytes");
         return;
     }
+    if (complete && !run->oracle_only && core_is_trackers_own() && run->foreign.core.judged == 0) {
+        report->verdict = TRK_VERDICT_UNKNOWN;
+        story_text(run, "nothing broke, but no operation was run again on the plug-in: %s",
+                   foreign_core_why(run));
+        return;
+    }
     if (!complete)
         report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
     story_text(run, "nothing broke in %" PRIu64 " checks%s; %" PRIu64 " more could not be judged",

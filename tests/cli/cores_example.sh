@@ -65,4 +65,40 @@ run 1 sim --json --core "${wrong}_0.so" own.trk
 same "faults that are nobody's" "$(get verdict)" divergence
 run 1 sim --core "${wrong}_0.so" own.trk
 grep -q "recorded served; the core did unhandled" out || fail "not said that a fault is unhandled"
+
+# A plug-in that gives no answer, or not the same twice, is told of; the other cases go on.
+tells() {
+    run 1 core-check --json "${wrong}_$1.so"
+    at_least "$1: crashes" "$(get crashes)" 1
+    same "$1: cases" "$(get cases.#)" "$all"
+    run 1 core-check "${wrong}_$1.so"
+    grep -q "$2" out || fail "$1: not said: $2"
+}
+run 0 core-check --json "$examples/example_core.so"
+all=$(get cases.#)
+tells 1 "an operation gave 2147483647, which is no status"
+tells 2 "create gave no tracker, and no refusal"
+tells 3 'an operation gave the status "memory"'
+tells 4 'an operation gave the status "unsupported"'
+tells 5 "does not answer the same twice"
+
+# What the plug-in has not is unknown.
+run 0 sim --json --core "${wrong}_7.so" own.trk
+same "without questions" "$(get verdict)" ok
+
+# Nothing that was run again is no "ok".
+run 3 sim --json --core "${wrong}_8.so" own.trk
+same "without changes" "$(get verdict)" unknown
+same "why" "$(get foreign.judged.core.why)" "the plug-in lacks unmark_gpu, mark_cpu or mark_gpu"
+run 3 sim --json --core "${wrong}_1.so" own.trk
+same "no status" "$(get foreign.judged.core.why)" "an operation gave 2147483647, which is no status"
+
+# A name without a slash is one of this folder's; the empty name is none, nor is a pipe.
+cp "$examples/example_core.so" plain.so
+run 0 core-check plain.so
+run 4 core-check ""
+said "no regular file"
+mkfifo pipe.so
+run 4 core-check pipe.so
+said "no regular file"
 finish

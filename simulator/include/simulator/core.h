@@ -19,7 +19,7 @@ struct trk_scenario;
 /**
  * Load a plug-in, and let all that this process runs from now on run against it.
  *
- * @param path  Of the shared object; without a slash it is looked for as the dynamic linker does.
+ * @param path  Of the shared object; without a slash it is one of the working folder's.
  * @return TRK_OK; TRK_E_UNSUPPORTED when it cannot be loaded, lacks the symbol, is of another
  *         version or lacks what must be there; TRK_E_EXISTS when there is one already. error says
  *         what is wrong.
@@ -47,6 +47,9 @@ bool trk_core_about(struct trk_core_about *out);
  * memory each time.
  */
 const char *trk_core_lacks(const struct trk_scenario *scenario);
+
+/* Why a run against the plug-in came to no end: what it did that is no answer; NULL: nothing. */
+const char *trk_core_complaint(void);
 
 TRK_EXTERN_C_END
 

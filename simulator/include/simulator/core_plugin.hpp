@@ -16,7 +16,7 @@
 // is_cpu and is_gpu(addr, size, bool &), mark_cpu, mark_gpu, unmark_gpu, untrack, register_bytes
 // and unregister_bytes(addr, size), guest_rights(addr, size, rights), lock and unlock(addr),
 // watch(addr, size, bool add), digest(), and static bool accepts(const trk_core_policy &).
-// An exception that leaves a method ends the run; std::bad_alloc as "no memory".
+// An exception that leaves a method ends the case, as "unsupported"; std::bad_alloc as "memory".
 #ifndef SIMULATOR_CORE_PLUGIN_HPP
 #define SIMULATOR_CORE_PLUGIN_HPP
 
