@@ -56,8 +56,8 @@ bool trk_options_flag(const struct trk_options *options, const char *name);
 bool trk_options_given(const struct trk_options *options, const char *name);
 /*
  * The first of some options that stands on the command line itself; NULL: none. names ends with
- * NULL. For options that have no use with another: what stands in the environment or in the settings
- * is for where it applies.
+ * NULL. For options that have no use with another: what stands in the environment or in the
+ * settings is for where it applies.
  */
 const char *trk_options_asked(const struct trk_options *options, const char *const *names);
 const char *trk_options_text(const struct trk_options *options, const char *name);

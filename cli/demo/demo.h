@@ -8,7 +8,8 @@
  * edges, the same with and without a bug.
  *
  * The demo joins the recording session if there is one. It prints nothing but the tracker's
- * failures and why it is not recorded, one line each on stderr. It does not parse options and knows no exit codes.
+ * failures and why it is not recorded, one line each on stderr. It does not parse options and knows
+ * no exit codes.
  */
 #ifndef TRK_CLI_DEMO_H
 #define TRK_CLI_DEMO_H

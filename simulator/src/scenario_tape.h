@@ -21,7 +21,7 @@ struct run_thread;
 enum tape_kind {
     TAPE_STORE,     /* to guest memory */
     TAPE_GPU_WRITE, /* to the GPU's copy */
-    TAPE_GPU_LATE, /* work that will write there is asked for, and waits */
+    TAPE_GPU_LATE,  /* work that will write there is asked for, and waits */
     TAPE_COPY_UP,
     TAPE_COPY_DOWN,
     TAPE_LEFT_UP, /* a range was reported, its copy was dropped */

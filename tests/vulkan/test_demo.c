@@ -104,7 +104,7 @@ static const struct bug_case bug_cases[] = {
     {"copy-before-arm", true},    {"flush-leaves-page", false}, {"call-in-callback", false},
     {"partial-invalidate", true}, {"lost-rearm", true},         {"alias-write", true},
     {"early-read-back", true},    {"kernel-store", true},       {"skipped-copy", true},
-    {"lost-read-back", true},     {"late-invalidate", true},       {"late-texture", true},
+    {"lost-read-back", true},     {"late-invalidate", true},    {"late-texture", true},
 };
 
 Test(demo, each_bug_is_found)

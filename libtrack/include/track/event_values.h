@@ -1,5 +1,6 @@
 /*
- * What fields of annotations hold: the words of an emulator, and of a tracker that is not the core's.
+ * What fields of annotations hold: the words of an emulator, and of a tracker that is not the
+ * core's.
  *
  * Values are append-only, as the ids of events are (track/event.h, which includes this).
  */

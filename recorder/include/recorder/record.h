@@ -75,10 +75,11 @@ struct trk_record_result {
     uint64_t waits;       /* events that waited for room (block_ms) */
     uint64_t bytes;
     uint32_t threads;
-    uint32_t refused_joins;   /* programs that wanted to be recorded too */
-    uint64_t pages;           /* contents in the file, TRK_PAYLOAD_PAGES */
-    uint64_t pages_missed;    /* contents that found no room on their way */
-    /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was. */
+    uint32_t refused_joins; /* programs that wanted to be recorded too */
+    uint64_t pages;         /* contents in the file, TRK_PAYLOAD_PAGES */
+    uint64_t pages_missed;  /* contents that found no room on their way */
+    /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was.
+     */
     uint32_t dumps;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */
