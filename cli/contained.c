@@ -211,6 +211,7 @@ static void about(void *out, const void *context)
 {
     (void)context;
     (void)trk_core_about(out);
+    trk_core_try();
 }
 
 enum trk_status trk_contained_probe(const struct trk_contained *contained,

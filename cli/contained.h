@@ -54,7 +54,7 @@ TRK_MUST_USE enum trk_status trk_contained_run(const struct trk_contained *conta
                                                void *out, size_t size_bytes,
                                                struct trk_error *error);
 
-/* Whether it can be loaded, and what it is: the same with no other work. */
+/* Whether it can be loaded and makes trackers, and what it is: the same with no other work. */
 TRK_MUST_USE enum trk_status trk_contained_probe(const struct trk_contained *contained,
                                                  struct trk_core_about *out,
                                                  struct trk_error *error);

@@ -118,10 +118,9 @@ static void no_failure(void *context, const struct trk_failure *failure)
     (void)failure;
 }
 
-static const char *policy_lacks(const struct trk_scenario *scenario)
+/* Make a tracker with a policy, and destroy it. */
+static enum trk_status make_one(const struct trk_policy *policy)
 {
-    static char words[128];
-    const struct trk_policy *policy = &scenario->policy.core;
     struct trk_backend backend = {.name = "none", .protect = no_protect};
     struct trk_tracker_options options = trk_tracker_options_default();
     options.policy = *policy;
@@ -132,7 +131,24 @@ static const char *policy_lacks(const struct trk_scenario *scenario)
     enum trk_status status = core_sim->create(&tracker, &options, NULL);
     if (status == TRK_OK)
         core_sim->destroy(tracker);
-    if (status != TRK_E_UNSUPPORTED)
+    return status;
+}
+
+void trk_core_try(void)
+{
+    static const uint32_t page_sizes[] = {4096, 16384, 65536};
+    struct trk_policy policy = trk_tracker_options_default().policy;
+    for (size_t i = 0; i < sizeof page_sizes / sizeof page_sizes[0] && core_table != NULL; i++) {
+        policy.page_size_bytes = page_sizes[i];
+        (void)make_one(&policy);
+    }
+}
+
+static const char *policy_lacks(const struct trk_scenario *scenario)
+{
+    static char words[128];
+    const struct trk_policy *policy = &scenario->policy.core;
+    if (make_one(policy) != TRK_E_UNSUPPORTED)
         return NULL;
     snprintf(words, sizeof words, "policy invalidate %s, download %s, %s, pages of %u bytes%s",
              trk_invalidate_policy_name(policy->invalidate),

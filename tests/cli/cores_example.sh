@@ -93,6 +93,11 @@ same "why" "$(get foreign.judged.core.why)" "the plug-in lacks unmark_gpu, mark_
 run 3 sim --json --core "${wrong}_1.so" own.trk
 same "no status" "$(get foreign.judged.core.why)" "an operation gave 2147483647, which is no status"
 
+# A tracker that is never made is waited for once, not in each case.
+run 1 core-check --core-limit 1 "${wrong}_6.so"
+said "took longer than 1 s"
+[ ! -s out ] || fail "cases of a tracker that is never made"
+
 # What is no scenario is the file's fault.
 echo '{"scenario": 1,' >broken.json
 run 2 core-check "$examples/example_core.so" broken.json

@@ -40,6 +40,10 @@ struct trk_core_about {
 /* What is loaded; false: nothing, libtrack's own core is in force. */
 bool trk_core_about(struct trk_core_about *out);
 
+/* Make trackers of the usual policies and destroy them: what never comes back then, or crashes,
+ * does so in any run. */
+void trk_core_try(void);
+
 /**
  * What a scenario needs that the plug-in has not, in words; NULL: nothing.
  *
