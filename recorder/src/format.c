@@ -138,13 +138,16 @@ bool trk_format_kind_known(uint8_t kind)
 
 static bool within_limits(const struct trk_format_chunk *chunk)
 {
-    uint32_t raw_max = TRK_FORMAT_RAW_MAX;
-    if (chunk->kind == TRK_FORMAT_HEADER || chunk->kind == TRK_FORMAT_SCHEMA ||
-        chunk->kind == TRK_FORMAT_NOTE) {
-        raw_max = TRK_FORMAT_JSON_MAX;
-    } else if (chunk->kind == TRK_FORMAT_BLOB) {
-        raw_max = TRK_FORMAT_BLOB_MAX;
-    }
+    /* Of the kinds that have a limit of their own. */
+    static const uint32_t raw_of[] = {
+        [TRK_FORMAT_HEADER] = TRK_FORMAT_JSON_MAX,
+        [TRK_FORMAT_SCHEMA] = TRK_FORMAT_JSON_MAX,
+        [TRK_FORMAT_NOTE] = TRK_FORMAT_JSON_MAX,
+        [TRK_FORMAT_BLOB] = TRK_FORMAT_BLOB_MAX,
+    };
+    uint32_t raw_max = chunk->kind < sizeof raw_of / sizeof raw_of[0] ? raw_of[chunk->kind] : 0;
+    if (raw_max == 0)
+        raw_max = TRK_FORMAT_RAW_MAX;
     return chunk->events <= TRK_FORMAT_EVENTS_MAX && chunk->raw_bytes <= raw_max &&
            chunk->packed_bytes <= TRK_FORMAT_PACKED_MAX &&
            chunk->summary_bytes <= TRK_FORMAT_SUMMARY_MAX &&

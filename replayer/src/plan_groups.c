@@ -159,7 +159,10 @@ static enum trk_status stores_sort(struct grouping *grouping)
 {
     struct trk_plan *plan = grouping->plan;
     size_t at = 0;
-    for (size_t i = 0; i < plan->store_count && grouping->groups != NULL; i++) {
+    if (grouping->groups == NULL) {
+        return TRK_OK;
+    }
+    for (size_t i = 0; i < plan->store_count; i++) {
         grouping->groups[grouping->store_group[i]].store_count++;
     }
     for (size_t i = 0; i < plan->group_count; i++) {
@@ -167,7 +170,7 @@ static enum trk_status stores_sort(struct grouping *grouping)
         at += grouping->groups[i].store_count;
         grouping->groups[i].store_count = 0;
     }
-    for (size_t i = 0; i < plan->store_count && grouping->groups != NULL; i++) {
+    for (size_t i = 0; i < plan->store_count; i++) {
         struct trk_plan_group *group = &grouping->groups[grouping->store_group[i]];
         grouping->stores[group->first_store + group->store_count++] = grouping->early[i];
     }
