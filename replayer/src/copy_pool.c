@@ -20,7 +20,7 @@ static void job_copy(const struct copy_job *job, size_t first, size_t end)
         }
         return;
     }
-    for (size_t i = first; i < end && job->guest != NULL; i++) {
+    for (size_t i = first; i < end && job->parts != NULL && job->guest != NULL; i++) {
         const struct schedule_piece *part = &job->parts[i];
         const struct schedule_piece *next = i + 1 < end ? part + 1 : NULL;
         if (job->down) {

@@ -142,6 +142,14 @@ static bool inside_of(const struct foreign *foreign, uint32_t stream, uint32_t t
            number < range.end;
 }
 
+/* Whether a page's rights are more than before; where those are not known, whether it may be stored
+ * to. */
+static bool opens(const struct foreign_page *page, unsigned rights)
+{
+    return page->rights_known ? (rights & ~(unsigned)page->rights) != 0
+                              : (rights & TRK_RIGHT_WRITE) != 0;
+}
+
 /* The rights of whole pages; a part of one is not followed. */
 static void protect(struct run *run, const struct trk_trace_event *event)
 {
@@ -158,12 +166,13 @@ static void protect(struct run *run, const struct trk_trace_event *event)
         struct foreign_page *page = page_of(run, tracker, number);
         if (page == NULL)
             return;
+        bool opened = opens(page, event->event.flags & TRK_RIGHTS_RW);
         page->rights_known = number * page_bytes >= first_addr &&
                              (number + 1) * page_bytes <= first_addr + size_bytes;
         page->rights = event->event.flags & TRK_RIGHTS_RW;
         page->protect = event->number;
         page->protect_stream = event->stream;
-        if (!inside_of(foreign, event->stream, tracker, number)) {
+        if (opened && !inside_of(foreign, event->stream, tracker, number)) {
             /* A fault that opens more than its page, for one: the state goes with the rights. */
             page->states = FOREIGN_ANY;
             page->unsettled = true;
