@@ -58,7 +58,7 @@ static enum trk_status cost_round(struct cost *cost, uint32_t regions, double *n
     struct trk_gpu *gpu = cost->gpu;
     const bool times = gpu->queues[cost->queue].times;
     VkBufferCopy copies[COST_REGIONS];
-    const uint64_t size = COST_BYTES / (regions > 1 ? 2 * regions : regions);
+    const uint64_t size = COST_BYTES / (regions > 1 ? 2 * regions : 1);
     for (uint32_t i = 0; i < regions; i++) {
         copies[i] = (VkBufferCopy){.srcOffset = i * size, .dstOffset = 2 * i * size, .size = size};
     }
