@@ -70,16 +70,18 @@ cat >two/b.json <<CASE
 {"scenario": 1, "name": "fine", "memory": {"A": {"at": "0x200010000", "size": "2P"}},
  "threads": {"guest": ["store A 8 1", "load A 8 => 1"]}}
 CASE
+# ends N WORDS [SECONDS]
 ends() {
-    run 1 sim --core "$bad/bad_core_$1.so" --core-limit 1 two
+    seconds=${3:-1}
+    run 1 sim --core "$bad/bad_core_$1.so" --core-limit "$seconds" two
     grep -q "$2" out || fail "$1: not said how it ended"
     grep -q "^2 files: 1 held, 0 failed, 0 refused, 0 broken, 1 crashed" out || fail "$1: not counted"
-    run 1 sim --core "$bad/bad_core_$1.so" --core-limit 1 --json two
+    run 1 sim --core "$bad/bad_core_$1.so" --core-limit "$seconds" --json two
     same "$1: outcome" "$(get files.0.outcome)" crashed
     same "$1: crashed" "$(get crashed)" 1
-    run 1 sim --core "$bad/bad_core_$1.so" --core-limit 1 --junit "junit$1.xml" two
+    run 1 sim --core "$bad/bad_core_$1.so" --core-limit "$seconds" --junit "junit$1.xml" two
     grep -q 'errors="1"' "junit$1.xml" || fail "$1: no error in the XML"
-    run 1 core-check --core-limit 1 --json "$bad/bad_core_$1.so" two
+    run 1 core-check --core-limit "$seconds" --json "$bad/bad_core_$1.so" two
     same "$1: crashes" "$(get crashes)" 1
     same "$1: holds" "$(get holds)" 1
 }
@@ -90,7 +92,7 @@ asan_options=${ASAN_OPTIONS:-}
 export ASAN_OPTIONS="$asan_options:detect_leaks=0"
 ends 8 "ended its process: exit code 7"
 ASAN_OPTIONS=$asan_options
-ends 9 "crashed: SIGABRT"
+ends 9 "crashed: SIGABRT" 30 # all the memory it is given takes a while
 ends 10 "took longer than 1 s and was ended"
 ends 11 "took longer than 1 s and was ended"
 timeout 60 sh -c '"$1" core-check --core-limit 1 "$2" two 2>&1 | cat >piped' sh "$trk" \
