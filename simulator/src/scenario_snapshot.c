@@ -51,7 +51,7 @@ static void hide_locks(struct scenario_run *run, const uint32_t **locks, bool hi
 
 void snapshot_save_state(struct snapshot *snapshot, struct scenario_run *run)
 {
-    const uint32_t *locks[TRK_SCENARIO_THREADS + 2];
+    const uint32_t *locks[TRK_SCENARIO_THREADS + 2] = {NULL};
     hide_locks(run, locks, true);
     snapshot->size = 0;
     run->core_digest = core_insides->digest(run->tracker);
