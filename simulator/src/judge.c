@@ -120,8 +120,9 @@ static struct shadow_copy copy_close(struct judge *judge, const struct trk_trace
                 (stream->copy_count - i) * sizeof *open);
         return told;
     }
-    return judge->lossy ? (struct shadow_copy){.flags = SHADOW_COPY_ENDED}
-                        : (struct shadow_copy){.begin = event->number};
+    if (judge->lossy)
+        return (struct shadow_copy){.flags = SHADOW_COPY_ENDED};
+    return (struct shadow_copy){.begin = event->number};
 }
 
 static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
