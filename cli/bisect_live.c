@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bisect.h"
+#include "bisect_probe.h"
 #include "json_out.h"
 #include "out_file.h"
 #include "sim_print.h"

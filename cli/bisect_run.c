@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bisect.h"
-#include "event_text.h"
+#include "bisect_probe.h"
+#include "event_print.h"
 #include "json_out.h"
 #include "rewrite.h"
 #include "terminal.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bisect.h"
+#include "bisect_probe.h"
 #include "json_out.h"
 #include "number.h"
 #include "simulator/why.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bisect.h"
+#include "bisect_probe.h"
 #include "json_out.h"
 #include "scenario_files.h"
 #include "sim_print.h"

@@ -1,7 +1,7 @@
 /* trk bisect: the event, the decision or the swap that broke it. */
 #include <string.h>
 
-#include "bisect.h"
+#include "bisect_probe.h"
 #include "command.h"
 #include "out_file.h"
 #include "terminal.h"

@@ -6,7 +6,7 @@
 
 #include "clock.h"
 #include "command.h"
-#include "event_text.h"
+#include "event_print.h"
 #include "input.h"
 #include "json_out.h"
 #include "options.h"

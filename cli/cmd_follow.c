@@ -7,7 +7,7 @@
 
 #include "clock.h"
 #include "command.h"
-#include "event_text.h"
+#include "event_print.h"
 #include "json_out.h"
 #include "options.h"
 #include "recorder/follow.h"

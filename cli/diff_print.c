@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "event_text.h"
+#include "event_print.h"
 #include "json_out.h"
 #include "terminal.h"
 #include "track/address.h"

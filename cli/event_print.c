@@ -1,5 +1,5 @@
 /* Printing the fields of events, and finding addresses in them. */
-#include "event_text.h"
+#include "event_print.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event_text.h"
+#include "event_print.h"
 #include "number.h"
 #include "track/address.h"
 

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "event_text.h"
+#include "event_print.h"
 #include "track/address.h"
 
 #define NONE UINT32_MAX

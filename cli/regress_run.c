@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "event_text.h"
+#include "event_print.h"
 #include "jobs.h"
 #include "regress.h"
 #include "scenario_files.h"

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chance.h"
 #include "engine.h"
 #include "engine_graph.h"
-#include "random.h"
 
 /* ---- states that were met -------------------------------------------------------------------- */
 

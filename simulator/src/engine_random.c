@@ -1,8 +1,8 @@
 /* Random schedules of a program, and which part of all schedules breaks, by some of them. */
 #include <stdlib.h>
 
+#include "chance.h"
 #include "engine.h"
-#include "random.h"
 
 #define RUNS_MOST 1024u /* that are weighed */
 

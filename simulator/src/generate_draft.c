@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
+#include "chance.h"
 
 uint32_t draft_below(struct draft *draft, uint32_t bound)
 {

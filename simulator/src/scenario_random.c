@@ -3,7 +3,7 @@
  *
  * Rules: scenario-format, Schedules.
  */
-#include "random.h"
+#include "chance.h"
 #include "scenario_schedule.h"
 
 /* A seed of its own for each run. */

@@ -10,7 +10,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "event_text.h"
+#include "event_print.h"
 #include "track/address.h"
 #include "track/backend.h"
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "random.h"
+#include "chance.h"
 
 static uint32_t below(struct generated *text, uint32_t bound)
 {

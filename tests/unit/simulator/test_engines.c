@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chance.h"
 #include "engine_graph.h"
 #include "environment.h"
-#include "random.h"
 #include "small_program.h"
 
 static const struct engine_limits no_limits = {.most = UINT64_MAX};

@@ -1,5 +1,5 @@
 /* Bisecting: the search, and running what is asked. */
-#include "bisect.h"
+#include "bisect_probe.h"
 
 #include <errno.h>
 #include <spawn.h>

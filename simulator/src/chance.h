@@ -1,6 +1,6 @@
 /* Chance from a seed: splitmix64. A state is a number, and every one will do. */
-#ifndef SIMULATOR_RANDOM_H
-#define SIMULATOR_RANDOM_H
+#ifndef SIMULATOR_CHANCE_H
+#define SIMULATOR_CHANCE_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * Bisecting: a row of moments or decisions, good at its beginning, and the first that is bad.
  */
-#ifndef CLI_BISECT_H
-#define CLI_BISECT_H
+#ifndef CLI_BISECT_PROBE_H
+#define CLI_BISECT_PROBE_H
 
 #include <limits.h>
 

@@ -1,8 +1,8 @@
 /*
  * The fields of an event (recorder/event_text.h) as text for people and as JSON for programs.
  */
-#ifndef CLI_EVENT_TEXT_H
-#define CLI_EVENT_TEXT_H
+#ifndef CLI_EVENT_PRINT_H
+#define CLI_EVENT_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
