@@ -177,9 +177,12 @@ static inline void trk_capture_invalidate_request(uint64_t guest_addr, uint64_t 
 /* Frame `number` starts. */
 static inline void trk_capture_frame(uint64_t number)
 {
-    if (TRK_LOAD_RELAXED(&trk_capture_trusts_less) != 0)
-        trk_capture_trust_frame(number);
-    trk_capture_number(TRK_EVENT_FRAME, number);
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_FRAME, number);
+        if (TRK_LOAD_RELAXED(&trk_capture_trusts_less) != 0)
+            trk_capture_trust_frame(number);
+        trk_capture_event(&event);
+    }
 }
 
 /*
