@@ -111,7 +111,6 @@ void run_changed(struct scenario_run *run)
         changes->since_fault |= changes->on;
         changes->since_count |= changes->on;
         changes->own_since_fault |= changes->on && own;
-        changes->own_since_count |= changes->on && own;
         if (!own) /* changes of one thread and another come to the same in both orders */
             footprint_reads(OBJECT_CHANGE, i);
     }

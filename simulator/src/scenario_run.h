@@ -60,9 +60,9 @@ enum point_kind {
 /* What has changed anywhere, for a thread in an access that faults; all false outside. */
 struct change_watch {
     bool on;
-    bool since_fault; /* since the fault before its handler, or since the thread stood back */
-    bool since_count; /* since the repeats were counted last */
-    bool own_since_fault, own_since_count; /* the thread itself has: others' do not matter */
+    bool since_fault;     /* since the fault before its handler, or since the thread stood back */
+    bool since_count;     /* since the repeats were counted last */
+    bool own_since_fault; /* the thread itself has: others' do not matter */
 };
 
 struct run_thread {
