@@ -118,7 +118,6 @@ static enum trk_status take_totals(struct trk_recover *recover,
         recover->result->chunks_lost++;
         return TRK_OK;
     }
-    recover->totals_seen = true;
     recover->result->child_status = head.child_status;
     recover->result->cut = head.cut;
     for (uint32_t i = 0; i < head.count; i++) {

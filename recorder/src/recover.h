@@ -34,7 +34,6 @@ struct trk_recover {
     uint64_t offset;
     uint64_t next_file_chunk;
     bool lost_place;
-    bool totals_seen;
 };
 
 /* recover_write.c. Each: TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM. */
