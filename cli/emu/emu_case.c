@@ -16,7 +16,7 @@
 
 #define PAGE TRK_HOST_PAGE_BYTES
 
-uint64_t emu_random_next(struct emu_random *random)
+static uint64_t emu_random_next(struct emu_random *random)
 {
     /* splitmix64: any seed is good, 0 too */
     uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);

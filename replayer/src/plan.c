@@ -16,7 +16,7 @@ struct trk_plan_options trk_plan_options_default(void)
     };
 }
 
-void plan_raws_deinit(struct plan_raws *raws)
+static void plan_raws_deinit(struct plan_raws *raws)
 {
     free(raws->all);
     free(raws->findings);

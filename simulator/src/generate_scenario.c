@@ -177,7 +177,8 @@ static void converge_wide(struct draft *draft)
     }
 }
 
-void steps_converge(struct draft *draft)
+/* Everything flushed, read, uploaded and let go. */
+static void steps_converge(struct draft *draft)
 {
     if (draft_has(draft, FEATURE_WIDE))
         converge_wide(draft);

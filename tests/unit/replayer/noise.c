@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-double noise_uniform(struct noise *noise)
+/* 0 to below 1. */
+static double noise_uniform(struct noise *noise)
 {
     /* splitmix64 */
     uint64_t z = noise->chance += UINT64_C(0x9e3779b97f4a7c15);
