@@ -154,6 +154,7 @@ static void note_end(int signal_number, siginfo_t *info, void *opaque)
         .signal_number = signal_number,
         .code = info->si_code,
         .trap = (uint64_t)context->uc_mcontext.gregs[REG_TRAPNO],
+        .pc_offset = pc - (uint64_t)(uintptr_t)native.page,
     };
     if (native.end.trap == TRK_VECTOR_PAGE)
         native.end.fault_addr = (uint64_t)(uintptr_t)info->si_addr;
@@ -253,6 +254,8 @@ struct emu_end emu_native_run(enum emu_way way, const unsigned char *code, size_
     __asm__ volatile("" : : : "memory");
     native.running = false;
     *state = emu_native_state;
+    if (native.end.signal_number != 0 && way == EMU_BY_HANDLER)
+        native.end.pc_offset -= UD2_BYTES;
     return native.end;
 }
 

@@ -31,6 +31,7 @@ struct emu_end {
     int code;            /* si_code */
     uint64_t trap;       /* the processor's vector */
     uint64_t fault_addr; /* of a page fault */
+    uint64_t pc_offset;  /* of the interrupted instruction from the first byte of the code */
 };
 
 enum emu_way {
