@@ -70,7 +70,6 @@ char *trk_record_output_json(const struct recording *recording,
 void trk_record_output_marker(uint8_t marker[16]);
 
 uint64_t trk_record_now_ns(void);
-bool trk_record_has_joined(const struct recording *recording);
 
 /*
  * For the thread that drains: it comes after the program it records where both want one processor,
