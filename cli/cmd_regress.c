@@ -21,14 +21,7 @@ static const struct trk_option regress_options[] = {
      .about = "Compare with another plug-in (Y.so), with the core that is built in (built-in), or "
               "with an earlier run: a file of what --json printed or, for a catalogue, the id of "
               "a run that it keeps (trk catalogue runs)."},
-    {.name = "jobs",
-     .letter = 'j',
-     .kind = TRK_OPTION_NUMBER,
-     .value = "N",
-     .fallback = "1",
-     .least = 1,
-     .most = TRK_JOBS_MOST,
-     .about = "Run N at once; the report is the same."},
+    TRK_JOBS_OPTION("Run N"),
     {.name = "repeat",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",

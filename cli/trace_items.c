@@ -29,7 +29,8 @@ struct reading {
 
 /* ---- what an event says ---------------------------------------------------------------------- */
 
-bool trk_items_asked(const struct trk_event *event)
+/* Whether an event is what the program did. */
+static bool is_asked(const struct trk_event *event)
 {
     switch (event->type) {
     case TRK_EVENT_OP_BEGIN: /* flushes and read-backs come of faults, on whatever thread */
@@ -257,7 +258,7 @@ static enum trk_status take(struct reading *reading, const struct trk_trace_even
                             bool asked_only)
 {
     struct trk_trace_event event = *read;
-    bool asked = trk_items_asked(&event.event);
+    bool asked = is_asked(&event.event);
     trk_redact_event(&reading->redact, &event.event, NULL);
     uint64_t place = place_of(reading, event.stream, &event.event);
     if (!asked && (asked_only || !came_of_it(&event.event)))

@@ -8,7 +8,7 @@ target_sources(
           src/blob_list.c
           src/checkpoint_list.c
           src/checkpoint_load.c
-          src/chunk_events.c
+          src/chunk_decoder.c src/chunk_events.c
           src/chunks.c
           src/columns.c
           src/columns_decode.c

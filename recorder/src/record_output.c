@@ -102,7 +102,7 @@ void trk_record_output_close(struct recording *recording, bool keep)
     close(recording->fd); /* last: with it goes the lock */
 }
 
-bool trk_record_has_joined(const struct recording *recording)
+static bool has_joined(const struct recording *recording)
 {
     return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
 }
@@ -121,7 +121,7 @@ void trk_record_count(struct recording *recording)
     const struct trk_session_control *control = recording->session.control;
     const struct trk_record_drain *drain = &recording->drain;
     struct trk_record_result *result = recording->result;
-    result->attached = trk_record_has_joined(recording);
+    result->attached = has_joined(recording);
     result->waits = atomic_load_explicit(&control->waits, memory_order_relaxed);
     result->pages_missed = atomic_load_explicit(&control->pages_missed, memory_order_relaxed);
     result->refused_joins = atomic_load_explicit(&control->refused_joins, memory_order_relaxed);
@@ -153,7 +153,7 @@ char *trk_record_output_json(const struct recording *recording,
         .session = &recording->session,
         .options = recording->options,
         .child_pid = recording->child.pid,
-        .attached = trk_record_has_joined(recording),
+        .attached = has_joined(recording),
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,
     };

@@ -221,6 +221,9 @@ void alone_end(struct run *run, bool at_end);
 
 /* The last event was taken and nothing broke: what shows only now, and the verdict. */
 enum trk_status run_finish(struct run *run);
+/* A run over a part of the trace found the verdict: it is the report's. What was counted over all
+ * of the trace stays. */
+void run_take_verdict(struct trk_sim_report *report, const struct trk_sim_report *part);
 
 /* What the oracle has counted so far, into the report. */
 void run_take_counts(struct run *run);
