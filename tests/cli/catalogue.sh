@@ -71,7 +71,7 @@ same "runs of three cores" "$(get runs.#)" 3
 run 2 regress --against 000000000000 kept
 said "trk catalogue runs kept"
 run 2 regress --against "" kept
-said "several runs"
+said "the value is empty"
 run 2 catalogue runs kept "$id"
 run 2 catalogue gc --json kept
 
