@@ -38,6 +38,10 @@ static bool has_address(const struct trk_event *event)
     if (event->type == TRK_EVENT_OP_BEGIN && event->context == TRK_OP_RESOURCE_LAYER) {
         return false;
     }
+    /* Of a region with shared pages; its text form has the first page's address. */
+    if (event->type == TRK_EVENT_PROTECT) {
+        return event->argument != 0;
+    }
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(event, fields);
     for (size_t i = 0; i < count; i++) {
@@ -45,7 +49,7 @@ static bool has_address(const struct trk_event *event)
             return event->argument == fields[i].number;
         }
     }
-    return event->type == TRK_EVENT_PROTECT && event->argument != 0;
+    return false;
 }
 
 static void note_address(struct trk_redact *redact, uint64_t guest_addr)
