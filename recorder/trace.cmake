@@ -26,6 +26,7 @@ target_sources(
           src/output.c
           src/packing.c
           src/place.c
+          src/places.c
           src/quick.c
           src/reader.c
           src/reader_open.c
