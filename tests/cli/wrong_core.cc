@@ -1,4 +1,5 @@
 // The example's plug-in, wrong in one way each: WRONG says which.
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -21,10 +22,11 @@ enum : int {
     endless,      // create never comes back
     no_questions, // is_cpu and is_gpu are not there
     no_changes,   // unmark_gpu and mark_cpu are not there
+    crashes,      // the third upload ends the process
 };
 
 trk_core_table changed;
-int trackers_made;
+int trackers_made, uploads;
 
 trk_core_fault fault(void *, std::uint64_t, bool)
 {
@@ -35,7 +37,9 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
 {
     if (WRONG == no_status)
         return static_cast<trk_core_status>(0x7fffffff);
-    if (trackers_made > 2)
+    if (WRONG == crashes && ++uploads == 3)
+        std::raise(SIGSEGV);
+    if (WRONG == forgets && trackers_made > 2)
         return TRK_CORE_CONFLICT;
     return example_plugin(trk::core_host)->upload(its, asked);
 }
@@ -66,7 +70,7 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
     changed = *example_plugin(host);
     if (WRONG == unhandled_faults)
         changed.fault = fault;
-    if (WRONG == no_status || WRONG == forgets)
+    if (WRONG == no_status || WRONG == forgets || WRONG == crashes)
         changed.upload = upload;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets)
         changed.create = create;
