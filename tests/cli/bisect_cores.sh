@@ -89,14 +89,14 @@ for bug in 2 3; do
     same "bug $bug: thread" "$(get thread)" render
 done
 # One that crashes in its third upload is told of, and where; the other way round, too.
-run 1 bisect --json "$corpus/foreign.trk" --good "$right" --bad "${wrong}_9.so"
+run 1 bisect --json "$corpus/foreign.trk" --good "$right" --bad "${wrong}_14.so"
 event=$(get event)
 get bad | grep -q "crashed: SIGSEGV" || fail "a crash: $(get bad)"
 run 0 dump "$corpus/foreign.trk" "$event"
 grep -q "op_end  .*upload" out || fail "a crash, not where an upload ends: $(cat out)"
-run 1 bisect --json "$corpus/foreign.trk" --good "${wrong}_9.so" --bad "$right"
+run 1 bisect --json "$corpus/foreign.trk" --good "${wrong}_14.so" --bad "$right"
 same "a crash of the good one" "$(get event)" "$event"
-run 3 bisect --json "$corpus/foreign.trk" --good "${wrong}_9.so" --bad "${wrong}_9.so"
+run 3 bisect --json "$corpus/foreign.trk" --good "${wrong}_14.so" --bad "${wrong}_14.so"
 same "both crash" "$(get why)" "both crash at the same place"
 
 # Scenarios: by a state, by a result, by an order that only the bad one has.
