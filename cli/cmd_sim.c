@@ -40,14 +40,7 @@ static const struct trk_option sim_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "S",
      .about = "Run one schedule of a scenario file, as a report gives it (trk1:...)."},
-    {.name = "jobs",
-     .letter = 'j',
-     .kind = TRK_OPTION_NUMBER,
-     .value = "N",
-     .fallback = "1",
-     .least = 1,
-     .most = TRK_JOBS_MOST,
-     .about = "Run scenario files in N processes at once; the report is the same."},
+    TRK_JOBS_OPTION("Run scenario files in N processes"),
     {.name = "engine",
      .kind = TRK_OPTION_TEXT,
      .value = "E",
@@ -191,7 +184,11 @@ static void run_trace(void *out, const void *context)
     if (code == TRK_EXIT_OK) {
         enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
         trk_contained_print_from_here();
-        if (status != TRK_OK) {
+        if (trk_core_misused()) {
+            trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
+                             trk_core_complaint());
+            code = TRK_EXIT_BROKEN;
+        } else if (status != TRK_OK) {
             error.status = status;
             code = trk_input_fail(&input, options, SCHEMA, &error);
         } else {
