@@ -2,13 +2,6 @@
 #include "advice_print.h"
 #include "json_out.h"
 
-static cJSON *add_item(cJSON *list)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(list, item);
-    return item;
-}
-
 static void add_classes(cJSON *object, const char *key, const uint64_t *counts,
                         const uint64_t *bytes)
 {
@@ -17,7 +10,7 @@ static void add_classes(cJSON *object, const char *key, const uint64_t *counts,
         if (counts[i] == 0) {
             continue;
         }
-        cJSON *item = add_item(list);
+        cJSON *item = trk_json_out_item(list);
         trk_json_out_number(item, "from_bytes", trk_advice_class_least(i));
         trk_json_out_number(item, "count", counts[i]);
         if (bytes != NULL) {
@@ -51,7 +44,7 @@ static void add_policy(cJSON *list, const struct trk_advise_result *result, uint
 {
     const struct trk_policy_run *run = &result->runs->runs[i];
     const struct trk_comparison *against = &result->against[i];
-    cJSON *item = add_item(list);
+    cJSON *item = trk_json_out_item(list);
     trk_json_out_text(item, "policy", run->text);
     add_time(item, "predicted_ns", result->predicted_ns[i]);
     add_time(item, "device_ns", result->device[i].median);
@@ -81,12 +74,7 @@ static void add_measured(cJSON *object, const struct trk_advise_result *result)
     for (uint32_t i = 0; i < result->runs->count; i++) {
         add_policy(list, result, i);
     }
-    cJSON *left_out = cJSON_AddArrayToObject(object, "left_out");
-    for (uint32_t i = 0; i < result->runs->left_out_count; i++) {
-        cJSON *item = add_item(left_out);
-        trk_json_out_text(item, "policy", result->runs->left_out[i].text);
-        trk_json_out_text(item, "text", result->runs->left_out[i].why);
-    }
+    trk_bench_json_left_out(object, result->runs);
 }
 
 void trk_advise_print_json(const struct trk_advise_result *result)

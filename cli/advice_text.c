@@ -111,10 +111,7 @@ static void print_policies(const struct trk_advise_result *result)
         printf("%10" PRIu64 " %10.1f\n", run->last.regions,
                (double)run->last.moved_bytes / MEGABYTE);
     }
-    for (uint32_t i = 0; i < result->runs->left_out_count; i++) {
-        printf("%-34s left out: %s\n", result->runs->left_out[i].text,
-               result->runs->left_out[i].why);
-    }
+    trk_bench_print_left_out(result->runs);
 }
 
 /* Where a policy's time goes, by the model. */

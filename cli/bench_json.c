@@ -7,13 +7,6 @@
 #include "json_out.h"
 #include "machine.h"
 
-static cJSON *add_item(cJSON *list)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(list, item);
-    return item;
-}
-
 static void add_trace(cJSON *object, const struct trk_policy_runs *runs)
 {
     const struct trk_plan *plan = runs->plan;
@@ -61,6 +54,16 @@ void trk_bench_json_head(cJSON *object, const struct trk_policy_runs *runs, uint
     struct trk_machine machine;
     trk_machine_read(&machine);
     trk_machine_json(object, &machine);
+}
+
+void trk_bench_json_left_out(cJSON *object, const struct trk_policy_runs *runs)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "left_out");
+    for (uint32_t i = 0; i < runs->left_out_count; i++) {
+        cJSON *item = trk_json_out_item(list);
+        trk_json_out_text(item, "policy", runs->left_out[i].text);
+        trk_json_out_text(item, "text", runs->left_out[i].why);
+    }
 }
 
 static void add_clock(cJSON *object, const char *key, const struct trk_policy_clocks *clocks)
@@ -137,7 +140,7 @@ static void add_policies(cJSON *object, const struct trk_bench_result *result)
     cJSON *list = cJSON_AddArrayToObject(object, "policies");
     for (uint32_t i = 0; i < result->runs->count; i++) {
         const struct trk_policy_run *run = &result->runs->runs[i];
-        cJSON *item = add_item(list);
+        cJSON *item = trk_json_out_item(list);
         trk_json_out_text(item, "name", run->name[0] ? run->name : NULL);
         trk_json_out_text(item, "policy", run->text);
         trk_json_out_number(item, "regions", run->last.regions);
@@ -149,12 +152,7 @@ static void add_policies(cJSON *object, const struct trk_bench_result *result)
         add_spread(item, "host_ns", &result->bench, i, TRK_BENCH_HOST);
         add_rates(item, result, i);
     }
-    cJSON *left_out = cJSON_AddArrayToObject(object, "left_out");
-    for (uint32_t i = 0; i < result->runs->left_out_count; i++) {
-        cJSON *item = add_item(left_out);
-        trk_json_out_text(item, "policy", result->runs->left_out[i].text);
-        trk_json_out_text(item, "text", result->runs->left_out[i].why);
-    }
+    trk_bench_json_left_out(object, result->runs);
 }
 
 static void add_verdicts(cJSON *object, const struct trk_bench_result *result)
@@ -163,7 +161,7 @@ static void add_verdicts(cJSON *object, const struct trk_bench_result *result)
     for (uint32_t i = 0; i < result->verdict_count; i++) {
         const struct trk_comparison *comparison = &result->verdicts[i].comparison;
         char said[120];
-        cJSON *item = add_item(list);
+        cJSON *item = trk_json_out_item(list);
         trk_bench_say_difference(comparison, said, sizeof said);
         trk_json_out_number(item, "a", 0);
         trk_json_out_number(item, "b", result->verdicts[i].policy);
@@ -187,7 +185,7 @@ static void add_passes(cJSON *object, const struct trk_bench_result *result)
     cJSON *list = cJSON_AddArrayToObject(object, "passes");
     for (size_t i = 0; i < result->bench.pass_count; i++) {
         const struct trk_bench_pass *pass = &result->bench.passes[i];
-        cJSON *item = add_item(list);
+        cJSON *item = trk_json_out_item(list);
         trk_json_out_number(item, "round", pass->round);
         trk_json_out_number(item, "policy", pass->policy);
         trk_json_out_number(item, "device_ns", pass->times.device_ns);

@@ -39,6 +39,9 @@ struct trk_bench_spread trk_bench_spread_of(const struct trk_bench *bench, uint3
 /* The trace and the device, as both commands that run policies print them. */
 void trk_bench_print_head(const struct trk_policy_runs *runs, uint32_t device_number);
 void trk_bench_json_head(cJSON *object, const struct trk_policy_runs *runs, uint32_t device_number);
+/* The policies that the device cannot run, and why; in JSON a list "left_out". */
+void trk_bench_print_left_out(const struct trk_policy_runs *runs);
+void trk_bench_json_left_out(cJSON *object, const struct trk_policy_runs *runs);
 
 /* "4.97 % slower", "1.20 times as fast" ..., and the interval; into out. */
 void trk_bench_say_difference(const struct trk_comparison *comparison, char *out, size_t size);

@@ -32,6 +32,13 @@ void trk_bench_print_head(const struct trk_policy_runs *runs, uint32_t device_nu
     putchar('\n');
 }
 
+void trk_bench_print_left_out(const struct trk_policy_runs *runs)
+{
+    for (uint32_t i = 0; i < runs->left_out_count; i++) {
+        printf("%-34s left out: %s\n", runs->left_out[i].text, runs->left_out[i].why);
+    }
+}
+
 static void print_clock(const struct trk_bench_result *result)
 {
     const struct trk_policy_clocks *before = &result->runs->before, *after = &result->runs->after;
@@ -93,10 +100,7 @@ static void print_policies(const struct trk_bench_result *result)
         printf("%10.3f %10.1f %10" PRIu64 " %8" PRIu64 "\n", useful / host,
                (double)run->last.moved_bytes / MEGABYTE, run->last.regions, run->last.submits);
     }
-    for (uint32_t i = 0; i < result->runs->left_out_count; i++) {
-        printf("%-34s left out: %s\n", result->runs->left_out[i].text,
-               result->runs->left_out[i].why);
-    }
+    trk_bench_print_left_out(result->runs);
 }
 
 static void print_rate(const struct trk_bench_rates *rates, enum trk_bench_clock clock)

@@ -10,6 +10,7 @@
 #include "bisect_probe.h"
 #include "json_out.h"
 #include "scenario_files.h"
+#include "scenario_story_print.h"
 #include "sim_print.h"
 #include "simulator/bisect.h"
 #include "simulator/minimise.h"
@@ -63,14 +64,6 @@ static void print_schedules(const struct schedules *schedules)
     }
 }
 
-static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)
-{
-    cJSON *its = cJSON_AddObjectToObject(object, key);
-    trk_json_out_text(its, "thread", step->thread);
-    trk_json_out_number(its, "operation", step->operation);
-    trk_json_out_text(its, "operation_text", step->operation_text);
-}
-
 static void add_schedules(cJSON *object, const struct schedules *schedules)
 {
     const struct trk_scenario_no_return *point = &schedules->no_return;
@@ -81,7 +74,7 @@ static void add_schedules(cJSON *object, const struct schedules *schedules)
         cJSON *its = cJSON_AddObjectToObject(object, "no_return");
         trk_json_out_number(its, "step", point->step);
         trk_json_out_number(its, "steps", point->steps);
-        add_step(its, "at", &point->at);
+        trk_scenario_step_json(its, "at", &point->at);
         trk_json_out_text(its, "label", point->label[0] ? point->label : NULL);
         trk_json_out_number(its, "probes", point->probes);
         cJSON_AddBoolToObject(its, "whole", point->whole);
@@ -91,8 +84,8 @@ static void add_schedules(cJSON *object, const struct schedules *schedules)
         return;
     }
     cJSON *its = cJSON_AddObjectToObject(object, "swap");
-    add_step(its, "first", &between->first);
-    add_step(its, "then", &between->then);
+    trk_scenario_step_json(its, "first", &between->first);
+    trk_scenario_step_json(its, "then", &between->then);
     trk_json_out_text(its, "passes", between->passes);
     trk_json_out_text(its, "fails", between->fails);
     trk_json_out_number(its, "probes", between->probes);

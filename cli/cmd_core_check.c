@@ -10,14 +10,7 @@
 
 static const struct trk_option core_check_options[] = {
     {.name = "json", .about = "One JSON object, schema trk-core-check/1."},
-    {.name = "jobs",
-     .letter = 'j',
-     .kind = TRK_OPTION_NUMBER,
-     .value = "N",
-     .fallback = "1",
-     .least = 1,
-     .most = TRK_JOBS_MOST,
-     .about = "Run cases in N processes at once; the report is the same."},
+    TRK_JOBS_OPTION("Run cases in N processes"),
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",

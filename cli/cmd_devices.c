@@ -94,24 +94,17 @@ static void add_flags(cJSON *object, const char *key, uint32_t flags, const char
     }
 }
 
-static cJSON *add_item(cJSON *list)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(list, item);
-    return item;
-}
-
 static void add_memory(cJSON *object, const struct trk_device *device)
 {
     cJSON *heaps = cJSON_AddArrayToObject(object, "heaps");
     for (uint32_t i = 0; i < device->heap_count; i++) {
-        cJSON *item = add_item(heaps);
+        cJSON *item = trk_json_out_item(heaps);
         trk_json_out_number(item, "size_bytes", device->heaps[i].size_bytes);
         cJSON_AddBoolToObject(item, "device_local", device->heaps[i].local);
     }
     cJSON *types = cJSON_AddArrayToObject(object, "memory_types");
     for (uint32_t i = 0; i < device->memory_type_count; i++) {
-        cJSON *item = add_item(types);
+        cJSON *item = trk_json_out_item(types);
         trk_json_out_number(item, "heap", device->memory_types[i].heap);
         add_flags(item, "flags", device->memory_types[i].flags, memory_flags, MEMORY_FLAGS);
     }
@@ -121,7 +114,7 @@ static void add_families(cJSON *object, const struct trk_device *device)
 {
     cJSON *families = cJSON_AddArrayToObject(object, "queue_families");
     for (uint32_t i = 0; i < device->family_count; i++) {
-        cJSON *item = add_item(families);
+        cJSON *item = trk_json_out_item(families);
         trk_json_out_number(item, "queues", device->families[i].queues);
         trk_json_out_number(item, "timestamp_bits", device->families[i].timestamp_bits);
         add_flags(item, "flags", device->families[i].flags, queue_flags, QUEUE_FLAGS);
@@ -130,7 +123,7 @@ static void add_families(cJSON *object, const struct trk_device *device)
 
 static void add_device(cJSON *list, const struct trk_device *device)
 {
-    cJSON *object = add_item(list);
+    cJSON *object = trk_json_out_item(list);
     char version[40];
     snprintf(version, sizeof version, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, device->api_version[0],
              device->api_version[1], device->api_version[2]);
@@ -151,7 +144,7 @@ static void add_device(cJSON *list, const struct trk_device *device)
     add_memory(object, device);
     cJSON *extensions = cJSON_AddArrayToObject(object, "extensions");
     for (size_t i = 0; i < TRK_DEVICE_EXTENSIONS; i++) {
-        cJSON *item = add_item(extensions);
+        cJSON *item = trk_json_out_item(extensions);
         trk_json_out_text(item, "name", device->extensions[i].name);
         trk_json_out_text(item, "use", device->extensions[i].use);
         cJSON_AddBoolToObject(item, "there", device->extensions[i].there);

@@ -70,27 +70,28 @@ struct pack {
 };
 
 static enum trk_status take_one(struct pack *pack, uint32_t stream, struct trk_record *record,
-                                uint16_t op, struct trk_error *error)
+                                const struct trk_event *begin, struct trk_error *error)
 {
     if (pack->looking) {
-        trk_redact_note(&pack->redact, &record->event, op);
+        trk_redact_note(&pack->redact, &record->event, begin);
         return TRK_OK;
     }
     if (pack->redacted) {
-        trk_redact_event(&pack->redact, &record->event, op);
+        trk_redact_event(&pack->redact, &record->event, begin);
     }
     return trk_rewrite_event(&pack->rewrite, trk_trace_stream(pack->input.trace, stream)->stream_id,
                              record, error);
 }
 
-static enum trk_status take_operand(struct pack *pack, uint32_t stream, uint16_t op,
-                                    struct trk_error *error)
+/* begin: of its operation; NULL: none follows. */
+static enum trk_status take_operand(struct pack *pack, uint32_t stream,
+                                    const struct trk_event *begin, struct trk_error *error)
 {
     if (!pack->has_operand[stream]) {
         return TRK_OK;
     }
     pack->has_operand[stream] = false;
-    return take_one(pack, stream, &pack->operands[stream], op, error);
+    return take_one(pack, stream, &pack->operands[stream], begin, error);
 }
 
 static enum trk_status take_event(struct pack *pack, const struct trk_trace_event *event,
@@ -99,20 +100,20 @@ static enum trk_status take_event(struct pack *pack, const struct trk_trace_even
     struct trk_record record = {event->tsc, event->event};
     bool begins = event->event.type == TRK_EVENT_OP_BEGIN;
     enum trk_status status =
-        take_operand(pack, event->stream, begins ? event->event.context : TRK_OP_NONE, error);
+        take_operand(pack, event->stream, begins ? &event->event : NULL, error);
     if (status == TRK_OK && event->event.type == TRK_EVENT_OPERAND) {
         pack->operands[event->stream] = record;
         pack->has_operand[event->stream] = true;
         return TRK_OK;
     }
-    return status == TRK_OK ? take_one(pack, event->stream, &record, TRK_OP_NONE, error) : status;
+    return status == TRK_OK ? take_one(pack, event->stream, &record, NULL, error) : status;
 }
 
 static enum trk_status take_last_operands(struct pack *pack, struct trk_error *error)
 {
     enum trk_status status = TRK_OK;
     for (size_t i = 0; i < trk_trace_stream_count(pack->input.trace) && status == TRK_OK; i++) {
-        status = take_operand(pack, (uint32_t)i, TRK_OP_NONE, error);
+        status = take_operand(pack, (uint32_t)i, NULL, error);
     }
     return status;
 }

@@ -10,10 +10,18 @@
 
 #include <stddef.h>
 
+#include "command.h"
 #include "track/status.h"
 
 /* More processes than anybody has processors. */
 #define TRK_JOBS_MOST 256u
+
+/* The option -j of commands that run jobs. TEXT: its sentence up to "at once". */
+#define TRK_JOBS_OPTION(TEXT)                                                                      \
+    {                                                                                              \
+        .name = "jobs", .letter = 'j', .kind = TRK_OPTION_NUMBER, .value = "N", .fallback = "1",   \
+        .least = 1, .most = TRK_JOBS_MOST, .about = TEXT " at once; the report is the same."       \
+    }
 
 /* Do one item's work and fill in what became of it. Pointers in it stay as they were before. */
 typedef enum trk_status trk_job_fn(void *item, const void *context, struct trk_error *error);

@@ -30,6 +30,13 @@ cJSON *trk_json_out_object(const char *schema)
     return object;
 }
 
+cJSON *trk_json_out_item(cJSON *list)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, item);
+    return item;
+}
+
 /* Length of the well-formed UTF-8 sequence at text, or 0. Surrogates and overlong forms are bad. */
 static size_t sequence_length(const unsigned char *text)
 {

@@ -16,6 +16,8 @@
 
 /* A new object with "schema": schema, for instance "trk-sim/1". */
 cJSON *trk_json_out_object(const char *schema);
+/* A new object at a list's end; the list's. */
+cJSON *trk_json_out_item(cJSON *list);
 
 /* Add a member. A text of NULL and a number of TRK_NOT_KNOWN become null. */
 void trk_json_out_text(cJSON *object, const char *key, const char *text);

@@ -7,7 +7,9 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-size_t trk_nearest_distance(const char *a, const char *b)
+/* Letters to put in, take out, change or swap to make b of a; at least TRK_NEAREST_LETTERS when
+ * one of them is longer than that. */
+static size_t distance_of(const char *a, const char *b)
 {
     size_t rows[3][TRK_NEAREST_LETTERS + 1];
     size_t a_length = strlen(a);
@@ -35,10 +37,9 @@ size_t trk_nearest_distance(const char *a, const char *b)
 
 void trk_nearest_consider(const char *word, const char *candidate, const char **best)
 {
-    size_t distance = trk_nearest_distance(word, candidate);
+    size_t distance = distance_of(word, candidate);
     /* One slip in three letters: "sm" is sim, "x" is nothing. */
-    if (distance * 3 > strlen(candidate) ||
-        (*best && trk_nearest_distance(word, *best) <= distance)) {
+    if (distance * 3 > strlen(candidate) || (*best && distance_of(word, *best) <= distance)) {
         return;
     }
     *best = candidate;

@@ -11,10 +11,6 @@
 /* Words longer than this are near nothing. */
 #define TRK_NEAREST_LETTERS 32
 
-/* Letters to put in, take out, change or swap to make b of a; at least TRK_NEAREST_LETTERS when
- * one of them is longer than that. */
-size_t trk_nearest_distance(const char *a, const char *b);
-
 /* Keep in *best the candidate nearest to word; *best is NULL at first and stays so while none is
  * near enough to be a slip of the fingers. */
 void trk_nearest_consider(const char *word, const char *candidate, const char **best);

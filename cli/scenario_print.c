@@ -250,14 +250,6 @@ static void add_verdict(cJSON *object, const struct trk_scenario_file *file)
     trk_json_out_number(object, "covered_percent", ran ? report->covered_percent : TRK_NOT_KNOWN);
 }
 
-static void add_step(cJSON *object, const char *key, const struct trk_scenario_step *step)
-{
-    cJSON *its = cJSON_AddObjectToObject(object, key);
-    trk_json_out_text(its, "thread", step->thread);
-    trk_json_out_number(its, "operation", step->operation);
-    trk_json_out_text(its, "operation_text", step->operation_text);
-}
-
 static void add_passing(cJSON *object, const struct trk_scenario_passing *passing)
 {
     if (!passing->there) {
@@ -265,8 +257,8 @@ static void add_passing(cJSON *object, const struct trk_scenario_passing *passin
         return;
     }
     cJSON *its = cJSON_AddObjectToObject(object, "passing");
-    add_step(its, "first", &passing->first);
-    add_step(its, "then", &passing->then);
+    trk_scenario_step_json(its, "first", &passing->first);
+    trk_scenario_step_json(its, "then", &passing->then);
     trk_json_out_text(its, "schedule", passing->schedule);
 }
 

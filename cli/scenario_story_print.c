@@ -118,3 +118,11 @@ void trk_scenario_story_json(cJSON *object, const struct trk_scenario_file *file
     }
     trk_scenario_story_json_one(object, &story);
 }
+
+void trk_scenario_step_json(cJSON *object, const char *key, const struct trk_scenario_step *step)
+{
+    cJSON *its = cJSON_AddObjectToObject(object, key);
+    trk_json_out_text(its, "thread", step->thread);
+    trk_json_out_number(its, "operation", step->operation);
+    trk_json_out_text(its, "operation_text", step->operation_text);
+}

@@ -10,6 +10,9 @@
 #include "scenario_files.h"
 #include "simulator/scenario_story.h"
 
+/* A step of a schedule, as the object's member. */
+void trk_scenario_step_json(cJSON *object, const char *key, const struct trk_scenario_step *step);
+
 /* A story that was told already. */
 void trk_scenario_story_print_one(const struct trk_scenario_story *story);
 void trk_scenario_story_json_one(cJSON *object, const struct trk_scenario_story *story);

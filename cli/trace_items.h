@@ -52,8 +52,6 @@ TRK_MUST_USE enum trk_status trk_items_read(struct trk_items *out, struct trk_tr
                                             bool asked_only, struct trk_error *error);
 void trk_items_free(struct trk_items *items);
 
-/* Whether an event is what the program did. */
-bool trk_items_asked(const struct trk_event *event);
 /* By thread, then place. */
 int trk_items_compare(const struct trk_item_lane *one, const struct trk_item_lane *other);
 

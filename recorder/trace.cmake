@@ -8,7 +8,7 @@ target_sources(
           src/blob_list.c
           src/checkpoint_list.c
           src/checkpoint_load.c
-          src/chunk_events.c
+          src/chunk_decoder.c src/chunk_events.c
           src/chunks.c
           src/columns.c
           src/columns_decode.c
@@ -26,6 +26,7 @@ target_sources(
           src/output.c
           src/packing.c
           src/place.c
+          src/places.c
           src/quick.c
           src/reader.c
           src/reader_open.c

@@ -2,6 +2,8 @@
 
 #include <stdbool.h>
 
+#include "simulator/chance.h"
+
 static uint32_t pattern_word(uint32_t stamp, uint32_t index)
 {
     uint32_t word = (stamp ^ index * UINT32_C(0x9e3779b9)) * UINT32_C(0x85ebca6b);
@@ -28,23 +30,14 @@ uint32_t demo_pattern_load(const volatile uint32_t *words)
     return stored || filled ? stamp : 0;
 }
 
-/* One step of splitmix64. */
-static uint64_t dice_step(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ mixed >> 31;
-}
-
 struct demo_dice demo_dice_make(uint64_t seed, uint64_t player)
 {
     uint64_t state = seed;
-    state = dice_step(&state) ^ player;
-    return (struct demo_dice){.state = dice_step(&state)};
+    state = trk_chance_next(&state) ^ player;
+    return (struct demo_dice){.state = trk_chance_next(&state)};
 }
 
 uint32_t demo_dice_roll(struct demo_dice *dice, uint32_t sides)
 {
-    return (uint32_t)((dice_step(&dice->state) >> 32) * sides >> 32);
+    return (uint32_t)((trk_chance_next(&dice->state) >> 32) * sides >> 32);
 }

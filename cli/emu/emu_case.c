@@ -12,22 +12,14 @@
 #include <asm/prctl.h>
 #endif
 
+#include "simulator/chance.h"
 #include "track/address.h"
 
 #define PAGE TRK_HOST_PAGE_BYTES
 
-uint64_t emu_random_next(struct emu_random *random)
-{
-    /* splitmix64: any seed is good, 0 too */
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static unsigned below(struct emu_random *random, unsigned bound)
 {
-    return (unsigned)(emu_random_next(random) % bound);
+    return (unsigned)(trk_chance_next(&random->state) % bound);
 }
 
 static bool one_in(struct emu_random *random, unsigned count)
@@ -176,14 +168,14 @@ static void put_memory(struct maker *maker, unsigned reg, unsigned behind)
     if (a->pc_relative) {
         displacement = (uint32_t)(target - (maker->pc + c->code_bytes + 4 + behind));
     } else {
-        int64_t random = (int64_t)emu_random_next(maker->random);
+        int64_t random = (int64_t)trk_chance_next(&maker->random->state);
         displacement = bytes == 1 ? (uint32_t)(int8_t)random : bytes == 4 ? (uint32_t)random : 0;
         uint64_t reached = (uint64_t)(int64_t)(int32_t)displacement;
         if (a->has_index)
             reached += general[a->index] << a->scale_shift;
         if (a->has_base)
-            general[a->base] =
-                target - reached + (a->address_32 ? emu_random_next(maker->random) << 32 : 0);
+            general[a->base] = target - reached +
+                               (a->address_32 ? trk_chance_next(&maker->random->state) << 32 : 0);
         else
             displacement =
                 (uint32_t)(target - (reached - (uint64_t)(int64_t)(int32_t)displacement));
@@ -263,7 +255,7 @@ static void choose_fault(struct maker *maker, const struct emu_memory *memory)
             fault->signal_number = 0;
             break;
         }
-        c->host_addr = UINT64_C(1) << 63 | emu_random_next(maker->random) >> 2;
+        c->host_addr = UINT64_C(1) << 63 | trk_chance_next(&maker->random->state) >> 2;
         fault->code = SI_KERNEL;
         fault->trap = c->stack_segment ? TRK_VECTOR_STACK : TRK_VECTOR_PROTECTION;
         fault->signal_number = c->stack_segment ? SIGBUS : SIGSEGV;
@@ -283,7 +275,7 @@ static void choose_memory(struct maker *maker, const struct emu_memory *memory)
     choose_address(maker);
     c->host_addr = (uint64_t)(uintptr_t)memory->first + offset;
     for (unsigned i = 0; i < sizeof c->operand; i += 8) {
-        uint64_t word = emu_random_next(maker->random);
+        uint64_t word = trk_chance_next(&maker->random->state);
         memcpy(c->operand + i, &word, sizeof word);
     }
     memcpy(memory->first + offset, c->operand, sizeof c->operand);
@@ -299,12 +291,12 @@ static void choose_memory(struct maker *maker, const struct emu_memory *memory)
 static void choose_registers(struct emu_case *c, struct emu_random *random)
 {
     for (unsigned i = 0; i < TRK_GENERAL_REGISTERS; i++)
-        c->before.general[i] = emu_random_next(random);
+        c->before.general[i] = trk_chance_next(&random->state);
     for (unsigned i = 0; i < sizeof c->before.vector; i += 8) {
-        uint64_t word = emu_random_next(random);
+        uint64_t word = trk_chance_next(&random->state);
         memcpy(&c->before.vector[0][0] + i, &word, sizeof word);
     }
-    c->before.flags = FLAGS_ALWAYS | (emu_random_next(random) & FLAGS_STATUS);
+    c->before.flags = FLAGS_ALWAYS | (trk_chance_next(&random->state) & FLAGS_STATUS);
 }
 
 /* What a monitor wants: a place that it may watch, no extensions, and a wait that ends at once. */
@@ -343,7 +335,7 @@ void emu_case_make(struct emu_case *out, enum trk_instruction instruction, uint6
     else if (shape->operands != NO_OPERANDS)
         put(out, 0xc0 | (reg & 7) << 3 | (out->rm & 7u));
     for (unsigned i = 0; i < shape->immediates; i++) {
-        out->immediate[i] = (uint8_t)emu_random_next(random);
+        out->immediate[i] = (uint8_t)trk_chance_next(&random->state);
         put(out, out->immediate[i]);
     }
 }

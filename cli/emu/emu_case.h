@@ -34,7 +34,6 @@ struct emu_case {
 struct emu_random {
     uint64_t state;
 };
-uint64_t emu_random_next(struct emu_random *random);
 
 /* What FS or GS adds to an address on this thread. */
 uint64_t emu_segment_base(bool gs);

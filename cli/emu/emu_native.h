@@ -41,11 +41,10 @@ enum emu_way {
     EMU_BY_HANDLER,
 };
 
-/* Room for code. It lies below 2 GiB, so that RIP-relative operands reach the caller's memory. */
-#define EMU_CODE_BYTES_MAX 64u
-
 /**
  * Prepare: the page for code, handlers for the three signals, the fault handler on top of them.
+ *
+ * The page lies below 2 GiB, so that RIP-relative operands reach the caller's memory.
  *
  * @return TRK_OK, TRK_E_UNSUPPORTED (not this kind of processor), TRK_E_SYSTEM.
  */

@@ -54,7 +54,8 @@ void trk_crash_thread_host(void)
     own_thread.guest = false;
 }
 
-const char *trk_crash_thread_text(void)
+/* "(host thread)", "(unnamed guest thread)" or the guest's name of the calling thread. */
+static const char *thread_text(void)
 {
     if (!own_thread.guest)
         return "(host thread)";
@@ -210,7 +211,7 @@ static void report(const struct fault *fault, const struct trk_crash *crash)
     uint64_t stack_addr = register_value(fault->context, STACK_POINTER);
     text->used = 0;
     trk_crash_text_add(text, "--- Guest fault context ---\nthread: ");
-    trk_crash_text_add(text, trk_crash_thread_text());
+    trk_crash_text_add(text, thread_text());
     trk_crash_text_add(text, "\n");
     print_registers(text, fault->context);
     print_code(text, crash->pc);

@@ -15,9 +15,6 @@ struct crash_place {
 };
 bool trk_crash_module_find(uint64_t host_addr, struct crash_place *out);
 
-/* "(host thread)", "(unnamed guest thread)" or the guest's name of the calling thread. */
-const char *trk_crash_thread_text(void);
-
 /* The guest stack walk [M-61]: a line a frame. */
 void trk_crash_walk(struct crash_text *text, uint64_t stack_addr, uint64_t frame_addr);
 

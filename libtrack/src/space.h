@@ -62,9 +62,6 @@ size_t trk_space_table_search(const struct space_table *table, uint64_t guest_ad
 struct space_table *trk_space_table_replace(const struct space_table *table, uint64_t first_addr,
                                             uint64_t end_addr, const struct space_piece *pieces,
                                             size_t count);
-/* The part of a piece inside a range; false: none. */
-bool trk_space_piece_cut(const struct space_piece *piece, uint64_t first_addr, uint64_t end_addr,
-                         struct space_piece *out);
 
 /* Whether one piece goes on with the same kind, rights and memory as the other. */
 bool trk_space_piece_goes_on(const struct space_piece *piece, const struct space_piece *next);

@@ -40,8 +40,9 @@ size_t trk_space_table_search(const struct space_table *table, uint64_t guest_ad
     return low;
 }
 
-bool trk_space_piece_cut(const struct space_piece *piece, uint64_t first_addr, uint64_t end_addr,
-                         struct space_piece *out)
+/* The part of a piece inside a range; false: none. */
+static bool piece_cut(const struct space_piece *piece, uint64_t first_addr, uint64_t end_addr,
+                      struct space_piece *out)
 {
     *out = *piece;
     if (out->first_addr < first_addr) {
@@ -57,8 +58,7 @@ bool trk_space_piece_cut(const struct space_piece *piece, uint64_t first_addr, u
 bool trk_space_table_next(const struct space_table *table, size_t *at, uint64_t first_addr,
                           uint64_t end_addr, struct space_piece *out)
 {
-    return *at < table->count &&
-           trk_space_piece_cut(&table->pieces[(*at)++], first_addr, end_addr, out);
+    return *at < table->count && piece_cut(&table->pieces[(*at)++], first_addr, end_addr, out);
 }
 
 bool trk_space_piece_goes_on(const struct space_piece *piece, const struct space_piece *next)
@@ -91,13 +91,13 @@ struct space_table *trk_space_table_replace(const struct space_table *table, uin
         return NULL;
     struct space_piece part;
     for (size_t i = 0; i < table->count; i++) {
-        if (trk_space_piece_cut(&table->pieces[i], 0, first_addr, &part))
+        if (piece_cut(&table->pieces[i], 0, first_addr, &part))
             table_add(made, &part);
     }
     for (size_t i = 0; i < count; i++)
         table_add(made, &pieces[i]);
     for (size_t i = 0; i < table->count; i++) {
-        if (trk_space_piece_cut(&table->pieces[i], end_addr, UINT64_MAX, &part))
+        if (piece_cut(&table->pieces[i], end_addr, UINT64_MAX, &part))
             table_add(made, &part);
     }
     return made;

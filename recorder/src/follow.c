@@ -3,20 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chunk_events.h"
+#include "chunk_decoder.h"
 #include "index.h"
 #include "note.h"
-#include "schema_text.h"
 
 struct trk_follow {
     struct trk_trace *trace; /* opened for its header, and closed with it */
     char path[4096];
     struct trk_source source;
-    struct trk_unpack unpack;
-    struct trk_columns *columns;
-    struct trk_record *records;
-    struct trk_schema_type types[256];
-    char names[256][TRK_SCHEMA_NAME_BYTES];
+    struct trk_chunk_decoder decoder;
     struct trk_index index; /* streams only */
     uint64_t offset;        /* of the next chunk */
     uint64_t number;
@@ -37,11 +32,7 @@ static enum trk_status start(struct trk_follow *follow, struct trk_error *error)
         return status;
     }
     trk_trace_marker(follow->trace, sync);
-    memcpy(follow->types, trk_schema_table, sizeof follow->types);
-    follow->records = malloc(TRK_FORMAT_EVENTS_MAX * sizeof *follow->records);
-    if (follow->records == NULL ||
-        trk_unpack_init(&follow->unpack, &follow->source, sync) != TRK_OK ||
-        trk_columns_create_decoder(&follow->columns) != TRK_OK) {
+    if (trk_chunk_decoder_init(&follow->decoder, &follow->source, sync) != TRK_OK) {
         return no_memory(error);
     }
     follow->offset = TRK_FORMAT_FILE_BYTES;
@@ -78,10 +69,8 @@ void trk_follow_close(struct trk_follow *follow)
     }
     trk_trace_close(follow->trace);
     trk_index_deinit(&follow->index);
-    trk_columns_destroy(follow->columns);
-    trk_unpack_deinit(&follow->unpack);
+    trk_chunk_decoder_deinit(&follow->decoder);
     trk_source_close(&follow->source);
-    free(follow->records);
     free(follow);
 }
 
@@ -106,7 +95,8 @@ static enum trk_status take_note(struct trk_follow *follow, const struct trk_for
     struct trk_index_stream *stream;
     enum trk_status status = trk_index_stream(&follow->index, chunk->stream, &stream);
     if (status == TRK_OK) {
-        (void)trk_note_parse((const char *)follow->unpack.raw, chunk->raw_bytes, &stream->note);
+        (void)trk_note_parse((const char *)follow->decoder.unpack.raw, chunk->raw_bytes,
+                             &stream->note);
     }
     return status == TRK_E_MEMORY ? no_memory(error) : TRK_OK;
 }
@@ -117,22 +107,20 @@ static enum trk_status take_chunk(struct trk_follow *follow, const struct trk_fo
 {
     enum trk_status status = TRK_OK;
     if (chunk->kind == TRK_FORMAT_EVENTS) {
-        struct trk_chunk_reader reader = {&follow->unpack, follow->columns, follow->types};
-        status = trk_chunk_events(&reader, follow->offset, chunk, follow->records, error);
+        status = trk_chunk_decoder_events(&follow->decoder, follow->offset, chunk, error);
         if (status == TRK_OK) {
             follow->chunk = *chunk;
             follow->next = 0;
         }
     } else if (chunk->kind == TRK_FORMAT_NOTE || chunk->kind == TRK_FORMAT_SCHEMA) {
-        status = trk_unpack_payload(&follow->unpack, follow->offset, chunk, error);
-        struct trk_schema schema = {follow->types, follow->names};
+        status = trk_unpack_payload(&follow->decoder.unpack, follow->offset, chunk, error);
         if (status == TRK_OK && chunk->kind == TRK_FORMAT_NOTE) {
             status = take_note(follow, chunk, error);
         } else if (status == TRK_OK) {
-            status = trk_schema_parse((const char *)follow->unpack.raw, chunk->raw_bytes, &schema);
+            status = trk_chunk_decoder_schema(&follow->decoder, chunk);
         }
     } else {
-        status = trk_unpack_check(&follow->unpack, follow->offset, chunk, error);
+        status = trk_unpack_check(&follow->decoder.unpack, follow->offset, chunk, error);
     }
     return status;
 }
@@ -149,14 +137,15 @@ static enum trk_status look_for_more(struct trk_follow *follow, struct trk_error
     trk_source_close(&grown);
     struct trk_format_chunk chunk;
     struct trk_format_end end;
-    status = trk_unpack_header(&follow->unpack, follow->offset, &chunk, error);
+    status = trk_unpack_header(&follow->decoder.unpack, follow->offset, &chunk, error);
     if (status == TRK_OK) {
         status = take_chunk(follow, &chunk, error);
         if (status == TRK_OK) {
             follow->offset += trk_format_chunk_span(&chunk);
         }
     } else if (trk_unpack_is_damage(status)) {
-        enum trk_status at_end = trk_unpack_end(&follow->unpack, follow->offset, &end, error);
+        enum trk_status at_end =
+            trk_unpack_end(&follow->decoder.unpack, follow->offset, &end, error);
         status = at_end == TRK_OK ? TRK_E_END : at_end == TRK_E_END ? status : at_end;
     }
     if (status == TRK_E_DAMAGED) {
@@ -177,7 +166,7 @@ enum trk_status trk_follow_next(struct trk_follow *follow, struct trk_trace_even
             return status;
         }
     }
-    const struct trk_record *record = &follow->records[follow->next++];
+    const struct trk_record *record = &follow->decoder.records[follow->next++];
     *event = (struct trk_trace_event){
         .number = follow->number++,
         .tsc = record->tsc,

@@ -188,6 +188,7 @@ static enum trk_status drain_until_end(struct recording *recording)
     uint64_t flushed_ns = trk_record_now_ns();
     uint64_t fullest = 0;
     int turn_ms = TRK_RECORD_TURN_BUSY_MS;
+    trk_record_give_way();
     while (!pass_time(recording, turn_ms)) {
         enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
         uint64_t now = trk_record_now_ns();

@@ -33,7 +33,8 @@ static int base_folder(char *out, size_t size)
     return snprintf(out, size, "/tmp/trk-%u", (unsigned)getuid());
 }
 
-enum trk_status trk_control_folder(uint32_t pid, char *out, size_t size, struct trk_error *error)
+/* The folder of a recording. TRK_E_ARGUMENT: the path does not fit. */
+static enum trk_status control_folder(uint32_t pid, char *out, size_t size, struct trk_error *error)
 {
     int length = base_folder(out, size);
     if (length > 0 && (size_t)length < size) {
@@ -76,7 +77,7 @@ static int open_fifo(const char *folder, const char *name, bool make)
 void trk_record_control_init(struct trk_record_control *out)
 {
     *out = (struct trk_record_control){.commands = -1, .answers = -1};
-    if (trk_control_folder((uint32_t)getpid(), out->folder, sizeof out->folder, NULL) != TRK_OK ||
+    if (control_folder((uint32_t)getpid(), out->folder, sizeof out->folder, NULL) != TRK_OK ||
         !make_folder(out->folder)) {
         out->folder[0] = '\0';
         return;
@@ -187,7 +188,7 @@ enum trk_status trk_control_send(uint32_t pid, const char *command, char *answer
                                  uint32_t timeout_ms, struct trk_error *error)
 {
     char folder[128];
-    enum trk_status status = trk_control_folder(pid, folder, sizeof folder, error);
+    enum trk_status status = control_folder(pid, folder, sizeof folder, error);
     if (status != TRK_OK)
         return status;
     int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -5,7 +5,7 @@
  * own: nothing on the way of an event knows the difference. The session's memory is never given
  * back, because threads may emit until the process ends.
  */
-#define _GNU_SOURCE /* gettid by number, setpriority of a thread */
+#define _GNU_SOURCE /* F_DUPFD_CLOEXEC, setenv */
 #include "recorder/record_here.h"
 
 #include <errno.h>
@@ -16,13 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "record_internal.h"
 #include "recorder/capture.h"
-
-#define NICER_BY 5
 
 struct trk_record_here {
     struct trk_record_options options;
@@ -41,7 +38,7 @@ static void *drain_all(void *argument)
     uint64_t flushed_ns = trk_record_now_ns();
     uint64_t fullest = 0;
     int turn_ms = TRK_RECORD_TURN_BUSY_MS;
-    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER_BY); /* this thread's */
+    trk_record_give_way();
     while (!atomic_load(&here->stop)) {
         recording->drain.status = trk_record_drain_pass(&recording->drain, &fullest, &here->error);
         uint64_t now = trk_record_now_ns();

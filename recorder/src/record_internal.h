@@ -70,7 +70,12 @@ char *trk_record_output_json(const struct recording *recording,
 void trk_record_output_marker(uint8_t marker[16]);
 
 uint64_t trk_record_now_ns(void);
-bool trk_record_has_joined(const struct recording *recording);
+
+/*
+ * For the thread that drains: it comes after the program it records where both want one processor,
+ * and does not interrupt it. It never starves: a few per cent of a processor are what it needs.
+ */
+void trk_record_give_way(void);
 
 /* When the next turn is due, by the one just made and what the fullest ring held in it. */
 int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest);

@@ -4,13 +4,15 @@
  * It has its final name from the first byte on: if this process is killed, what is there can be
  * read. It is taken away only when the command never ran, or nothing could be written.
  */
-#define _GNU_SOURCE /* O_CLOEXEC and friends */
+#define _GNU_SOURCE /* O_CLOEXEC and friends, SCHED_BATCH */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "recorder/blobs.h"
 #include "recorder/writer.h"
 
+#define NICER_BY         5
 #define ANCHORS_APART_NS UINT64_C(5000000)
 
 uint64_t trk_record_now_ns(void)
@@ -102,9 +105,16 @@ void trk_record_output_close(struct recording *recording, bool keep)
     close(recording->fd); /* last: with it goes the lock */
 }
 
-bool trk_record_has_joined(const struct recording *recording)
+static bool has_joined(const struct recording *recording)
 {
     return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
+}
+
+void trk_record_give_way(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &none); /* to Linux 0 is the thread, as below */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER_BY);
 }
 
 int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest)
@@ -121,7 +131,7 @@ void trk_record_count(struct recording *recording)
     const struct trk_session_control *control = recording->session.control;
     const struct trk_record_drain *drain = &recording->drain;
     struct trk_record_result *result = recording->result;
-    result->attached = trk_record_has_joined(recording);
+    result->attached = has_joined(recording);
     result->waits = atomic_load_explicit(&control->waits, memory_order_relaxed);
     result->pages_missed = atomic_load_explicit(&control->pages_missed, memory_order_relaxed);
     result->refused_joins = atomic_load_explicit(&control->refused_joins, memory_order_relaxed);
@@ -153,7 +163,7 @@ char *trk_record_output_json(const struct recording *recording,
         .session = &recording->session,
         .options = recording->options,
         .child_pid = recording->child.pid,
-        .attached = trk_record_has_joined(recording),
+        .attached = has_joined(recording),
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,
     };

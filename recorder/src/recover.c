@@ -6,8 +6,6 @@
 
 #include "blob_chunk.h"
 #include "bytes.h"
-#include "chunk_events.h"
-#include "schema_text.h"
 #include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
@@ -79,9 +77,8 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     to->lost += chunk->first_ordinal - stream->next_ordinal;
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
-        struct trk_chunk_reader reader = {&recover->unpack, recover->decoder, recover->types};
         payload =
-            trk_chunk_events(&reader, recover->offset, chunk, recover->records, recover->error);
+            trk_chunk_decoder_events(&recover->decoder, recover->offset, chunk, recover->error);
     }
     if (trk_unpack_is_damage(payload)) {
         recover->result->chunks_lost++;
@@ -114,15 +111,14 @@ static enum trk_status take_totals(struct trk_recover *recover,
                                    const struct trk_format_chunk *chunk)
 {
     struct trk_totals_head head;
-    if (!trk_totals_head(recover->unpack.raw, chunk->raw_bytes, &head)) {
+    if (!trk_totals_head(recover->decoder.unpack.raw, chunk->raw_bytes, &head)) {
         recover->result->chunks_lost++;
         return TRK_OK;
     }
-    recover->totals_seen = true;
     recover->result->child_status = head.child_status;
     recover->result->cut = head.cut;
     for (uint32_t i = 0; i < head.count; i++) {
-        struct trk_totals_stream total = trk_totals_entry(recover->unpack.raw, i);
+        struct trk_totals_stream total = trk_totals_entry(recover->decoder.unpack.raw, i);
         struct trk_index_stream *stream;
         enum trk_status status = trk_index_stream(&recover->index, total.stream_id, &stream);
         if (status == TRK_E_MEMORY) {
@@ -140,9 +136,7 @@ static enum trk_status take_totals(struct trk_recover *recover,
 /* [F-36] Types that only the file describes are needed to decode its events. */
 static enum trk_status take_schema(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    struct trk_schema schema = {.types = recover->types, .names = recover->names};
-    enum trk_status status =
-        trk_schema_parse((const char *)recover->unpack.raw, chunk->raw_bytes, &schema);
+    enum trk_status status = trk_chunk_decoder_schema(&recover->decoder, chunk);
     if (status == TRK_E_DAMAGED) {
         recover->result->chunks_lost++;
         return TRK_OK;
@@ -156,10 +150,10 @@ static enum trk_status take_schema(struct trk_recover *recover, struct trk_forma
 /* [F-39] Pages whose list is damaged get a new one. */
 static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    const uint8_t *body = recover->unpack.body;
+    const uint8_t *body = recover->decoder.unpack.body;
     uint32_t pages = trk_blob_chunk_pages(chunk);
     bool listed = trk_blob_chunk_sealed(body, chunk->summary_bytes, pages);
-    if (pages == 0 || (listed && !trk_blob_chunk_match(body, recover->unpack.raw, pages))) {
+    if (pages == 0 || (listed && !trk_blob_chunk_match(body, recover->decoder.unpack.raw, pages))) {
         recover->result->chunks_lost++;
         return TRK_OK;
     }
@@ -167,7 +161,7 @@ static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_
     if (frame == NULL) {
         return no_memory(recover);
     }
-    trk_blob_chunk_frame(frame, recover->unpack.raw, pages);
+    trk_blob_chunk_frame(frame, recover->decoder.unpack.raw, pages);
     trk_output_summary(recover->output, frame, TRK_BLOB_FRAME_BYTES(pages));
     enum trk_status status = trk_recover_copy(recover, chunk);
     free(frame);
@@ -178,7 +172,7 @@ static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_
 static enum trk_status take_payload(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     enum trk_status payload =
-        trk_unpack_payload(&recover->unpack, recover->offset, chunk, recover->error);
+        trk_unpack_payload(&recover->decoder.unpack, recover->offset, chunk, recover->error);
     if (payload != TRK_OK && !trk_unpack_is_damage(payload)) {
         return payload;
     }
@@ -234,7 +228,8 @@ static enum trk_status take_all(struct trk_recover *recover)
     while (status == TRK_OK && recover->offset < recover->source.size_bytes) {
         struct trk_format_chunk chunk;
         struct trk_format_end end;
-        status = trk_unpack_header(&recover->unpack, recover->offset, &chunk, recover->error);
+        status =
+            trk_unpack_header(&recover->decoder.unpack, recover->offset, &chunk, recover->error);
         if (status == TRK_OK) {
             uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
             status = take_chunk(recover, &chunk);
@@ -244,15 +239,15 @@ static enum trk_status take_all(struct trk_recover *recover)
         if (status == TRK_E_SYSTEM) {
             return status;
         }
-        status = trk_unpack_end(&recover->unpack, recover->offset, &end, recover->error);
+        status = trk_unpack_end(&recover->decoder.unpack, recover->offset, &end, recover->error);
         if (status == TRK_OK) {
             recover->result->child_status = end.child_status;
             break;
         }
         if (status == TRK_E_END) {
             recover->lost_place = true;
-            status = trk_unpack_find(&recover->unpack, recover->offset + 1, &recover->offset,
-                                     recover->error);
+            status = trk_unpack_find(&recover->decoder.unpack, recover->offset + 1,
+                                     &recover->offset, recover->error);
         }
     }
     recover->result->chunks_lost += recover->lost_place;
@@ -264,12 +259,12 @@ static enum trk_status take_header(struct trk_recover *recover)
 {
     struct trk_format_chunk chunk;
     enum trk_status status =
-        trk_unpack_header(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
+        trk_unpack_header(&recover->decoder.unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
     bool found = status == TRK_OK && chunk.kind == TRK_FORMAT_HEADER && chunk.file_chunk == 0 &&
                  chunk.codec == TRK_FORMAT_CODEC_ZSTD;
     if (found) {
-        status =
-            trk_unpack_payload(&recover->unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
+        status = trk_unpack_payload(&recover->decoder.unpack, TRK_FORMAT_FILE_BYTES, &chunk,
+                                    recover->error);
     }
     if (status != TRK_OK && !trk_unpack_is_damage(status)) {
         return status;
@@ -280,7 +275,7 @@ static enum trk_status take_header(struct trk_recover *recover)
         recover->offset += trk_format_chunk_span(&chunk);
     }
     bool text = found && status == TRK_OK && chunk.raw_bytes > 0 &&
-                memchr(recover->unpack.raw, '\0', chunk.raw_bytes) == NULL;
+                memchr(recover->decoder.unpack.raw, '\0', chunk.raw_bytes) == NULL;
     if (text) {
         return trk_recover_copy(recover, &chunk);
     }
@@ -296,10 +291,8 @@ static enum trk_status start(struct trk_recover *recover, int fd)
         return status;
     }
     recover->streams = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *recover->streams);
-    recover->records = malloc(TRK_FORMAT_EVENTS_MAX * sizeof *recover->records);
-    if (recover->streams == NULL || recover->records == NULL ||
-        trk_unpack_init(&recover->unpack, &recover->source, sync) != TRK_OK ||
-        trk_columns_create_decoder(&recover->decoder) != TRK_OK ||
+    if (recover->streams == NULL ||
+        trk_chunk_decoder_init(&recover->decoder, &recover->source, sync) != TRK_OK ||
         trk_columns_create_encoder(&recover->encoder, 1) != TRK_OK) {
         return no_memory(recover);
     }
@@ -312,7 +305,6 @@ static enum trk_status run(struct trk_recover *recover, int fd)
 {
     trk_index_init(&recover->index);
     *recover->result = (struct trk_recover_result){.cut = true, .child_status = -1};
-    memcpy(recover->types, trk_schema_table, sizeof recover->types);
     enum trk_status status = start(recover, fd);
     if (status == TRK_OK) {
         status = take_header(recover);
@@ -325,10 +317,8 @@ static enum trk_status run(struct trk_recover *recover, int fd)
     }
     trk_output_destroy(recover->output);
     trk_columns_destroy(recover->encoder);
-    trk_columns_destroy(recover->decoder);
-    trk_unpack_deinit(&recover->unpack);
+    trk_chunk_decoder_deinit(&recover->decoder);
     trk_index_deinit(&recover->index);
-    free(recover->records);
     free(recover->streams);
     trk_source_close(&recover->source);
     return status;

@@ -4,12 +4,10 @@
 #ifndef RECORDER_RECOVER_INTERNAL_H
 #define RECORDER_RECOVER_INTERNAL_H
 
-#include "columns.h"
+#include "chunk_decoder.h"
 #include "index.h"
 #include "output.h"
 #include "recorder/recover.h"
-#include "schema_text.h"
-#include "unpack.h"
 
 /* A stream while it is copied; stands beside its place in the index. */
 struct trk_recover_stream {
@@ -20,12 +18,8 @@ struct trk_recover_stream {
 
 struct trk_recover {
     struct trk_source source;
-    struct trk_unpack unpack;
-    struct trk_columns *decoder;
+    struct trk_chunk_decoder decoder;
     struct trk_columns *encoder;
-    struct trk_record *records; /* of one chunk, the largest there may be */
-    struct trk_schema_type types[256];
-    char names[256][TRK_SCHEMA_NAME_BYTES];
     struct trk_output *output;
     struct trk_index index; /* streams only */
     struct trk_recover_stream *streams;
@@ -34,17 +28,16 @@ struct trk_recover {
     uint64_t offset;
     uint64_t next_file_chunk;
     bool lost_place;
-    bool totals_seen;
 };
 
 /* recover_write.c. Each: TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM. */
 
-/* Copy the chunk whose payload is in unpack.packed. */
+/* Copy the chunk whose payload is in decoder.unpack.packed. */
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk);
-/* And one of events, decoded in `records`, behind the loss before it. */
+/* And one of events, decoded in decoder.records, behind the loss before it. */
 enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
                                    struct trk_format_chunk *chunk);
-/* A CHECKPOINT whose payload is in unpack.raw: the streams may have other ordinals now. */
+/* A CHECKPOINT whose payload is in decoder.unpack.raw: the streams may have other ordinals now. */
 enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk);
 /* A short HEADER for one that is lost. */
 enum trk_status trk_recover_header(struct trk_recover *recover);

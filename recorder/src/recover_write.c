@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "places.h"
 #include "recorder/packing.h"
 #include "summary.h"
 
@@ -13,7 +14,7 @@ static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     recover->result->chunks++;
-    return trk_output_copy(recover->output, chunk, recover->unpack.packed, recover->error);
+    return trk_output_copy(recover->output, chunk, recover->decoder.unpack.packed, recover->error);
 }
 
 enum trk_status trk_recover_header(struct trk_recover *recover)
@@ -62,6 +63,7 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream, ui
         .first_tsc = drop.tsc,
         .last_tsc = drop.tsc,
         .dropped = drop.event.argument,
+        .places = trk_places_of(&drop, 1),
     };
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
@@ -91,8 +93,9 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
         status = write_loss(recover, stream, chunk->first_tsc, chunk->clock_shift);
     }
     if (status == TRK_OK) {
-        count(recover, stream, recover->records, chunk->events);
-        status = give_summary(recover, recover->decoder);
+        count(recover, stream, recover->decoder.records, chunk->events);
+        chunk->places = trk_places_of(recover->decoder.records, chunk->events);
+        status = give_summary(recover, recover->decoder.columns);
     }
     if (status == TRK_OK) {
         status = trk_recover_copy(recover, chunk);
@@ -106,8 +109,8 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
  */
 enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    struct trk_unpacking in = {.at = recover->unpack.raw,
-                               .end = recover->unpack.raw + chunk->raw_bytes};
+    struct trk_unpacking in = {.at = recover->decoder.unpack.raw,
+                               .end = recover->decoder.unpack.raw + chunk->raw_bytes};
     struct trk_packing out = {.bytes = NULL};
     bool moved = false;
     trk_packing_number(&out, trk_unpacking_number(&in, UINT64_MAX));

@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "bytes.h"
-#include "chunk_events.h"
-#include "schema_text.h"
-#include "unpack.h"
+#include "chunk_decoder.h"
 
 struct print {
     struct trk_source source;
-    struct trk_unpack unpack;
-    struct trk_columns *columns;
-    struct trk_record *records;
-    struct trk_schema_type types[256];
-    char names[256][TRK_SCHEMA_NAME_BYTES];
+    struct trk_chunk_decoder decoder;
     FILE *out;
     struct trk_text_result *result;
     struct trk_error *error;
@@ -78,16 +72,15 @@ static void print_file(FILE *out, const struct trk_format_file *file)
 
 static enum trk_status print_events(struct print *print, const struct trk_format_chunk *chunk)
 {
-    struct trk_chunk_reader reader = {&print->unpack, print->columns, print->types};
     enum trk_status status =
-        trk_chunk_events(&reader, print->offset, chunk, print->records, print->error);
+        trk_chunk_decoder_events(&print->decoder, print->offset, chunk, print->error);
     if (status != TRK_OK) {
         return status;
     }
     fprintf(print->out, "events stream=%" PRIu32 " shift=%u flags=%u\n", chunk->stream,
             chunk->clock_shift, chunk->flags);
     for (uint32_t i = 0; i < chunk->events; i++) {
-        print_event(print->out, &print->records[i]);
+        print_event(print->out, &print->decoder.records[i]);
     }
     print->result->events += chunk->events;
     return TRK_OK;
@@ -96,8 +89,7 @@ static enum trk_status print_events(struct print *print, const struct trk_format
 /* This version's own SCHEMA needs no text. */
 static enum trk_status print_schema(struct print *print, const struct trk_format_chunk *chunk)
 {
-    struct trk_schema schema = {print->types, print->names};
-    const uint8_t *raw = print->unpack.raw;
+    const uint8_t *raw = print->decoder.unpack.raw;
     char *own = trk_schema_print();
     if (own == NULL) {
         return TRK_E_MEMORY;
@@ -109,12 +101,12 @@ static enum trk_status print_schema(struct print *print, const struct trk_format
         print_quoted(print->out, raw, chunk->raw_bytes);
     }
     trk_schema_free(own);
-    return trk_schema_parse((const char *)raw, chunk->raw_bytes, &schema);
+    return trk_chunk_decoder_schema(&print->decoder, chunk);
 }
 
 static enum trk_status print_end(struct print *print, const struct trk_format_chunk *chunk)
 {
-    const uint8_t *raw = print->unpack.raw;
+    const uint8_t *raw = print->decoder.unpack.raw;
     if (chunk->raw_bytes < TRK_FORMAT_TOTALS_BYTES) {
         return TRK_E_DAMAGED;
     }
@@ -129,18 +121,19 @@ static enum trk_status print_chunk(struct print *print, const struct trk_format_
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return chunk->events > 0 ? print_events(print, chunk) : TRK_OK;
     }
-    enum trk_status status = trk_unpack_payload(&print->unpack, print->offset, chunk, print->error);
+    enum trk_status status =
+        trk_unpack_payload(&print->decoder.unpack, print->offset, chunk, print->error);
     if (status != TRK_OK) {
         return status;
     }
     switch (chunk->kind) {
     case TRK_FORMAT_HEADER:
         fputs("header", print->out);
-        print_quoted(print->out, print->unpack.raw, chunk->raw_bytes);
+        print_quoted(print->out, print->decoder.unpack.raw, chunk->raw_bytes);
         return TRK_OK;
     case TRK_FORMAT_NOTE:
         fprintf(print->out, "note stream=%" PRIu32, chunk->stream);
-        print_quoted(print->out, print->unpack.raw, chunk->raw_bytes);
+        print_quoted(print->out, print->decoder.unpack.raw, chunk->raw_bytes);
         return TRK_OK;
     case TRK_FORMAT_SCHEMA:
         return print_schema(print, chunk);
@@ -150,12 +143,12 @@ static enum trk_status print_chunk(struct print *print, const struct trk_format_
         return print_end(print, chunk);
     case TRK_FORMAT_CHECKPOINT:
         fprintf(print->out, "checkpoint event=%" PRIu64, chunk->first_ordinal);
-        print_quoted(print->out, print->unpack.raw, chunk->raw_bytes);
+        print_quoted(print->out, print->decoder.unpack.raw, chunk->raw_bytes);
         return TRK_OK;
     default:
         fprintf(print->out, "chunk kind=%u flags=%u stream=%" PRIu32, chunk->kind, chunk->flags,
                 chunk->stream);
-        print_quoted(print->out, print->unpack.raw, chunk->raw_bytes);
+        print_quoted(print->out, print->decoder.unpack.raw, chunk->raw_bytes);
         return TRK_OK;
     }
 }
@@ -166,7 +159,7 @@ static enum trk_status print_all(struct print *print)
     while (status == TRK_OK && print->offset < print->source.size_bytes) {
         struct trk_format_chunk chunk;
         struct trk_format_end end;
-        status = trk_unpack_header(&print->unpack, print->offset, &chunk, print->error);
+        status = trk_unpack_header(&print->decoder.unpack, print->offset, &chunk, print->error);
         if (status == TRK_OK) {
             status = print_chunk(print, &chunk);
             print->result->chunks++;
@@ -182,15 +175,15 @@ static enum trk_status print_all(struct print *print)
         if (!trk_unpack_is_damage(status)) {
             return status;
         }
-        status = trk_unpack_end(&print->unpack, print->offset, &end, print->error);
+        status = trk_unpack_end(&print->decoder.unpack, print->offset, &end, print->error);
         if (status == TRK_OK) {
             break;
         }
         if (status == TRK_E_END) {
             print->result->damaged_chunks++;
             fprintf(print->out, "# a chunk header at byte %" PRIu64 " is damaged\n", print->offset);
-            status =
-                trk_unpack_find(&print->unpack, print->offset + 1, &print->offset, print->error);
+            status = trk_unpack_find(&print->decoder.unpack, print->offset + 1, &print->offset,
+                                     print->error);
         }
     }
     return status == TRK_E_END ? TRK_OK : status;
@@ -203,10 +196,7 @@ static enum trk_status start(struct print *print)
     if (status != TRK_OK) {
         return status;
     }
-    memcpy(print->types, trk_schema_table, sizeof print->types);
-    print->records = malloc(TRK_FORMAT_EVENTS_MAX * sizeof *print->records);
-    if (print->records == NULL || trk_columns_create_decoder(&print->columns) != TRK_OK ||
-        trk_unpack_init(&print->unpack, &print->source, file.sync) != TRK_OK) {
+    if (trk_chunk_decoder_init(&print->decoder, &print->source, file.sync) != TRK_OK) {
         return trk_error_set(print->error, TRK_E_MEMORY, "no memory to read the trace");
     }
     print->offset = TRK_FORMAT_FILE_BYTES;
@@ -231,11 +221,9 @@ enum trk_status trk_text_print(const char *path, FILE *out, struct trk_text_resu
         if (status == TRK_OK) {
             status = print_all(print);
         }
-        trk_columns_destroy(print->columns);
-        trk_unpack_deinit(&print->unpack);
+        trk_chunk_decoder_deinit(&print->decoder);
         trk_source_close(&print->source);
     }
-    free(print->records);
     free(print);
     return status;
 }

@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-/* The finishing steps of a 64-bit mixer: every bit of the input moves every bit of the output. */
-static uint64_t content_mix(uint64_t value)
-{
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
+#include "simulator/chance.h"
 
 static uint64_t content_word(uint64_t seed, uint64_t index)
 {
@@ -30,7 +24,7 @@ static size_t content_part(unsigned char *to, uint64_t offset, uint64_t size_byt
 void trk_content_store(void *bytes, uint64_t offset, uint64_t size_bytes, uint64_t content)
 {
     unsigned char *to = bytes;
-    const uint64_t seed = content_mix(content + 1);
+    const uint64_t seed = trk_chance_mix(content + 1);
     while (size_bytes > 0 && (offset % 8 != 0 || size_bytes < 8)) {
         size_t part = content_part(to, offset, size_bytes, content_word(seed, offset / 8));
         to += part;
@@ -48,7 +42,7 @@ void trk_content_store(void *bytes, uint64_t offset, uint64_t size_bytes, uint64
 
 uint32_t trk_content_gpu_word(uint64_t content)
 {
-    return (uint32_t)(content_mix(content ^ UINT64_C(0x6770755f77726974)) >> 32);
+    return (uint32_t)(trk_chance_mix(content ^ UINT64_C(0x6770755f77726974)) >> 32);
 }
 
 void trk_content_gpu(void *bytes, uint64_t offset, uint64_t size_bytes, uint64_t content)

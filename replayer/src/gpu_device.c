@@ -93,10 +93,6 @@ static enum trk_status device_families(struct trk_gpu *gpu, struct trk_error *er
         gpu->queues[TRK_QUEUE_UNIVERSAL] = gpu->queues[TRK_QUEUE_COMPUTE];
         gpu->queues[TRK_QUEUE_COMPUTE].here = false;
     }
-    for (uint32_t i = 0; i < GPU_QUEUES; i++) {
-        gpu->info.queue_here[i] = gpu->queues[i].here;
-        gpu->info.queue_times[i] = gpu->queues[i].times;
-    }
     return gpu->queues[TRK_QUEUE_UNIVERSAL].here
                ? TRK_OK
                : trk_error_set(error, TRK_E_UNSUPPORTED, "%.80s has no queue that can compute",

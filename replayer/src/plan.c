@@ -16,7 +16,7 @@ struct trk_plan_options trk_plan_options_default(void)
     };
 }
 
-void plan_raws_deinit(struct plan_raws *raws)
+static void plan_raws_deinit(struct plan_raws *raws)
 {
     free(raws->all);
     free(raws->findings);
@@ -194,7 +194,6 @@ enum trk_status trk_plan_create(struct trk_plan **out, struct trk_trace *trace,
         plan->events = raws.events;
         plan->complete = trk_trace_state(trace).complete;
         plan->witnessed = raws.witnessed;
-        plan->from_ranges = !raws.copies;
         plan->findings = raws.findings;
         plan->finding_count = raws.finding_count;
         raws.findings = NULL;

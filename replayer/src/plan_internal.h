@@ -87,11 +87,9 @@ TRK_MUST_USE enum trk_status plan_images(struct trk_plan *plan, struct plan_raws
 
 /* ---- plan_read.c: the trace's events --------------------------------------------------------- */
 
-/* Free with plan_raws_deinit in any case. */
+/* raws is to be freed in any case. */
 TRK_MUST_USE enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace,
                                        struct trk_error *error);
-/* plan.c */
-void plan_raws_deinit(struct plan_raws *raws);
 
 /* ---- plan_pages.c: contents that the trace has --------------------------------------------- */
 

@@ -13,7 +13,8 @@ static uint32_t bit_new(struct footprint_table *table, uint64_t key, uint64_t ha
     return 1 + 2 * (table->full ? 0 : table->need_count++);
 }
 
-uint32_t footprint_bit_of(struct footprint_table *table, uint64_t key)
+/* The key's bit; the same from now on. */
+static uint32_t footprint_bit_of(struct footprint_table *table, uint64_t key)
 {
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
     uint32_t place = (uint32_t)(hash >> 51) & (FOOTPRINT_KEYS - 1);

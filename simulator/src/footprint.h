@@ -96,9 +96,6 @@ static inline uint32_t footprint_words(const struct footprint_table *table)
     return most < 32 ? 1 : (2 * most + 63) / 64;
 }
 
-/* The key's bit; the same from now on. */
-uint32_t footprint_bit_of(struct footprint_table *table, uint64_t key);
-
 /* Where notes go; footprint NULL: nobody wants them. One a process. */
 struct footprint_notes {
     struct footprint *footprint;

@@ -13,7 +13,7 @@
 
 uint32_t draft_below(struct draft *draft, uint32_t bound)
 {
-    return (uint32_t)((random_next(&draft->random) >> 32) * bound >> 32);
+    return (uint32_t)((trk_chance_next(&draft->random) >> 32) * bound >> 32);
 }
 
 static bool room(struct draft *draft, size_t more)

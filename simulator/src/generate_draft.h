@@ -248,7 +248,4 @@ step_fn step_mark, step_untrack, step_unmark, step_gpu, step_kernel, step_at_end
 step_fn step_protect, step_map, step_gen_track, step_gen, step_gen_hle, step_gen_moves;
 step_fn step_protect_fail, step_drop_flush, step_lose_fault, step_drop_copy, step_delay;
 
-/* Everything flushed, read, uploaded and let go. */
-void steps_converge(struct draft *draft);
-
 #endif

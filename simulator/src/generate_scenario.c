@@ -177,7 +177,8 @@ static void converge_wide(struct draft *draft)
     }
 }
 
-void steps_converge(struct draft *draft)
+/* Everything flushed, read, uploaded and let go. */
+static void steps_converge(struct draft *draft)
 {
     if (draft_has(draft, FEATURE_WIDE))
         converge_wide(draft);
@@ -299,7 +300,7 @@ static void say_schedule(struct draft *draft, const struct trk_generate_options 
 
 static void say_all(struct draft *draft, const struct trk_generate_options *options)
 {
-    uint32_t operations = options->operations;
+    uint32_t operations = 0; /* of a thread; 0: each one draws how many */
     draft->features = swarm(draft, options->features);
     choose_policy(draft);
     draft->threads = 1;
@@ -307,7 +308,7 @@ static void say_all(struct draft *draft, const struct trk_generate_options *opti
         draft->threads = options->threads;
     else if (draft_has(draft, FEATURE_THREADS))
         draft->threads = 2 + draft_below(draft, draft->small ? 2 : TRK_GENERATE_THREADS - 1);
-    if (draft->small && operations == 0)
+    if (draft->small)
         operations = draft->threads > 2 ? 1 : 2;
     memory_make(draft);
     draft_say(draft, "{\n  \"scenario\": 1,\n  \"name\": \"seed-%" PRIu64 "\",\n", options->seed);

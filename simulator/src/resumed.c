@@ -52,12 +52,7 @@ static void tell(struct trk_sim_report *report, const struct run *run, uint64_t 
 {
     const struct trk_sim_report *second = run->report;
     if (run->stopped && second->verdict != TRK_VERDICT_UNKNOWN) {
-        uint64_t checks = report->checks, unknown = report->unknown, events = report->events;
-        *report = *second;
-        report->checks = checks;
-        report->unknown = unknown;
-        report->events = events;
-        report->complete = false;
+        run_take_verdict(report, second);
         return;
     }
     size_t length = strlen(report->text);

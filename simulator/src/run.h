@@ -108,11 +108,13 @@ struct run {
     uint64_t number;         /* of the due event */
     bool refused[256];       /* types that the trace requires and nobody here knows [F-36] */
     bool stopped;
+    bool whole;       /* as far as the file says */
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
     bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
+    uint64_t guesses; /* events whose order is a guess */
     struct losses losses;
     uint64_t lost;     /* 1 + the newest event that a lost one may come behind */
     bool windowed;     /* the trace begins with a snapshot: what was before is not known */
@@ -219,6 +221,9 @@ void alone_end(struct run *run, bool at_end);
 
 /* The last event was taken and nothing broke: what shows only now, and the verdict. */
 enum trk_status run_finish(struct run *run);
+/* A run over a part of the trace found the verdict: it is the report's. What was counted over all
+ * of the trace stays. */
+void run_take_verdict(struct trk_sim_report *report, const struct trk_sim_report *part);
 
 /* What the oracle has counted so far, into the report. */
 void run_take_counts(struct run *run);

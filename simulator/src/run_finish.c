@@ -140,3 +140,13 @@ enum trk_status run_finish(struct run *run)
     verdict_end(run, complete);
     return TRK_OK;
 }
+
+void run_take_verdict(struct trk_sim_report *report, const struct trk_sim_report *part)
+{
+    const uint64_t checks = report->checks, unknown = report->unknown, events = report->events;
+    *report = *part;
+    report->checks = checks;
+    report->unknown = unknown;
+    report->events = events;
+    report->complete = false;
+}

@@ -174,7 +174,7 @@ static void count_repeats(struct doing *doing, struct repeats *repeats, uint64_t
     footprint_writes(OBJECT_CHANGE, doing->thread->index);
     repeats->count = again ? repeats->count + 1 : 1;
     repeats->page = page;
-    changes->since_count = changes->own_since_count = false;
+    changes->since_count = false;
     run_saw(doing->thread, repeats->count);
     if (repeats->count == LIVELOCK_FAULTS)
         run_stop(doing, "livelock", guest_addr,

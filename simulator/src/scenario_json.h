@@ -31,7 +31,6 @@ bool scenario_json_bool(struct scenario_json *json, const cJSON *item, const cha
                         bool *out);
 
 /* The parts of a file, in this order. */
-bool scenario_json_policy(struct scenario_json *json, const cJSON *item);
 bool scenario_json_memory(struct scenario_json *json, const cJSON *item);
 bool scenario_json_threads(struct scenario_json *json, const cJSON *root);
 bool scenario_json_schedule(struct scenario_json *json, const cJSON *item);

@@ -145,7 +145,7 @@ static bool policy_key(struct scenario_json *json, const cJSON *item, const char
     return done;
 }
 
-bool scenario_json_policy(struct scenario_json *json, const cJSON *item)
+static bool scenario_json_policy(struct scenario_json *json, const cJSON *item)
 {
     static const char *const keys[] = {"preset",      "invalidate", "download",    "arena",
                                        "fault_width", "page_size",  "generations", "max_mappings",

@@ -71,7 +71,8 @@ void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_a
     thread->point = thread->point_page = 0;
 }
 
-void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
+/* Let others run until the thing waited for is there. */
+static void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for)
 {
     thread->wait = kind;
     thread->wait_for = wait_for;
@@ -111,7 +112,6 @@ void run_changed(struct scenario_run *run)
         changes->since_fault |= changes->on;
         changes->since_count |= changes->on;
         changes->own_since_fault |= changes->on && own;
-        changes->own_since_count |= changes->on && own;
         if (!own) /* changes of one thread and another come to the same in both orders */
             footprint_reads(OBJECT_CHANGE, i);
     }

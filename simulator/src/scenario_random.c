@@ -10,7 +10,7 @@
 static uint64_t random_seed(uint64_t seed, uint64_t number)
 {
     uint64_t state = seed ^ number * UINT64_C(0xd1342543de82ef95);
-    return random_next(&state);
+    return trk_chance_next(&state);
 }
 
 /* Priorities of a PCT run: the highest that can run does; at some steps the runner falls behind. */

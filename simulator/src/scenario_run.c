@@ -185,7 +185,8 @@ static verb_fn *const perform[VERB_COUNT] = {
     [VERB_INJECT] = verb_inject,
 };
 
-void run_op(struct run_thread *thread, const struct scenario_op *op)
+/* Run one operation to its end, and judge it. */
+static void run_op(struct run_thread *thread, const struct scenario_op *op)
 {
     struct scenario_run *run = thread->run;
     run_point_op(thread, op);

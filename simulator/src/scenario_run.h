@@ -60,9 +60,9 @@ enum point_kind {
 /* What has changed anywhere, for a thread in an access that faults; all false outside. */
 struct change_watch {
     bool on;
-    bool since_fault; /* since the fault before its handler, or since the thread stood back */
-    bool since_count; /* since the repeats were counted last */
-    bool own_since_fault, own_since_count; /* the thread itself has: others' do not matter */
+    bool since_fault;     /* since the fault before its handler, or since the thread stood back */
+    bool since_count;     /* since the repeats were counted last */
+    bool own_since_fault; /* the thread itself has: others' do not matter */
 };
 
 struct run_thread {
@@ -183,8 +183,6 @@ bool trk_saw(const char *value);
 /* Something has changed that threads which stand back wait for. */
 void run_changed(struct scenario_run *run);
 
-/* Run one operation to its end, and judge it. */
-void run_op(struct run_thread *thread, const struct scenario_op *op);
 /* Run a list; in_range ones only, or all others. */
 void run_nested(struct doing *doing, bool in_range);
 
@@ -226,8 +224,6 @@ bool run_inside(const struct scenario_run *run);
 void run_point(struct run_thread *thread, enum point_kind kind, uint64_t guest_addr);
 /* Before an operation: the same, until what it waits for is there. */
 void run_point_op(struct run_thread *thread, const struct scenario_op *op);
-/* Let others run until the thing waited for is there. */
-void run_wait(struct run_thread *thread, enum wait_kind kind, uint32_t wait_for);
 /* Before another try of an access: after a fault that changed nothing, until something has. */
 void run_point_again(struct run_thread *thread, bool changed);
 /* What a lock of the core is called among objects that steps touch. */

@@ -175,7 +175,7 @@ void driver_back(struct driver *driver, size_t path_count, const struct snapshot
     *driver->run->report = counted;
 }
 
-void driver_deinit(struct driver *driver)
+static void driver_deinit(struct driver *driver)
 {
     free(driver->path.steps);
     snapshot_deinit(&driver->start);

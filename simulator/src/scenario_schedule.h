@@ -152,7 +152,6 @@ uint32_t driver_choices(struct driver *driver, uint32_t *threads);
 enum trk_status driver_prime(struct driver *driver);
 /* Go back to where the path was when it had so many steps; the state there, if it was kept. */
 void driver_back(struct driver *driver, size_t path_count, const struct snapshot *there);
-void driver_deinit(struct driver *driver);
 /* From the start again: these threads where there is a choice, and behind them the usual ones. */
 enum trk_status driver_follow(struct driver *driver, const uint8_t *choices, size_t count);
 /* The schedule is over: finally, and the verdict. */

@@ -60,12 +60,7 @@ static enum trk_status run_chosen(struct run *run, const struct trk_selection *s
     if (status != TRK_OK)
         return status;
     if (run->stopped && proves(run->report)) {
-        uint64_t checks = report->checks, unknown = report->unknown, events = report->events;
-        *report = *run->report;
-        report->checks = checks;
-        report->unknown = unknown;
-        report->events = events;
-        report->complete = false;
+        run_take_verdict(report, run->report);
     } else {
         tell(report, selection, run->report, !run->stopped && !run->core_lost);
     }

@@ -52,8 +52,9 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
         if (status != TRK_OK)
             break;
         struct finding finding = {.found = false}; /* what breaks is told by others */
-        dropped |= next.event.type == TRK_EVENT_DROP;
-        if (next.event.type == TRK_EVENT_DROP)
+        bool lost = next.guessed || next.event.type == TRK_EVENT_DROP;
+        dropped |= lost;
+        if (lost)
             judge_doubt(&looking->judge, next.number);
         status = judge_take(&looking->judge, &next, &finding);
         looking->report->event = next.number;

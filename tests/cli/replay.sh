@@ -107,28 +107,38 @@ one() {
     *) fail "$1: $(cat out err)" ;;
     esac
 }
-for policy in per-range,threads=4 per-range,queue=compute per-range,queue=transfer coalesce:4K \
-    auto,threads=3 granule:16K whole,slow=50% scatter,threads=2 auto+scatter auto+import \
-    whole+import+scatter whole+direct,threads=2 host-copy whole,ring=64K,batch=8K \
-    scatter,ring=64K,batch=8K import,batch=4K; do
+# all F... -- POLICY...: each trace under each policy, in one process: a device is opened once, not a
+# hundred times.
+all() {
+    # shellcheck disable=SC2086 # one word or none
+    ASAN_OPTIONS="${ASAN_OPTIONS:-}${leaks:-}" "$tools/replay_all" $validate "$@" >out 2>err ||
+        fail "replay_all $*: $(cat out err)"
+    ran=$((ran + $(grep -c '^ran ' out)))
+    lacks=$(grep '^lacks ' out | grep -Ev ' (has no|is for images|runs no shader)')
+    [ -z "$lacks" ] || fail "$lacks"
+}
+for policy in per-range,threads=4 auto+scatter whole+import+scatter host-copy; do
     one "$policy" t.trk
 done
+all t.trk -- per-range,queue=compute per-range,queue=transfer coalesce:4K auto,threads=3 granule:16K \
+    whole,slow=50% scatter,threads=2 auto+import whole+direct,threads=2 whole,ring=64K,batch=8K \
+    scatter,ring=64K,batch=8K import,batch=4K
 # Images and dispatches: as recorded, in other shapes of the same bytes (rows that end inside of pages,
 # texels of other sizes), and where something else touches an image's bytes.
 "$trk" dump --text i.trk >i.txt || fail "no text of i.trk"
-for policy in per-range auto whole scatter,threads=2 import import+scatter direct host-copy whole,batch=4K; do
-    one "$policy" i.trk
-done
+one host-copy i.trk
+one per-range i.trk
+same 'images' "$(get images)" 2
+same 'plain images' "$(get plain_images)" 0
+same 'dispatches' "$(get dispatches)" 6
+all i.trk -- auto whole scatter,threads=2 import import+scatter direct whole,batch=4K
 shaped=$ran
 while IFS='|' read -r images plain edit; do
     sed "$edit" i.txt >edited.txt
     cmp -s i.txt edited.txt && fail "nothing to edit: $edit"
     "$trk" assemble -f -o edited.trk edited.txt >out 2>err || fail "assembling: $(cat err)"
-    one per-range edited.trk
-    same "$edit, images" "$(get images)" "$images"
-    same "$edit, plain images" "$(get plain_images)" "$plain"
-    same "$edit, dispatches" "$(get dispatches)" 6
-    one auto+import edited.trk
+    all edited.trk -- per-range auto+import
+    same "$edit" "$(grep '^plan ' out)" "plan edited.trk $images $plain 6"
 done <<'CASES'
 2|0|/ image /s/page=64 pages=256/page=2048 pages=8/; / image /s/page=64 pages=512/page=2048 pages=16/
 2|0|/ image /s/flags=0x4 \(.*\) page=64/flags=0x1 \1 page=256/
@@ -144,11 +154,7 @@ sed '/ image /s/flags=0x4 //' i.txt >edited.txt
 "$trk" assemble -f -o edited.trk edited.txt >out 2>err || fail "assembling: $(cat err)"
 run 3 replay edited.trk
 said 'an image that cannot be, at event [0-9]'
-for policy in per-range auto whole granule:16K scatter import import+scatter direct; do
-    for trace in "$golden"/*.trk; do
-        one "$policy" "$trace"
-    done
-done
+all "$golden"/*.trk -- per-range auto whole granule:16K scatter import import+scatter direct
 at_least 'policies that ran' "$ran" 20
 
 # Each bug whose bytes come out wrong: the event and the address that trk sim names.

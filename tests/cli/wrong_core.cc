@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#define trk_core_plugin example_plugin // what core.cpp calls its own
-#include "core.cpp"
-#undef trk_core_plugin
+#include "simulator/core_plugin.hpp"
+
+extern "C" const trk_core_table *example_plugin(const trk_core_host *host);
 
 extern "C" __attribute__((visibility("default"))) const trk_core_table *
 trk_core_plugin(const trk_core_host *host);

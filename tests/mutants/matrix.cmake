@@ -49,7 +49,7 @@ trk_target(mutant_minimise)
 add_test(NAME mutants.minimise
          COMMAND mutant_minimise ${matrix_list} ${PROJECT_SOURCE_DIR}/tests/scenarios/handed
                  ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
-set_tests_properties(mutants.minimise PROPERTIES TIMEOUT 600)
+set_tests_properties(mutants.minimise PROPERTIES TIMEOUT 600 COST 100)
 
 # The same core with all faults as a plug-in: what `trk core-check` makes of each.
 trk_libtrack_core(mutable_core core_mutable)
@@ -59,9 +59,9 @@ target_include_directories(mutable_core PRIVATE ${PROJECT_SOURCE_DIR}/libtrack/s
 add_test(NAME mutants.plugin
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
                  ${matrix_list} ${CMAKE_CURRENT_SOURCE_DIR}/exempt.txt)
-set_tests_properties(mutants.plugin PROPERTIES TIMEOUT 600)
+set_tests_properties(mutants.plugin PROPERTIES TIMEOUT 600 COST 100)
 # What a regression over the stored traces makes of each.
 add_test(NAME mutants.corpus
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/corpus.sh $<TARGET_FILE:trk> $<TARGET_FILE:mutable_core>
                  ${matrix_list} ${PROJECT_SOURCE_DIR}/traces/corpus ${PROJECT_SOURCE_DIR}/tests/scenarios/own)
-set_tests_properties(mutants.corpus PROPERTIES TIMEOUT 600)
+set_tests_properties(mutants.corpus PROPERTIES TIMEOUT 600 COST 100)

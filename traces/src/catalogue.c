@@ -34,7 +34,8 @@ static const char *const migrations[TRK_CATALOGUE_VERSION] = {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-enum trk_status catalogue_fail(struct trk_catalogue *catalogue, struct trk_error *error)
+/* What SQLite says, as ours: damaged, or the system's. */
+static enum trk_status catalogue_fail(struct trk_catalogue *catalogue, struct trk_error *error)
 {
     int code = sqlite3_errcode(catalogue->db) & 0xff;
     const char *text = sqlite3_errmsg(catalogue->db);
@@ -45,8 +46,9 @@ enum trk_status catalogue_fail(struct trk_catalogue *catalogue, struct trk_error
                          TRK_CATALOGUE_FILE ": %.90s", text);
 }
 
-enum trk_status catalogue_run(struct trk_catalogue *catalogue, const char *sql,
-                              struct trk_error *error)
+/* Run statements without values. */
+static enum trk_status catalogue_run(struct trk_catalogue *catalogue, const char *sql,
+                                     struct trk_error *error)
 {
     return sqlite3_exec(catalogue->db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? TRK_OK

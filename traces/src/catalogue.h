@@ -12,12 +12,6 @@ struct trk_catalogue {
     char folder[PATH_MAX];
 };
 
-/* What SQLite says, as ours: damaged, or the system's. */
-enum trk_status catalogue_fail(struct trk_catalogue *catalogue, struct trk_error *error);
-
-/* Run statements without values. */
-TRK_MUST_USE enum trk_status catalogue_run(struct trk_catalogue *catalogue, const char *sql,
-                                           struct trk_error *error);
 /* BEGIN IMMEDIATE; and COMMIT or, where status is none of TRK_OK, ROLLBACK. */
 TRK_MUST_USE enum trk_status catalogue_begin(struct trk_catalogue *catalogue,
                                              struct trk_error *error);

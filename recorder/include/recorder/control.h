@@ -18,10 +18,6 @@ TRK_EXTERN_C_BEGIN
 
 #define TRK_CONTROL_LINE 256u /* bytes of a command or answer, its end included */
 
-/* The folder of a recording. TRK_E_ARGUMENT: the path does not fit. */
-TRK_MUST_USE enum trk_status trk_control_folder(uint32_t pid, char *out, size_t size,
-                                                struct trk_error *error);
-
 /**
  * Send a command to the recording of process `pid`, and wait for its answer.
  *

@@ -120,7 +120,6 @@ struct trk_plan {
     uint64_t events;     /* of the trace, that were read */
     bool complete;       /* the trace was whole */
     bool witnessed;      /* stores were witnessed; else each copy up is a new version */
-    bool from_ranges;    /* no COPY events: the tracker's ranges stand for copies */
     uint64_t hash;       /* of the plan: the same trace and frames give the same */
     /* Contents of pages that the trace has, each once; TRK_PLAN_PAGE_BYTES each. */
     const uint8_t *pages;

@@ -29,8 +29,6 @@ struct trk_gpu_info {
     char driver[256]; /* "name version" */
     uint32_t vendor_id, device_id;
     uint32_t api_version; /* as Vulkan packs it */
-    bool queue_here[3];   /* by enum trk_policy_queue: a family of that kind */
-    bool queue_times[3];  /* and its timestamps count */
     double tick_ns;       /* of a timestamp */
     bool calibrated;      /* VK_EXT_calibrated_timestamps */
     bool import;          /* VK_EXT_external_memory_host */

@@ -24,9 +24,8 @@
 
 TRK_EXTERN_C_BEGIN
 
-#define TRK_GENERATE_THREADS    4u
-#define TRK_GENERATE_OPERATIONS 64u        /* of a thread; what goes together counts as one */
-#define TRK_GENERATE_ALL        UINT32_MAX /* every feature */
+#define TRK_GENERATE_THREADS 4u
+#define TRK_GENERATE_ALL     UINT32_MAX /* every feature */
 
 enum trk_generate_schedule {
     TRK_GENERATE_IN_ORDER,
@@ -38,9 +37,8 @@ enum trk_generate_schedule {
 struct trk_generate_options {
     size_t size; /* of this struct */
     uint64_t seed;
-    uint32_t features;   /* bits that may be used: trk_generate_feature_name() */
-    uint32_t threads;    /* 1 to TRK_GENERATE_THREADS; 0: the seed says */
-    uint32_t operations; /* of a thread, at most TRK_GENERATE_OPERATIONS; 0: the seed says */
+    uint32_t features; /* bits that may be used: trk_generate_feature_name() */
+    uint32_t threads;  /* 1 to TRK_GENERATE_THREADS; 0: the seed says */
     enum trk_generate_schedule schedule;
     /*
      * Let threads touch pages of others, and write no results: any verdict may come out, whatever

@@ -18,17 +18,25 @@
 
 #define LIVE_ENTRIES_MOST 16u
 #define LIVE_SPANS_MOST   64u
+#define LIVE_FAILS_MOST   16u
 
 struct live_entry {
     const struct scenario_entry *text;
     unsigned char *host;    /* the guest's view */
     unsigned char *backing; /* the emulator's alias of the same bytes: always open */
-    unsigned char *gpu;     /* the GPU's copy */
+    unsigned char *gpu;     /* the GPU's copy; a view has that of its original */
+    int fd;                 /* the memory object, while memory is made */
 };
 
 struct live_spans {
     struct scenario_span spans[LIVE_SPANS_MOST];
     uint32_t count; /* may be more than are kept */
+};
+
+/* What a sum of generations was when it got its name. */
+struct live_generation {
+    bool known;
+    uint64_t sum;
 };
 
 /* The fault that the core is serving. */
@@ -44,10 +52,12 @@ struct live {
     const struct trk_scenario *scenario;
     struct live_entry entries[LIVE_ENTRIES_MOST];
     uint32_t entry_count;
-    struct live_spans calls; /* since the last `calls` */
-    bool quiet;              /* calls of the setting up are nobody's */
-    struct found found;      /* by the operation under way */
-    struct live_spans spans; /* what found has of them */
+    struct live_spans calls;             /* since the last `calls` */
+    bool quiet;                          /* calls of the setting up are nobody's */
+    uint64_t fails[LIVE_FAILS_MOST];     /* how many calls from now each is refused at; 0: none */
+    struct live_generation *generations; /* by name */
+    struct found found;                  /* by the operation under way */
+    struct live_spans spans;             /* what found has of them */
     struct live_service service;
     /* An access under way, and where to go on when nobody takes its fault. */
     volatile bool accessing;
@@ -64,6 +74,10 @@ const char *live_left_out(const struct trk_scenario *scenario);
 /* Make memory, backend, tracker and handler; false: this machine cannot, `text` says why. */
 bool live_open(struct live *live, const struct trk_scenario *scenario);
 void live_close(struct live *live);
+/* A thread begins: calls and injected refusals are each thread's own. */
+void live_thread_begin(struct live *live);
+/* inject protect-fail: the call that is so many from now is refused; false: too many wait. */
+bool live_refuse_call(struct live *live, uint64_t calls);
 /* The entry that holds the whole range, or NULL. */
 struct live_entry *live_entry_at(struct live *live, uint64_t guest_addr, uint64_t size_bytes);
 /* What the kernel lets through on a page, from its own table of mappings; TRK_RIGHT_*. */
@@ -97,6 +111,13 @@ void live_flush(void *context, uint64_t guest_addr, uint64_t size_bytes);
 void live_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes);
 void live_failure(void *context, const struct trk_failure *failure);
 void live_span_add(struct live_spans *spans, struct scenario_span span);
+
+/* ---- live_generations.c ---- */
+
+/* gen_track, gen, gen_hle. */
+enum trk_status live_gen(struct live *live, const struct scenario_op *op);
+/* Whether a result of generations is met; a new name is kept. */
+bool live_generation_met(struct live *live, const struct scenario_result *result);
 
 /* ---- live_judge.c ---- */
 

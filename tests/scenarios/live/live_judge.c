@@ -3,11 +3,23 @@
 
 #include "live.h"
 
+static bool met(struct live *live, const struct scenario_result *result)
+{
+    switch (result->kind) {
+    case RESULT_NEW:
+    case RESULT_SAME:
+    case RESULT_NOT:
+        return live_generation_met(live, result);
+    default:
+        return found_meets(&live->found, result);
+    }
+}
+
 bool live_judge(struct live *live, const struct scenario_op *op)
 {
     const struct found *found = &live->found;
     for (uint32_t i = 0; i < op->result_count; i++) {
-        if (found_meets(found, &op->results[i]))
+        if (met(live, &op->results[i]))
             continue;
         snprintf(live->text, sizeof live->text,
                  "expected %s, found %s, %s%u, number %" PRIu64 ", faults %" PRIu64

@@ -73,6 +73,7 @@ static int run_file(const char *path, const char *name)
         return END_BROKEN;
     }
     for (uint32_t thread = 0; thread < scenario->thread_count; thread++) {
+        live_thread_begin(&live);
         for (uint32_t i = 0; i < scenario->threads[thread].op_count; i++)
             live_op(&live, &scenario->threads[thread].ops[i]);
     }

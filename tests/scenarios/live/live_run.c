@@ -265,6 +265,14 @@ static enum trk_status run_change(struct live *live, const struct scenario_op *o
         return trk_tracker_lock(tracker, first);
     case VERB_UNLOCK:
         return trk_tracker_unlock(tracker, first);
+    case VERB_GEN_TRACK:
+    case VERB_GEN:
+    case VERB_GEN_HLE:
+        return live_gen(live, op);
+    case VERB_INJECT:
+        if (!live_refuse_call(live, op->value))
+            verdict(live, op, "mismatch", "more refusals than can wait");
+        return TRK_OK;
     default:
         return trk_tracker_set_guest_protection(
             tracker, first & ~(SCENARIO_PAGE_BYTES - 1),
@@ -298,12 +306,7 @@ bool live_knows(enum scenario_verb verb)
     case VERB_AWAIT:
     case VERB_ACQUIRE:
     case VERB_RELEASE:
-    case VERB_REPEAT:
-    case VERB_GEN_TRACK:
-    case VERB_GEN:
-    case VERB_GEN_HLE:
     case VERB_GEN_REMAP:
-    case VERB_INJECT:
         return false;
     default:
         return true;
@@ -364,6 +367,10 @@ static void carry_out(struct live *live, const struct scenario_op *op)
         live->calls.count = 0;
         break;
     case VERB_FRAME:
+        break;
+    case VERB_REPEAT:
+        for (uint64_t i = 0; i < op->value; i++)
+            nested(live, op, false);
         break;
     default:
         status = run_change(live, op);

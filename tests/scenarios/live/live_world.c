@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "recorder/capture.h"
 #include "track/crash.h"
 #include "track/fault.h"
+#include "track/generations.h"
 #include "track/pages.h"
 
 #define PAGE SCENARIO_PAGE_BYTES
@@ -19,7 +21,7 @@
 
 static const char *op_left_out(const struct scenario_op *op)
 {
-    if (op->verb == VERB_INJECT)
+    if (op->verb == VERB_INJECT && op->inject != INJECT_PROTECT_FAIL)
         return "injects faults";
     if (!live_knows(op->verb))
         return "a verb of the simulated host";
@@ -68,7 +70,7 @@ const char *live_left_out(const struct trk_scenario *scenario)
         return "a host with other limits";
     for (uint32_t i = 0; i < scenario->entry_count; i++) {
         const struct scenario_entry *entry = &scenario->entries[i];
-        if (entry->alias_of != SCENARIO_NONE || entry->reserved || !entry->mapped)
+        if (entry->reserved || !entry->mapped)
             return "memory that is not plain";
     }
     return "";
@@ -82,22 +84,54 @@ static bool fail(struct live *live, const char *what)
     return false;
 }
 
+static struct live_entry *original_of(struct live *live, struct live_entry *entry)
+{
+    uint32_t original = entry->text->alias_of;
+    return original != SCENARIO_NONE ? &live->entries[original] : entry;
+}
+
+static bool make_object(struct live *live, struct live_entry *entry)
+{
+    uint64_t bytes = entry->text->size_bytes;
+    entry->fd = memfd_create("guest", MFD_CLOEXEC);
+    if (entry->fd < 0 || ftruncate(entry->fd, (off_t)bytes) != 0)
+        return fail(live, "no memory object");
+    entry->gpu = calloc(bytes, 1);
+    return entry->gpu != NULL || fail(live, "no memory for the GPU's copy");
+}
+
 static bool map_entry(struct live *live, struct live_entry *entry)
 {
     uint64_t bytes = entry->text->size_bytes;
     uint64_t host_addr = entry->text->guest_addr + (uint64_t)live->backend.host_bias_bytes;
+    const struct live_entry *original = original_of(live, entry);
     void *wanted;
     memcpy(&wanted, &host_addr, sizeof wanted);
-    int fd = memfd_create("guest", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
-        return fail(live, "no memory object");
-    entry->host =
-        mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
-    entry->backing = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    entry->gpu = calloc(bytes, 1);
-    close(fd);
-    if (entry->host != wanted || entry->backing == MAP_FAILED || entry->gpu == NULL)
+    entry->host = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+                       original->fd, 0);
+    entry->backing = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, original->fd, 0);
+    entry->gpu = original->gpu;
+    if (entry->host != wanted || entry->backing == MAP_FAILED)
         return fail(live, "no memory at the guest's address");
+    return true;
+}
+
+/* Originals first: a view is a second mapping of what is there. */
+static bool map_entries(struct live *live)
+{
+    for (uint32_t i = 0; i < live->entry_count; i++) {
+        if (live->entries[i].text->alias_of == SCENARIO_NONE &&
+            !make_object(live, &live->entries[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < live->entry_count; i++) {
+        if (!map_entry(live, &live->entries[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < live->entry_count; i++) {
+        if (live->entries[i].text->alias_of == SCENARIO_NONE)
+            close(live->entries[i].fd);
+    }
     return true;
 }
 
@@ -211,10 +245,40 @@ static void nobody_took_it(int signal_number)
     signal(signal_number, SIG_DFL); /* a fault of our own */
 }
 
+void live_thread_begin(struct live *live)
+{
+    live->calls.count = 0;
+    memset(live->fails, 0, sizeof live->fails);
+}
+
+bool live_refuse_call(struct live *live, uint64_t calls)
+{
+    for (size_t i = 0; i < LIVE_FAILS_MOST; i++) {
+        if (live->fails[i] != 0)
+            continue;
+        live->fails[i] = calls;
+        return true;
+    }
+    return false;
+}
+
+/* Whether one of the calls that are to fail is this one. */
+static bool refused(struct live *live)
+{
+    bool now = false;
+    for (size_t i = 0; i < LIVE_FAILS_MOST; i++) {
+        now |= live->fails[i] == 1;
+        live->fails[i] -= live->fails[i] != 0;
+    }
+    return now;
+}
+
 static int counted_protect(struct trk_backend *backend, uint64_t guest_addr, uint64_t size_bytes,
                            unsigned rights)
 {
     struct live *live = (struct live *)(void *)backend;
+    if (!live->quiet && refused(live))
+        return ENOMEM;
     int result = live->host->protect(live->host, guest_addr, size_bytes, rights);
     if (result == 0 && !live->quiet)
         live_span_add(&live->calls, (struct scenario_span){guest_addr, size_bytes, rights});
@@ -236,6 +300,7 @@ static bool open_tracker(struct live *live)
     live->backend = *live->host;
     live->backend.protect = counted_protect;
     live->backend.destroy = destroyed_elsewhere;
+    live->backend.mappings = NULL; /* a refused call is refused, as by the simulated host */
     struct trk_tracker_options options = trk_tracker_options_default();
     options.policy = live->scenario->policy.core;
     options.backend = &live->backend;
@@ -250,13 +315,51 @@ static bool open_tracker(struct live *live)
     return false;
 }
 
+/* The guest's rights; with generations, the mapping that has them. */
+static enum trk_status tell_rights(struct live *live, const struct scenario_entry *entry)
+{
+    struct trk_generations_view view = {
+        .guest_addr = entry->guest_addr, .size_bytes = entry->size_bytes, .rights = entry->rights};
+    if (live->scenario->policy.core.generations)
+        return trk_generations_map(live->tracker, &view, NULL);
+    return trk_tracker_set_guest_protection(live->tracker, entry->guest_addr, entry->size_bytes,
+                                            entry->rights);
+}
+
+static bool tracked(const struct live *live, const struct scenario_entry *entry)
+{
+    return trk_range_valid(live->scenario->policy.core.arena, entry->guest_addr, entry->size_bytes);
+}
+
 static bool tell_entry(struct live *live, const struct scenario_entry *entry)
 {
-    uint64_t first = entry->guest_addr, bytes = entry->size_bytes;
-    if (!trk_range_valid(live->scenario->policy.core.arena, first, bytes))
+    if (!tracked(live, entry))
         return true; /* the tracker has nothing to do with it */
-    return trk_tracker_set_guest_protection(live->tracker, first, bytes, entry->rights) == TRK_OK &&
-           (!entry->gpu || trk_tracker_register(live->tracker, first, bytes) == TRK_OK);
+    return tell_rights(live, entry) == TRK_OK &&
+           (!entry->gpu ||
+            trk_tracker_register(live->tracker, entry->guest_addr, entry->size_bytes) == TRK_OK);
+}
+
+/* All views of one object are joined when each is joined with the original. */
+static bool tell_view(struct live *live, struct live_entry *entry)
+{
+    const struct scenario_entry *original = original_of(live, entry)->text, *text = entry->text;
+    uint64_t bytes =
+        text->size_bytes < original->size_bytes ? text->size_bytes : original->size_bytes;
+    if (text == original || !tracked(live, text) || !tracked(live, original))
+        return true;
+    return trk_tracker_join_views(live->tracker, text->guest_addr, original->guest_addr, bytes) ==
+           TRK_OK;
+}
+
+static bool tell_entries(struct live *live)
+{
+    bool told = true;
+    for (uint32_t i = 0; told && i < live->entry_count; i++)
+        told = tell_entry(live, live->entries[i].text);
+    for (uint32_t i = 0; told && i < live->entry_count; i++)
+        told = tell_view(live, &live->entries[i]);
+    return told || fail(live, "the tracker refuses the memory");
 }
 
 bool live_open(struct live *live, const struct trk_scenario *scenario)
@@ -268,15 +371,14 @@ bool live_open(struct live *live, const struct trk_scenario *scenario)
     live->quiet = true;
     if (!open_tracker(live))
         return false;
-    for (uint32_t i = 0; i < scenario->entry_count; i++) {
-        struct live_entry *entry = &live->entries[live->entry_count];
-        entry->text = &scenario->entries[i];
-        live->entry_count++;
-        if (!map_entry(live, entry))
-            return false;
-        if (!tell_entry(live, entry->text))
-            return fail(live, "the tracker refuses the memory");
-    }
+    live->generations = calloc(scenario->name_count + 1, sizeof *live->generations);
+    if (live->generations == NULL)
+        return fail(live, "no memory");
+    live->entry_count = scenario->entry_count;
+    for (uint32_t i = 0; i < scenario->entry_count; i++)
+        live->entries[i].text = &scenario->entries[i];
+    if (!map_entries(live) || !tell_entries(live))
+        return false;
     struct trk_resource_layer layer = {live_flush, live_read_back, live};
     for (size_t i = 0; i < 2; i++)
         signal(signals[i], nobody_took_it);
@@ -301,7 +403,9 @@ void live_close(struct live *live)
         struct live_entry *entry = &live->entries[i];
         munmap(entry->host, entry->text->size_bytes);
         munmap(entry->backing, entry->text->size_bytes);
-        free(entry->gpu);
+        if (entry->text->alias_of == SCENARIO_NONE)
+            free(entry->gpu);
     }
+    free(live->generations);
     /* Watches may be left: the process ends before anybody would mind. */
 }

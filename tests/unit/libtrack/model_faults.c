@@ -36,7 +36,7 @@ bool model_registered(const struct model *model, uint64_t first, uint64_t size)
     return memchr(&model->registered[first], 0, size) == NULL;
 }
 
-void model_flush(struct model *model, struct pages pages)
+static void model_flush(struct model *model, struct pages pages)
 {
     if (model->silent)
         return;

@@ -84,7 +84,6 @@ enum trk_status model_check(const struct model *model, uint64_t first, uint64_t 
 enum trk_status model_fail(struct model *model, enum trk_status failure_class);
 bool model_registered(const struct model *model, uint64_t first, uint64_t size);
 enum trk_status model_invalidate(struct model *model, struct pages pages);
-void model_flush(struct model *model, struct pages pages);
 void model_fault(struct model *model, const struct model_step *step);
 enum trk_status model_hle_write(struct model *model, const struct model_step *step);
 

@@ -117,6 +117,21 @@ static bool change_step(struct world *world, const struct words *words)
     return true;
 }
 
+/* Whether the emulator sees what was read where trk_space_alias says; bytes NULL: nothing was. */
+static bool alias_agrees(const struct world *world, uint64_t guest_addr, uint64_t pages,
+                         const unsigned char *bytes)
+{
+    bool all = true, same = true;
+    for (uint64_t page = 0; page < pages; page++) {
+        const unsigned char *last =
+            trk_space_alias(world->space, guest_addr + page * PAGE + PAGE - 1);
+        all = all && last != NULL;
+        if (last != NULL && bytes != NULL)
+            same = same && memcmp(last - (PAGE - 1), bytes + page * PAGE, PAGE) == 0;
+    }
+    return same && all == (bytes != NULL);
+}
+
 static void step_copy(struct world *world, const struct words *words)
 {
     static unsigned char bytes[WORLD_BYTES];
@@ -141,6 +156,8 @@ static void step_copy(struct world *world, const struct words *words)
         say(world, "%s%s", trk_status_name(status), untouched ? "" : " and touched");
     else if (!sparse)
         same ? say(world, "%u", bytes[0]) : say(world, "mixed");
+    if (!sparse && !alias_agrees(world, guest_addr, n, status == TRK_OK ? bytes : NULL))
+        say(world, " but not so by its alias");
     for (uint64_t page = 0; status == TRK_OK && sparse && page < n; page++)
         say(world, "%s%u", page > 0 ? " " : "", bytes[page * PAGE]);
 }

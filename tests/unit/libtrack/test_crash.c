@@ -142,7 +142,7 @@ static void send_to_myself(void)
 
 /* ---- cases ---- */
 
-enum who { GUEST_NAMED, GUEST_UNNAMED, HOST };
+enum who { GUEST_NAMED, GUEST_UNNAMED, HOST, GUEST_NO_MORE };
 enum former { FORMER_DEFAULT, FORMER_HANDLER };
 
 struct crash_case {
@@ -173,6 +173,10 @@ static void *body(void *unused)
         trk_crash_thread_guest("render");
     if (running->who == GUEST_UNNAMED)
         trk_crash_thread_guest(NULL);
+    if (running->who == GUEST_NO_MORE) {
+        trk_crash_thread_guest("render");
+        trk_crash_thread_host();
+    }
     running->dies();
     return unused;
 }
@@ -208,6 +212,8 @@ static const struct crash_case crash_cases[] = {
      "type=SIGSEGV code=2 pc=0x", "access=write"},
     {"a load on a host's thread", plain_load, HOST, FORMER_DEFAULT, ALL, SIGSEGV, true, true, true,
      "type=SIGSEGV code=2 pc=0x", "access=read"},
+    {"a load on a thread that is the host's again", plain_load, GUEST_NO_MORE, FORMER_DEFAULT, ALL,
+     SIGSEGV, true, true, true, "type=SIGSEGV code=2 pc=0x", "access=read"},
     {"an unnamed thread", plain_load, GUEST_UNNAMED, FORMER_DEFAULT, ALL, SIGSEGV, true, true, true,
      "type=SIGSEGV code=2 pc=0x", "access=read"},
     {"an illegal instruction", undefined_instruction, GUEST_NAMED, FORMER_DEFAULT, ALL, SIGILL,
@@ -253,7 +259,7 @@ static unsigned lines_between(const char *from, const char *words)
 static void check_report(const struct crash_case *c, const char *text)
 {
     static const char *const threads[] = {"thread: render\n", "thread: (unnamed guest thread)\n",
-                                          "thread: (host thread)\n"};
+                                          "thread: (host thread)\n", "thread: (host thread)\n"};
     static const char *const lines[] = {"\nrax=", "\nrsi=", "\nr8=", "\nr12="};
     const char *start = strstr(text, "--- Guest fault context ---\nthread: ");
     cr_assert_neq(start, NULL, "%s: no report: %s", c->name, text);

@@ -76,13 +76,6 @@ void trace_file_end(struct trace_file *file, int32_t child_status)
     take_bytes(file);
 }
 
-void trace_file_cut(struct trace_file *file)
-{
-    trk_writer_destroy(file->writer);
-    file->writer = NULL;
-    take_bytes(file);
-}
-
 void trace_file_free(struct trace_file *file)
 {
     trk_writer_destroy(file->writer);

@@ -25,9 +25,8 @@ void trace_file_name(struct trace_file *file, uint32_t stream_id, const char *na
 void trace_file_add(struct trace_file *file, uint32_t stream_id, const struct trk_record *records,
                     size_t count, uint64_t dropped);
 void trace_file_flush(struct trace_file *file);
-/* Write the end and take the bytes; or take them as they are, as after a kill. */
+/* Write the end and take the bytes. */
 void trace_file_end(struct trace_file *file, int32_t child_status);
-void trace_file_cut(struct trace_file *file);
 void trace_file_free(struct trace_file *file);
 
 /* All events of a trace, in order. */

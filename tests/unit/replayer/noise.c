@@ -3,14 +3,12 @@
 #include <math.h>
 #include <stdbool.h>
 
-double noise_uniform(struct noise *noise)
+#include "simulator/chance.h"
+
+/* 0 to below 1. */
+static double noise_uniform(struct noise *noise)
 {
-    /* splitmix64 */
-    uint64_t z = noise->chance += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (double)(z >> 11) * 0x1p-53;
+    return (double)(trk_chance_next(&noise->chance) >> 11) * 0x1p-53;
 }
 
 static double gauss(struct noise *noise)

@@ -22,9 +22,6 @@ struct noise {
     unsigned burst_passes;
 };
 
-/* 0 to below 1. */
-double noise_uniform(struct noise *noise);
-
 /* What the next pass takes in place of 1. Above 0. */
 double noise_next(struct noise *noise);
 

@@ -7,7 +7,7 @@
 
 static uint32_t below(struct generated *text, uint32_t bound)
 {
-    return (uint32_t)(random_next(&text->random) % bound);
+    return (uint32_t)(trk_chance_next(&text->random) % bound);
 }
 
 static void add(struct generated *text, const char *words)

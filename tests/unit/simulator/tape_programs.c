@@ -46,3 +46,19 @@ void tape_lost_operation(struct tape *tape)
     ignore(trk_tracker_is_cpu(tape->tracker, TAPE_A, TAPE_P, &answer));
     tape->streams[0].count = count;
 }
+
+void tape_plain_frame(struct tape *tape)
+{
+    tape_as(tape, 1);
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_signal(tape, 7, 1);
+    tape_as(tape, 0);
+    tape_await(tape, 7, 1);
+    tape_upload_copying(tape, TAPE_A, 4 * TAPE_P);
+    tape_gpu_read(tape, TAPE_A, 64);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+    tape_as(tape, 1);
+    tape_store_faulting(tape, TAPE_A, 2); /* races the next check */
+    tape_as(tape, 0);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}

@@ -14,6 +14,9 @@ void tape_foreign_upload_over_gpu(struct tape *tape);
 /* A page that an upload has taken and copied, and the GPU has read. */
 void tape_taken(struct tape *tape);
 
+/* A frame of two threads in which nothing is wrong, though its last store races a check. */
+void tape_plain_frame(struct tape *tape);
+
 /* The GPU has not run what is read back. */
 void tape_early_read_back(struct tape *tape);
 

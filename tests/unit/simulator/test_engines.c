@@ -233,7 +233,7 @@ static void run_all(struct all *all, uint32_t depth, uint64_t preemptions)
 
 static uint32_t below(uint64_t *random, uint32_t bound)
 {
-    return (uint32_t)(random_next(random) % bound);
+    return (uint32_t)(trk_chance_next(random) % bound);
 }
 
 /* A few steps of a thread; locks are taken in any order and are given back, mostly. */

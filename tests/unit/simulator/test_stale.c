@@ -7,25 +7,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tape_programs.h"
 #include "verdict_case.h"
 
 /* ---- correct programs ------------------------------------------------------------------------ */
-
-static void plain_frame(struct tape *tape)
-{
-    tape_as(tape, 1);
-    tape_store_faulting(tape, TAPE_A, 1);
-    tape_signal(tape, 7, 1);
-    tape_as(tape, 0);
-    tape_await(tape, 7, 1);
-    tape_upload_copying(tape, TAPE_A, 4 * TAPE_P);
-    tape_gpu_read(tape, TAPE_A, 64);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-    tape_as(tape, 1);
-    tape_store_faulting(tape, TAPE_A, 2); /* races the next check */
-    tape_as(tape, 0);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-}
 
 static void every_operation(struct tape *tape)
 {
@@ -316,7 +301,7 @@ static void upload_over_gpu_write(struct tape *tape)
 }
 
 static const struct verdict_case cases[] = {
-    {"plain frame", plain_frame, "ok", 0, ""},
+    {"plain frame", tape_plain_frame, "ok", 0, ""},
     {"every operation", every_operation, "ok", 0, ""},
     {"fault orders a gpu write", fault_orders_gpu_write, "ok", 0, ""},
     {"store through an alias, told", alias_store, "ok", 0, ""},

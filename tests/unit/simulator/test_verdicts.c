@@ -7,23 +7,8 @@
  */
 #include <criterion/criterion.h>
 
+#include "tape_programs.h"
 #include "verdict_case.h"
-
-static void plain_frame(struct tape *tape)
-{
-    tape_as(tape, 1);
-    tape_store_faulting(tape, TAPE_A, 1);
-    tape_signal(tape, 7, 1);
-    tape_as(tape, 0);
-    tape_await(tape, 7, 1);
-    tape_upload_copying(tape, TAPE_A, 4 * TAPE_P);
-    tape_gpu_read(tape, TAPE_A, 64);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-    tape_as(tape, 1);
-    tape_store_faulting(tape, TAPE_A, 2); /* races the next check */
-    tape_as(tape, 0);
-    tape_check(tape, TAPE_GPU, TAPE_A, 1);
-}
 
 /* ---- broken operations ----------------------------------------------------------------------- */
 
@@ -159,19 +144,19 @@ static void killed_before_hold_was_written(struct tape *tape)
 
 static void other_result(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     tape_find(tape, TRK_EVENT_OP_END, 1)->argument ^= 1;
 }
 
 static void other_rights(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     tape_find(tape, TRK_EVENT_PROTECT, 0)->flags ^= TRK_RIGHT_WRITE;
 }
 
 static void other_range(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     tape_find(tape, TRK_EVENT_RANGE, 0)->pages--;
 }
 
@@ -190,7 +175,7 @@ static void fault_nowhere(struct tape *tape)
 
 static void events_lost(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     ignore(trk_tracker_mark_cpu(tape->tracker, TAPE_A, TAPE_P));
     tape->dropped = 3;
 }
@@ -208,7 +193,7 @@ static void hold_lost(struct tape *tape)
 
 static void no_end(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     tape->end = false;
 }
 
@@ -236,7 +221,7 @@ static void lock_never_released(struct tape *tape)
 
 static void undeclared(struct tape *tape)
 {
-    plain_frame(tape);
+    tape_plain_frame(tape);
     tape_find(tape, TRK_EVENT_TRACKER, 0)->page = 3;
 }
 
