@@ -277,6 +277,8 @@ static bool run_judge(struct run *run, const struct trk_trace_event *event)
         run->failure = status;
         return false;
     }
+    if (run->deaf)
+        return true;
     if (finding.found && finding.cause == CAUSE_REENTRY)
         verdict_refusal(run, event, &finding);
     else if (finding.found)

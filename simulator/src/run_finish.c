@@ -104,7 +104,7 @@ enum trk_status run_finish(struct run *run)
     bool complete = state.complete && !run->lossy && run->guesses == 0;
     run->report->complete = complete;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run) && !run->windowed)
+    if (!run_doubtful(run) && !run->windowed && !run->deaf)
         judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
