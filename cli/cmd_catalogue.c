@@ -29,7 +29,7 @@ static const struct trk_option catalogue_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "TEXT",
      .about = "What may be done with an added trace."},
-    {.name = "json", .about = "list and show: one JSON object, schema " SCHEMA "."},
+    {.name = "json", .about = "list, show and runs: one JSON object, schema " SCHEMA "."},
     {.name = NULL},
 };
 
@@ -181,6 +181,43 @@ static int list_all(struct job *job)
     return tell(job, list_entry);
 }
 
+static void tell_run(void *context, const struct trk_catalogue_run *run)
+{
+    cJSON *into = context;
+    if (into == NULL) {
+        printf("%s %6" PRIu64 " verdicts, trk %s, core ", run->id, run->verdicts, run->trk);
+        trk_terminal_text(stdout, run->core);
+        putchar('\n');
+        return;
+    }
+    cJSON *object = cJSON_CreateObject();
+    trk_json_out_text(object, "id", run->id);
+    trk_json_out_text(object, "core", run->core);
+    trk_json_out_text(object, "trk", run->trk);
+    trk_json_out_number(object, "verdicts", run->verdicts);
+    cJSON_AddItemToArray(into, object);
+}
+
+static int runs(struct job *job)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    bool json = trk_options_flag(job->options, "json");
+    cJSON *object = json ? trk_json_out_object(SCHEMA) : NULL;
+    cJSON *list = NULL;
+    if (json) {
+        trk_json_out_text(object, "path", job->folder);
+        list = cJSON_AddArrayToObject(object, "runs");
+    }
+    if (trk_catalogue_runs(job->catalogue, tell_run, list, &error) != TRK_OK) {
+        cJSON_Delete(object);
+        return trk_terminal_error("catalogue", job->folder, &error);
+    }
+    if (json) {
+        trk_json_out_print(object);
+    }
+    return TRK_EXIT_OK;
+}
+
 static int show(struct job *job)
 {
     job->name = job->options->operands[2];
@@ -287,6 +324,7 @@ static const struct {
     {"add", 3, TRK_OPTIONS_OPERANDS_MOST, false, add},
     {"list", 2, 2, true, list_all},
     {"show", 3, 3, true, show},
+    {"runs", 2, 2, true, runs},
     {"rm", 3, TRK_OPTIONS_OPERANDS_MOST, false, rm},
     {"gc", 2, 2, false, gc},
     {"bench", 4, 4, false, bench},
@@ -303,7 +341,7 @@ static int run_catalogue(const struct trk_options *options)
         i++;
     }
     if (i == count) {
-        trk_terminal_say("catalogue", "no '%.40s'; there are: add, list, show, rm, gc, bench",
+        trk_terminal_say("catalogue", "no '%.40s'; there are: add, list, show, runs, rm, gc, bench",
                          options->operands[0]);
         return TRK_EXIT_USAGE;
     }
@@ -314,7 +352,8 @@ static int run_catalogue(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     if ((actions[i].run != add && trk_terminal_refuse(options, of_add, "goes with add")) ||
-        (!actions[i].json && trk_terminal_refuse(options, of_list, "goes with list and show"))) {
+        (!actions[i].json &&
+         trk_terminal_refuse(options, of_list, "goes with list, show and runs"))) {
         return TRK_EXIT_USAGE;
     }
     struct job job = {.options = options, .folder = options->operands[1]};
@@ -329,14 +368,17 @@ static int run_catalogue(const struct trk_options *options)
 const struct trk_command trk_cmd_catalogue = {
     .name = "catalogue",
     .about = "store traces, and what was said of them",
-    .operands = "add|list|show|rm|gc|bench CATALOGUE [F...]",
+    .operands = "add|list|show|runs|rm|gc|bench CATALOGUE [F...]",
     .text =
         "A catalogue is a folder: the files lie in CATALOGUE/traces by the hash of their content, "
         "catalogue.db is a database of SQLite. trk regress CATALOGUE runs what is stored and keeps "
         "the verdicts.\n\n"
         "add stores traces and scenarios (*.json), and makes the catalogue where there is none; "
         "what a manifest.json beside a file says of it is taken over. list lists. show tells all "
-        "of one, by its name or the beginning of its hash. rm removes it, with its verdicts. gc "
+        "of one, by its name or the beginning of its hash. runs lists the runs of trk regress "
+        "whose "
+        "verdicts are kept, a core and a build of trk each, by the id that regress --against "
+        "takes. rm removes it, with its verdicts. gc "
         "removes files that nothing speaks of, left by a process that was killed. bench keeps a "
         "result "
         "of trk bench --json with the trace that it measured: bench CATALOGUE NAME RESULT.json.\n\n"

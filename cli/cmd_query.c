@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "input.h"
 #include "options.h"
+#include "query_lines.h"
 #include "query_print.h"
 #include "recorder/chunks.h"
 #include "terminal.h"
 #include "traces/query.h"
-
-#define SQL_BYTES_MOST (1u << 20)
 
 static const struct trk_option query_options[] = {
     {.name = "json", .about = "One JSON object, schema " TRK_QUERY_SCHEMA "."},
@@ -24,6 +24,10 @@ static const struct trk_option query_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "Q",
      .about = "Take the statement from the file Q, or from standard input for -."},
+    {.name = "interactive",
+     .letter = 'i',
+     .about = "Read statements from standard input, each ended by ;, and answer one after the "
+              "other. On a terminal an error does not end that."},
     {.name = "stats",
      .about = "Say on standard error how much of the file was read, and how many chunks."},
     {.name = "limit",
@@ -36,14 +40,14 @@ static const struct trk_option query_options[] = {
 };
 
 /* A whole file as text; why not, or NULL. */
-static const char *read_text(FILE *file, char text[SQL_BYTES_MOST + 2])
+static const char *read_text(FILE *file, char text[TRK_QUERY_STATEMENT_BYTES_MOST + 2])
 {
-    size_t got = fread(text, 1, SQL_BYTES_MOST + 1, file);
+    size_t got = fread(text, 1, TRK_QUERY_STATEMENT_BYTES_MOST + 1, file);
     text[got] = '\0';
-    return ferror(file)                      ? strerror(errno)
-           : got > SQL_BYTES_MOST            ? "more than a megabyte is no statement"
-           : memchr(text, '\0', got) != NULL ? "it is no text"
-                                             : NULL;
+    return ferror(file)                           ? strerror(errno)
+           : got > TRK_QUERY_STATEMENT_BYTES_MOST ? "more than a megabyte is no statement"
+           : memchr(text, '\0', got) != NULL      ? "it is no text"
+                                                  : NULL;
 }
 
 /* To be freed; NULL: said why. */
@@ -52,7 +56,7 @@ static char *read_statement(const char *path)
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "re");
     const char *why = file != NULL ? "no memory" : strerror(errno);
-    char *text = malloc(SQL_BYTES_MOST + 2);
+    char *text = malloc(TRK_QUERY_STATEMENT_BYTES_MOST + 2);
     if (file != NULL && text != NULL) {
         why = read_text(file, text);
     }
@@ -103,7 +107,7 @@ static bool late(void *context)
            (now.tv_sec == limited->end.tv_sec && now.tv_nsec >= limited->end.tv_nsec);
 }
 
-/* The trace and the statement are there. */
+/* One statement, answered; what is missing in the trace is told by report(). */
 static int ask(struct trk_query *query, const char *sql, const struct trk_options *options,
                struct trk_input *input)
 {
@@ -137,19 +141,50 @@ static int ask(struct trk_query *query, const char *sql, const struct trk_option
         code = trk_query_printer_begun(printer)
                    ? trk_terminal_error("query", input->path, &error)
                    : trk_input_fail(input, options, TRK_QUERY_SCHEMA, &error);
-    } else {
-        code = trk_input_report(input, options);
     }
-    if (status == TRK_OK && damaged && code == TRK_EXIT_OK) {
+    trk_query_printer_destroy(printer);
+    return code;
+}
+
+/* What is missing in the trace, behind the answers; an exit code. */
+static int report(struct trk_query *query, const struct trk_options *options,
+                  const struct trk_input *input)
+{
+    int code = trk_input_report(input, options);
+    if (trk_query_stats(query).damaged && code == TRK_EXIT_OK) {
         struct trk_trace_state state = trk_trace_state(trk_query_trace(query));
         trk_terminal_say("query", "%s: damaged: %s", input->path,
                          state.damage[0] ? state.damage : "some chunks are not readable");
         code = TRK_EXIT_DAMAGED;
     }
-    if (trk_options_flag(options, "stats")) {
-        say_stats(query, input);
+    return code;
+}
+
+/* Statements from standard input, until one fails where no people type. */
+static int ask_all(struct trk_query *query, const struct trk_options *options,
+                   struct trk_input *input)
+{
+    bool people = isatty(STDIN_FILENO) == 1;
+    struct trk_query_lines *lines = trk_query_lines_create(stdin, people);
+    enum trk_query_line line = TRK_QUERY_LINE_STATEMENT;
+    int code = TRK_EXIT_OK;
+    if (lines == NULL) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        (void)trk_error_set(&error, TRK_E_MEMORY, "out of memory");
+        return trk_terminal_error("query", NULL, &error);
     }
-    trk_query_printer_destroy(printer);
+    while (line == TRK_QUERY_LINE_STATEMENT && code == TRK_EXIT_OK && trk_terminal_alive()) {
+        const char *text;
+        line = trk_query_lines_next(lines, &text);
+        if (line == TRK_QUERY_LINE_STATEMENT) {
+            code = ask(query, text, options, input);
+            code = people ? TRK_EXIT_OK : code;
+        } else if (line == TRK_QUERY_LINE_BAD) {
+            trk_terminal_say("query", "standard input: %s", text);
+            code = TRK_EXIT_USAGE;
+        }
+    }
+    trk_query_lines_destroy(lines);
     return code;
 }
 
@@ -165,10 +200,15 @@ static int run_query(const struct trk_options *options)
         trk_terminal_refuse(options, of_people, "does not go with --json")) {
         return TRK_EXIT_USAGE;
     }
-    if ((options->operand_count == 2) == (file != NULL)) {
-        trk_terminal_say("query", file != NULL
-                                      ? "a statement, or --file: not both"
-                                      : "a statement is wanted behind the trace, or --file");
+    bool interactive = trk_options_flag(options, "interactive");
+    int given = (options->operand_count == 2) + (file != NULL) + interactive;
+    if (given != 1) {
+        trk_terminal_say("query", "a statement is wanted behind the trace, or --file, or "
+                                  "--interactive: one of them");
+        return TRK_EXIT_USAGE;
+    }
+    if (interactive && strcmp(options->operands[0], "-") == 0) {
+        trk_terminal_say("query", "--interactive reads standard input: name a file");
         return TRK_EXIT_USAGE;
     }
     char *text = file != NULL ? read_statement(file) : NULL;
@@ -187,7 +227,13 @@ static int run_query(const struct trk_options *options)
     if (trk_query_open(&query, path, &error) != TRK_OK) {
         code = trk_input_fail(&input, options, TRK_QUERY_SCHEMA, &error);
     } else {
-        code = ask(query, text != NULL ? text : options->operands[1], options, &input);
+        code = interactive
+                   ? ask_all(query, options, &input)
+                   : ask(query, text != NULL ? text : options->operands[1], options, &input);
+        code = code == TRK_EXIT_OK ? report(query, options, &input) : code;
+        if (trk_options_flag(options, "stats")) {
+            say_stats(query, &input);
+        }
     }
     trk_query_close(query);
     trk_input_close(&input);
@@ -207,10 +253,8 @@ const struct trk_command trk_cmd_query = {
         "are hexadecimal.\n\n"
         "A statement reads the chunks of the trace that it needs. Constraints on stream, thread, "
         "tsc, "
-        "time_us and frame pass chunks over by the file's index; region does by their summaries, "
-        "in "
-        "tables of faults and protections, and where the type says that its events are in holds. "
-        "The "
+        "time_us and frame pass chunks over by the file's index; region and page_addr do by their "
+        "summaries and, in files of format 1.1, by the index. The "
         "column event is a place in the order of all events: who asks for it lets the trace be "
         "read "
         "in order, from the last checkpoint before the event or from the beginning.\n\n"
@@ -218,7 +262,8 @@ const struct trk_command trk_cmd_query = {
     .examples =
         "trk query trace.trk \"SELECT * FROM v_fault_storm ORDER BY faults DESC LIMIT 10\"\n"
         "trk query --json trace.trk \"SELECT count(*) FROM faults WHERE frame = 3\"\n"
-        "trk query --table --stats trace.trk -f question.sql",
+        "trk query --table --stats trace.trk -f question.sql\n"
+        "trk query --table -i trace.trk",
     .options = query_options,
     .operands_least = 1,
     .operands_most = 2,

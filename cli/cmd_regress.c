@@ -1,6 +1,7 @@
 /* trk regress: stored traces and scenarios against a build of a tracker. */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "jobs.h"
@@ -18,7 +19,8 @@ static const struct trk_option regress_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "Y",
      .about = "Compare with another plug-in (Y.so), with the core that is built in (built-in), or "
-              "with an earlier run, a file of what --json printed."},
+              "with an earlier run: a file of what --json printed or, for a catalogue, the id of "
+              "a run that it keeps (trk catalogue runs)."},
     TRK_JOBS_OPTION("Run N"),
     {.name = "repeat",
      .kind = TRK_OPTION_NUMBER,
@@ -124,12 +126,20 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
     const char *subject = NULL;
     enum trk_status status =
         trk_regress_list(regress, regress->folders, regress->folder_count, &error);
+    bool by_id = status == TRK_OK && regress->run != NULL && regress->catalogue != NULL &&
+                 access(regress->run, F_OK) != 0;
+    if (by_id) {
+        subject = regress->run;
+        status = trk_regress_find_run(regress, &error);
+    }
     if (status == TRK_OK) {
+        subject = NULL;
         status = trk_regress_run(regress, &error);
     }
     if (status == TRK_OK && regress->run != NULL) {
         subject = regress->run;
-        status = trk_regress_read_run(regress, regress->run, &error);
+        status = by_id ? trk_regress_take_run(regress, &error)
+                       : trk_regress_read_run(regress, regress->run, &error);
     }
     if (status != TRK_OK) {
         return trk_terminal_error("regress", subject, &error);

@@ -61,9 +61,10 @@ static void note_address(struct trk_redact *redact, uint64_t guest_addr)
     }
 }
 
-static bool has_other_view(const struct trk_event *event, uint16_t op)
+/* Whether it is the address of the other view of the JOIN_VIEWS that begins behind it. */
+static bool has_other_view(const struct trk_event *event, const struct trk_event *begin)
 {
-    return event->type == TRK_EVENT_OPERAND && op == TRK_OP_JOIN_VIEWS;
+    return event->type == TRK_EVENT_OPERAND && begin != NULL && begin->context == TRK_OP_JOIN_VIEWS;
 }
 
 void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
@@ -71,12 +72,13 @@ void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
     note_address(redact, trk_region_address(region));
 }
 
-void trk_redact_note(struct trk_redact *redact, const struct trk_event *event, uint16_t op)
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
+                     const struct trk_event *begin)
 {
     if (has_region(event)) {
         trk_redact_note_region(redact, trk_domain_region(event->domain));
     }
-    if (has_address(event) || has_other_view(event, op)) {
+    if (has_address(event) || has_other_view(event, begin)) {
         note_address(redact, event->argument);
     }
 }
@@ -101,15 +103,57 @@ static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
                                 : guest_addr;
 }
 
+/* Whether its seq and domain are the size of a range. */
+static bool has_range(const struct trk_event *event)
+{
+    switch (event->type) {
+    case TRK_EVENT_OP_BEGIN:
+    case TRK_EVENT_FAIL:
+    case TRK_EVENT_COPY_BEGIN:
+    case TRK_EVENT_COPY_END:
+    case TRK_EVENT_GUEST_PROTECT:
+    case TRK_EVENT_MAP:
+    case TRK_EVENT_UNMAP:
+    case TRK_EVENT_INVALIDATE_REQUEST:
+    case TRK_EVENT_HOST_PROTECT:
+    case TRK_EVENT_HANDED:
+    case TRK_EVENT_ACCESS:
+    case TRK_EVENT_OBJECT:
+    case TRK_EVENT_IMAGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/*
+ * The first address of a range, moved. One that runs out of its band was refused for that, and must
+ * be refused again: it goes to the band's last region, from where it runs out, too.
+ */
+static uint64_t moved_range(const struct trk_redact *redact, uint64_t guest_addr,
+                            uint64_t size_bytes)
+{
+    uint64_t end = in_low(guest_addr) ? TRK_LOW_END : TRK_ARENA_END;
+    bool in_band = in_low(guest_addr) || in_arena(guest_addr);
+    if (in_band && size_bytes > end - guest_addr) {
+        return end - TRK_REGION_BYTES + guest_addr % TRK_REGION_BYTES;
+    }
+    return moved(redact, guest_addr);
+}
+
 uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region)
 {
     return trk_region_index(moved(redact, trk_region_address(region)));
 }
 
-void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op)
+void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
+                      const struct trk_event *begin)
 {
-    if (has_address(event) || has_other_view(event, op)) {
-        event->argument = moved(redact, event->argument);
+    if (has_address(event)) {
+        uint64_t size_bytes = has_range(event) ? trk_event_size(event) : 0;
+        event->argument = moved_range(redact, event->argument, size_bytes);
+    } else if (has_other_view(event, begin)) {
+        event->argument = moved_range(redact, event->argument, trk_event_size(begin));
     }
     if (event->type == TRK_EVENT_LABEL) { /* what it says is the program's own */
         trk_event_set_size(event, 0);

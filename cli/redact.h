@@ -2,8 +2,9 @@
  * Taking from a trace what is about the machine and not about the tracker.
  *
  * Addresses move so that the lowest region that is used in a band becomes the band's first; all
- * that follows from distances, pages and regions stays. Of the header only what a simulation and
- * the clock need stays: no command, no paths, no environment, no host.
+ * that follows from distances, pages and regions stays. Ranges that run out of a band still do. Of
+ * the header only what a simulation and the clock need stays: no command, no paths, no environment,
+ * no host.
  */
 #ifndef CLI_REDACT_H
 #define CLI_REDACT_H
@@ -17,12 +18,14 @@ struct trk_redact {
 
 void trk_redact_init(struct trk_redact *redact);
 
-/* First pass: see an event. op is that of the OP_BEGIN that an OPERAND goes with. */
-void trk_redact_note(struct trk_redact *redact, const struct trk_event *event, uint16_t op);
+/* First pass: see an event. begin: the OP_BEGIN that an OPERAND goes with; NULL: there is none. */
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
+                     const struct trk_event *begin);
 /* Between the passes. */
 void trk_redact_decide(struct trk_redact *redact);
-/* Second pass: change it; op likewise. */
-void trk_redact_event(const struct trk_redact *redact, struct trk_event *event, uint16_t op);
+/* Second pass: change it; begin likewise. */
+void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
+                      const struct trk_event *begin);
 
 /* A region's number likewise, in the first pass and in the second. */
 void trk_redact_note_region(struct trk_redact *redact, uint32_t region);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "contained.h"
+#include "traces/catalogue.h"
 #include "traces/content.h"
 
 #define TRK_REGRESS_SCHEMA "trk-regress/1"
@@ -75,11 +76,12 @@ struct trk_regress {
     struct trk_regress_item *items;
     size_t count, capacity;
     struct trk_regress_core core, other;
-    bool two_cores;        /* other is one to run */
-    const char *run;       /* other is this earlier run; NULL: it is not */
-    unsigned jobs, repeat; /* at least 1 */
-    unsigned limit_s;      /* for one item on one side */
-    uint64_t budget_s;     /* for all that begins; 0: none */
+    bool two_cores;                /* other is one to run */
+    const char *run;               /* other is this earlier run; NULL: it is not */
+    struct trk_catalogue_run kept; /* that run, of the catalogue; id "": it is a file */
+    unsigned jobs, repeat;         /* at least 1 */
+    unsigned limit_s;              /* for one item on one side */
+    uint64_t budget_s;             /* for all that begins; 0: none */
     uint64_t begun_s;
     uint64_t events_most;  /* of a trace; 0: any number */
     uint64_t walks, seed;  /* of scenarios with many schedules; walks 0: as their files say */
@@ -119,6 +121,15 @@ TRK_MUST_USE enum trk_status trk_regress_run(struct trk_regress *regress, struct
  * TRK_E_SYSTEM: it cannot be read. */
 TRK_MUST_USE enum trk_status trk_regress_read_run(struct trk_regress *regress, const char *path,
                                                   struct trk_error *error);
+/* Find the earlier run in the catalogue, by the beginning of its id. TRK_E_ARGUMENT: none, or
+ * several. */
+TRK_MUST_USE enum trk_status trk_regress_find_run(struct trk_regress *regress,
+                                                  struct trk_error *error);
+/* Take the other side out of that run. */
+TRK_MUST_USE enum trk_status trk_regress_take_run(struct trk_regress *regress,
+                                                  struct trk_error *error);
+/* Fill in the words of an outcome's event, which a catalogue does not keep. */
+void trk_regress_describe(const struct trk_regress_item *item, struct trk_regress_outcome *outcome);
 /* Keep an outcome in the catalogue; one that is there and differs makes the item unstable. */
 TRK_MUST_USE enum trk_status trk_regress_keep(const struct trk_regress *regress,
                                               struct trk_regress_item *item,

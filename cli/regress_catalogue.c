@@ -62,6 +62,78 @@ static enum trk_status mine(const char *folder, struct trk_catalogue **out, stru
     return TRK_OK;
 }
 
+/* ---- earlier runs ---------------------------------------------------------------------------- */
+
+struct finding {
+    const char *id;
+    size_t found;
+    struct trk_catalogue_run run;
+};
+
+static void find_run(void *context, const struct trk_catalogue_run *run)
+{
+    struct finding *finding = context;
+    if (strncmp(run->id, finding->id, strlen(finding->id)) == 0) {
+        finding->found++;
+        finding->run = *run;
+    }
+}
+
+enum trk_status trk_regress_find_run(struct trk_regress *regress, struct trk_error *error)
+{
+    struct trk_catalogue *catalogue = NULL;
+    struct finding finding = {.id = regress->run};
+    enum trk_status status = trk_catalogue_open(&catalogue, regress->catalogue, false, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_runs(catalogue, find_run, &finding, error);
+    }
+    trk_catalogue_close(catalogue);
+    if (status == TRK_OK && finding.found != 1) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "%s: see trk catalogue runs %.60s, or name a file",
+                             finding.found == 0 ? "no file, and no run has this id"
+                                                : "several runs have an id that begins so",
+                             regress->catalogue);
+    }
+    regress->kept = finding.run;
+    return status;
+}
+
+enum trk_status trk_regress_take_run(struct trk_regress *regress, struct trk_error *error)
+{
+    struct trk_catalogue *catalogue = NULL;
+    enum trk_status status = trk_catalogue_open(&catalogue, regress->catalogue, false, error);
+    for (size_t i = 0; i < regress->count && status == TRK_OK; i++) {
+        struct trk_regress_item *item = &regress->items[i];
+        char seeds[48];
+        trk_regress_seeds(regress, item, seeds);
+        struct trk_catalogue_verdict verdict = {
+            .hash = item->hash,
+            .core = regress->kept.core,
+            .schedule = trk_regress_schedule(regress, item),
+            .seeds = seeds,
+            .trk = regress->kept.trk,
+        };
+        status = trk_catalogue_find(catalogue, &verdict, &item->compared, error);
+        if (status == TRK_OK && item->compared) {
+            struct trk_regress_outcome *other = &item->other;
+            *other = (struct trk_regress_outcome){.event_at = verdict.event_at,
+                                                  .event_visible = verdict.event_visible};
+            snprintf(other->verdict, sizeof other->verdict, "%s", verdict.verdict);
+            snprintf(other->detail, sizeof other->detail, "%s", verdict.detail);
+            snprintf(other->thread, sizeof other->thread, "%s", verdict.thread);
+            snprintf(other->text, sizeof other->text, "%s", verdict.text);
+            if (!trk_regress_same(&item->outcome, other)) {
+                trk_regress_describe(item, other);
+            }
+        }
+    }
+    trk_catalogue_close(catalogue);
+    return status;
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
 enum trk_status trk_regress_keep(const struct trk_regress *regress, struct trk_regress_item *item,
                                  const struct trk_regress_core *core,
                                  const struct trk_regress_outcome *outcome, struct trk_error *error)

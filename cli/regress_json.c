@@ -76,7 +76,8 @@ void trk_regress_print_json(const struct trk_regress *regress)
     if (regress->two_cores) {
         add_core(object, "against", &regress->other);
     } else {
-        trk_json_out_text(object, "against", regress->run);
+        trk_json_out_text(object, "against",
+                          regress->kept.id[0] != '\0' ? regress->kept.id : regress->run);
     }
     for (int end = 0; end < TRK_REGRESS_END_COUNT; end++) {
         trk_json_out_number(object, trk_regress_end_name((enum trk_regress_end)end),

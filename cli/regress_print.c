@@ -98,7 +98,7 @@ void trk_regress_print(const struct trk_regress *regress)
         print_core(&regress->other);
     } else if (regress->run != NULL) {
         fputs(", against the run ", stdout);
-        trk_terminal_text(stdout, regress->run);
+        trk_terminal_text(stdout, regress->kept.id[0] != '\0' ? regress->kept.id : regress->run);
     }
     printf("\n%zu traces and scenarios:", regress->count);
     for (int end = 0; end < TRK_REGRESS_END_COUNT; end++) {

@@ -49,6 +49,20 @@ static void describe(struct trk_trace *trace, uint64_t number, struct trk_regres
     free(text);
 }
 
+void trk_regress_describe(const struct trk_regress_item *item, struct trk_regress_outcome *outcome)
+{
+    struct trk_trace *trace = NULL;
+    struct trk_error error;
+    if (item->scenario || outcome->event_at == TRK_NOT_KNOWN ||
+        trk_trace_open(&trace, item->path, &error) != TRK_OK) {
+        return;
+    }
+    if (trk_trace_scan(trace, &error) == TRK_OK) {
+        describe(trace, outcome->event_at, outcome);
+    }
+    trk_trace_close(trace);
+}
+
 static uint64_t events_of(const struct trk_trace *trace)
 {
     uint64_t events = 0;

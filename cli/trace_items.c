@@ -13,7 +13,6 @@
 
 struct stream_state {
     uint64_t places[NEST_MOST]; /* of the operations under way */
-    uint16_t ops[NEST_MOST];
     uint32_t depth;
     char name[32];
 };
@@ -129,11 +128,8 @@ static uint64_t page_of(uint64_t guest_addr)
 static uint64_t begin(struct stream_state *state, const struct trk_event *event)
 {
     uint64_t place = page_of(event->argument);
-    if (state->depth < NEST_MOST) {
+    if (state->depth < NEST_MOST)
         state->places[state->depth] = place;
-        state->ops[state->depth] =
-            event->type == TRK_EVENT_FAULT ? (uint16_t)TRK_OP_FAULT : event->context;
-    }
     state->depth++;
     return place;
 }
@@ -263,9 +259,7 @@ static enum trk_status take(struct reading *reading, const struct trk_trace_even
 {
     struct trk_trace_event event = *read;
     bool asked = is_asked(&event.event);
-    const struct stream_state *state = &reading->streams[event.stream];
-    uint16_t op = state->depth > 0 && state->depth <= NEST_MOST ? state->ops[state->depth - 1] : 0;
-    trk_redact_event(&reading->redact, &event.event, op);
+    trk_redact_event(&reading->redact, &event.event, NULL);
     uint64_t place = place_of(reading, event.stream, &event.event);
     if (!asked && (asked_only || !came_of_it(&event.event)))
         return TRK_OK;
@@ -299,7 +293,7 @@ static enum trk_status pass(struct reading *reading, struct trk_trace *trace, bo
         if (status != TRK_OK)
             break;
         if (note) {
-            trk_redact_note(&reading->redact, &event.event, TRK_OP_NONE);
+            trk_redact_note(&reading->redact, &event.event, NULL);
             continue;
         }
         status = take(reading, &event, asked_only);

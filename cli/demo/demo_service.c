@@ -22,6 +22,14 @@ static void service_on_flush(void *context, uint64_t guest_addr, uint64_t size_b
         size_bytes -= TRK_HOST_PAGE_BYTES; /* the end is exclusive already */
     }
     demo_transfer_drain(flush->demo, guest_addr, size_bytes);
+    if (flush->demo->options.policy.invalidate == TRK_INVALIDATE_PER_REGION) {
+        /*
+         * By this policy the flush hands over all that it was asked for, pages that are CLEAN as
+         * well [M-33]: the service stores through a view that no watch closes. Only this thread
+         * gives pages to the GPU.
+         */
+        demo_note(flush->demo, trk_tracker_mark_cpu(flush->demo->tracker, guest_addr, size_bytes));
+    }
 }
 
 /* Say to the tracker that bytes are about to change by another way than a guest's store. */

@@ -7,6 +7,7 @@
 #include "blob_chunk.h"
 #include "columns.h"
 #include "output.h"
+#include "places.h"
 #include "recorder/writer.h"
 #include "schema_text.h"
 #include "summary.h"
@@ -129,6 +130,7 @@ static enum trk_status write_events(struct trk_assemble *assemble)
     }
     chunk->first_tsc = assemble->records[0].tsc;
     chunk->last_tsc = assemble->records[chunk->events - 1].tsc;
+    chunk->places = trk_places_of(assemble->records, chunk->events);
     const uint8_t *payload, *summary = NULL;
     size_t summary_bytes = 0;
     if (!make_encoder(assemble)) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "chunk_events.h"
+#include "places.h"
 #include "reader.h"
 #include "summary.h"
 
@@ -105,6 +106,12 @@ enum trk_status trk_trace_chunk_domains(struct trk_trace *trace, size_t index,
         }
     }
     return trk_summary_done(&cursor) ? TRK_OK : TRK_E_UNSUPPORTED;
+}
+
+bool trk_trace_chunk_may_have(const struct trk_trace *trace, size_t index, uint64_t guest_addr)
+{
+    assert(index < trace->index.chunk_count);
+    return trk_places_may_have(trace->index.chunks[index].places, guest_addr);
 }
 
 uint64_t trk_trace_bytes_read(const struct trk_trace *trace)

@@ -179,6 +179,7 @@ bool trk_format_get_chunk(const uint8_t *from, const uint8_t *sync, struct trk_f
     chunk->file_chunk = trk_bytes_get32(at + 56);
     chunk->summary_bytes = trk_bytes_get32(at + 60);
     chunk->payload_crc = trk_bytes_get32(at + 64);
+    chunk->places = 0;
     return within_limits(chunk);
 }
 

@@ -17,7 +17,7 @@
 
 /* Version that is written, and the oldest reader that understands it [F-4]. */
 #define TRK_FORMAT_MAJOR            1u
-#define TRK_FORMAT_MINOR            0u
+#define TRK_FORMAT_MINOR            1u
 #define TRK_FORMAT_MIN_READER_MAJOR 0u
 #define TRK_FORMAT_MIN_READER_MINOR 2u
 /* Feature bits this reader knows; it refuses a file that requires another one [F-5]. */
@@ -118,6 +118,7 @@ struct trk_format_chunk {
     uint32_t file_chunk; /* number among all chunks of the file, from 0 */
     uint32_t payload_crc;
     uint32_t summary_bytes; /* of the frame between header and payload; 0: there is none [F-34] */
+    uint32_t places;        /* of EVENTS; in INDEX only, 0: not said [F-42] */
 };
 
 struct trk_format_end {

@@ -94,6 +94,7 @@ enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *
         .events = chunk->events,
         .next = TRK_INDEX_NONE,
         .file_chunk = chunk->file_chunk,
+        .places = chunk->places,
     };
     if (stream->last_chunk == TRK_INDEX_NONE) {
         stream->first_chunk = at;

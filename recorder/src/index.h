@@ -25,6 +25,7 @@ struct trk_index_chunk {
     uint32_t next; /* of the same stream, or TRK_INDEX_NONE */
     uint32_t bad;  /* it did not decode */
     uint32_t file_chunk;
+    uint32_t places; /* as in struct trk_format_chunk */
 };
 
 struct trk_index_stream {

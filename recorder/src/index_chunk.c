@@ -14,9 +14,7 @@ void trk_index_chunk_put(uint8_t *to, const struct trk_index_chunk_head *head,
         at = trk_bytes_put32(at, chunk->stream);
         at = trk_bytes_put32(at, chunk->file_chunk);
         at = trk_bytes_put32(at, chunk->events);
-        at = trk_bytes_put8(at, chunk->kind);
-        at = trk_bytes_put8(at, 0);
-        at = trk_bytes_put16(at, 0);
+        at = trk_bytes_put32(at, chunk->places << 8 | chunk->kind);
         at = trk_bytes_put64(at, chunk->first_ordinal);
         at = trk_bytes_put64(at, chunk->first_tsc);
         at = trk_bytes_put64(at, chunk->last_tsc);
@@ -49,6 +47,7 @@ struct trk_index_entry trk_index_chunk_entry(const uint8_t *from, uint32_t numbe
                 .first_tsc = trk_bytes_get64(at + 32),
                 .last_tsc = trk_bytes_get64(at + 40),
                 .dropped = trk_bytes_get64(at + 48),
+                .places = trk_bytes_get32(at + 20) >> 8,
             },
     };
 }

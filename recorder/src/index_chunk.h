@@ -12,7 +12,8 @@
 
 struct trk_index_entry {
     uint64_t offset;
-    struct trk_format_chunk chunk; /* stream, file_chunk, events, ordinal, time stamps, dropped */
+    struct trk_format_chunk chunk; /* stream, file_chunk, events, ordinal, time stamps, dropped,
+                                  places */
 };
 
 struct trk_index_chunk_head {

@@ -215,6 +215,7 @@ static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_even
     }
     while (status == TRK_OK) {
         size_t stream;
+        uint64_t gaps = trk_linear_gaps(trace->linear);
         switch (trk_linear_next(trace->linear, &stream)) {
         case TRK_LINEAR_DONE:
             return TRK_E_END;
@@ -228,6 +229,7 @@ static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_even
                 .tsc = cursor->records[cursor->next].tsc,
                 .file_offset = trace->index.chunks[cursor->chunk].offset,
                 .stream = (uint32_t)stream,
+                .guessed = trk_linear_gaps(trace->linear) > gaps,
                 .event = cursor->records[cursor->next].event,
             };
             return advance(trace, stream, error);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "places.h"
 #include "recorder/packing.h"
 #include "summary.h"
 
@@ -62,6 +63,7 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream, ui
         .first_tsc = drop.tsc,
         .last_tsc = drop.tsc,
         .dropped = drop.event.argument,
+        .places = trk_places_of(&drop, 1),
     };
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
@@ -92,6 +94,7 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     }
     if (status == TRK_OK) {
         count(recover, stream, recover->decoder.records, chunk->events);
+        chunk->places = trk_places_of(recover->decoder.records, chunk->events);
         status = give_summary(recover, recover->decoder.columns);
     }
     if (status == TRK_OK) {

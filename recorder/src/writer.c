@@ -8,6 +8,7 @@
 #include "columns.h"
 #include "note.h"
 #include "output.h"
+#include "places.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "schema_text.h"
@@ -239,6 +240,7 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
         .first_tsc = rounded(writer, buffer->records[0].tsc),
         .last_tsc = rounded(writer, buffer->records[buffer->count - 1].tsc),
         .dropped = buffer->dropped,
+        .places = trk_places_of(buffer->records, buffer->count),
     };
     const uint8_t *payload;
     size_t size_bytes = trk_columns_encode(writer->columns, buffer->records, buffer->count,

@@ -9,6 +9,14 @@ struct trk_oracle {
     bool whole; /* nothing is missing */
 };
 
+/* Events are missing, nobody knows where. */
+static void doubt(struct trk_oracle *oracle)
+{
+    oracle->whole = false;
+    judge_doubt(&oracle->judge, UINT64_MAX);
+    judge_holes(&oracle->judge);
+}
+
 enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trace *trace,
                                   struct trk_error *error)
 {
@@ -24,10 +32,8 @@ enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trac
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the oracle");
     }
     oracle->whole = trk_trace_state(trace).complete;
-    if (!oracle->whole) {
-        judge_doubt(&oracle->judge, UINT64_MAX);
-        judge_holes(&oracle->judge);
-    }
+    if (!oracle->whole)
+        doubt(oracle);
     *out = oracle;
     return TRK_OK;
 }
@@ -74,6 +80,8 @@ enum trk_status trk_oracle_take(struct trk_oracle *oracle, const struct trk_trac
                                 struct trk_oracle_finding *out, struct trk_error *error)
 {
     struct finding finding;
+    if (event->guessed)
+        doubt(oracle);
     enum trk_status status = judge_take(&oracle->judge, event, &finding);
     if (status != TRK_OK)
         return trk_error_set(error, status, "the oracle ended at event %llu: %s",

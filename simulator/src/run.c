@@ -53,6 +53,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
         run->damaged = state.damaged_chunks > 0 && !behind;
     }
+    run->whole = state.complete;
     run->stream_count = (uint32_t)streams;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
@@ -276,6 +277,8 @@ static bool run_judge(struct run *run, const struct trk_trace_event *event)
         run->failure = status;
         return false;
     }
+    if (run->deaf)
+        return true;
     if (finding.found && finding.cause == CAUSE_REENTRY)
         verdict_refusal(run, event, &finding);
     else if (finding.found)
@@ -320,11 +323,25 @@ static bool of_owner(const struct trk_event *event)
     return trk_event_in_hold(event) && trk_domain_class(event->domain) == TRK_DOMAIN_OWNER;
 }
 
+/*
+ * Whether an event of a file that says it is whole stands where it does by a guess: an await of
+ * what nobody signalled, or a hold that had been before. Of holds that are missing there are other
+ * books, and other files are known to lack something.
+ */
+static bool out_of_order(const struct run *run, const struct trk_trace_event *event)
+{
+    return event->guessed && run->whole && !hold_missing(run, &event->event);
+}
+
 /* Books of what is missing. */
 static void note_losses(struct run *run, const struct trk_trace_event *event)
 {
-    bool lost = false;
-    run->lossy |= event->event.type == TRK_EVENT_DROP;
+    bool guess = out_of_order(run, event);
+    /* What a hold that comes twice breaks is told; an edge between threads that is missing may
+     * excuse anything behind it. */
+    bool lost = guess && event->event.type == TRK_EVENT_AWAIT;
+    run->guesses += guess;
+    run->lossy |= lost || event->event.type == TRK_EVENT_DROP;
     note_lost_span(run, event);
     bool alone = run->oracle_only || run->core_lost || of_owner(&event->event);
     if (alone && hold_missing_alone(run, &event->event))

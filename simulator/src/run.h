@@ -108,11 +108,13 @@ struct run {
     uint64_t number;         /* of the due event */
     bool refused[256];       /* types that the trace requires and nobody here knows [F-36] */
     bool stopped;
+    bool whole;       /* as far as the file says */
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
     bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
     bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
+    uint64_t guesses; /* events whose order is a guess */
     struct losses losses;
     uint64_t lost;     /* 1 + the newest event that a lost one may come behind */
     bool windowed;     /* the trace begins with a snapshot: what was before is not known */
@@ -132,6 +134,7 @@ struct run {
     struct judge judge; /* the oracle; it needs nothing of the above */
     struct foreign foreign;
     bool oracle_only; /* no core was asked for */
+    bool deaf;        /* what the oracle finds ends nothing */
     bool core_lost;   /* events are missing: the core cannot be followed any more */
     uint32_t core_lost_stream;
     uint64_t core_lost_at; /* the first event that it was not followed to */

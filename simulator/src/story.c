@@ -293,6 +293,12 @@ void verdict_end(struct run *run, bool complete)
     } else if (run->machine_count == 0) {
         report->verdict = TRK_VERDICT_UNKNOWN;
         story_text(run, "the trace declares no tracker: nothing to re-execute");
+    } else if (run->guesses > 0) {
+        report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
+        story_text(run,
+                   "nothing broke, but the order of %" PRIu64
+                   " events is a guess: what must come before them is missing",
+                   run->guesses);
     } else if (!complete) {
         report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run,

@@ -14,6 +14,13 @@ count=$(get bugs.# bugs.json)
 at_least "number of bugs" "$count" 12
 same "names" "$(wc -l <names.txt)" "$count"
 
+# Every policy keeps every byte, where its owner does what the policy leaves to it.
+for policy in strict default,invalidate=per-region default,download=all-regions kyty-2026-08,arena=low+extended; do
+    run 0 record -f -o good.trk -- "$trk" demo --frames 24 --policy "$policy" --check
+    run 0 sim good.trk
+    run 0 sim --oracle-only good.trk
+done
+
 for seed in 1 2; do
     run 0 record -f -o good.trk -- "$trk" demo --frames 24 --seed "$seed" --check
     run 0 sim good.trk

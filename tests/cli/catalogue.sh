@@ -52,6 +52,29 @@ same verdicts "$(get traces.0.verdicts.#)" 1
 same verdict "$(get traces.0.verdicts.0.verdict)" stale-gpu-read
 run 1 regress other
 
+# The run that is kept is held against by its id: the same core inside a plug-in, and one with a fault.
+run 0 catalogue runs --json kept
+same runs "$(get runs.#)" 1
+same "verdicts of the run" "$(get runs.0.verdicts)" "$count"
+id=$(get runs.0.id)
+run 0 catalogue runs kept
+grep -q "^$id  *$count verdicts, trk [^ ]*, core built-in " out || fail "the run in words: $(cat out)"
+run 0 regress --core "$core" --against "$id" kept
+grep -q ", against the run $id$" out || fail "the run is not named"
+cp "$mutable" faulty.so
+echo >>faulty.so
+run_with TRK_MUTANT=1 1 regress --json --core ./faulty.so --against "$(printf '%.5s' "$id")" kept
+same "the run in JSON" "$(get against)" "$id"
+at_least "changed since that run" "$(get changed)" 1
+run 0 catalogue runs --json kept
+same "runs of three cores" "$(get runs.#)" 3
+run 2 regress --against 000000000000 kept
+said "trk catalogue runs kept"
+run 2 regress --against "" kept
+said "the value is empty"
+run 2 catalogue runs kept "$id"
+run 2 catalogue gc --json kept
+
 # A result of a bench stays with its trace.
 echo '{"schema":"trk-bench/1","rounds":7}' >bench.json
 run 0 catalogue bench kept demo-seed-1.trk bench.json

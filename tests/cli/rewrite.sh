@@ -127,6 +127,51 @@ run 3 pack d.trk -o pd.trk
 said "trk recover"
 [ ! -e pd.trk ] || fail "a trace is left of a pack that was refused"
 
+# What was refused because it runs out of its band is refused again, at other addresses: at the ends of
+# both bands, and as the other view of a range.
+number=0
+while IFS='|' read -r first last; do
+    number=$((number + 1))
+    cat >edge.txt <<TEXT
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=0 flags=1
+10 tracker argument=0x10001000
+20 op_begin context=2 seq=4096 argument=0x80400000000
+30 op_end context=2
+40 op_begin context=2 seq=4096 argument=0x500000000
+50 op_end context=2
+60 op_begin context=2 seq=4096 argument=0x87ffffff000
+70 op_end context=2
+80 operand argument=$last
+90 op_begin context=22 seq=8192 argument=$first
+100 fail context=1 flags=22 seq=8192 argument=$last
+110 op_end context=22 flags=1
+end status=0 cut=0
+TEXT
+    [ "$first" != "$last" ] || sed -i '/operand/d; s/context=22/context=2/; s/flags=22/flags=2/' edge.txt
+    run 0 assemble -f edge.txt -o edge.trk
+    run 1 sim --json edge.trk
+    same "verdict at edge $number" "$(get verdict)" fatal:range
+    event=$(get event_at)
+    run 0 pack -f --redact edge.trk -o moved.trk
+    run 1 sim --json moved.trk
+    same "verdict at edge $number after --redact" "$(get verdict)" fatal:range
+    same "event at edge $number after --redact" "$(get event_at)" "$event"
+    run 0 dump moved.trk
+    grep -q '0x80400000000\|0x500000000' out && fail "--redact at edge $number: addresses stay"
+    run 0 diff edge.trk moved.trk
+done <<EDGES
+0x87ffffff000|0x87ffffff000
+0xfffffff000|0xfffffff000
+0x500002000|0xfffffff000
+0x80400002000|0x87ffffff000
+EDGES
+same "edges" "$number" 4
+
 # The same verdict at other addresses.
 if "$trk" demo --frames 1 >out 2>err; then
     "$trk" record -o bug.trk -- "$trk" demo --frames 30 --bug copy-before-arm >out 2>err ||

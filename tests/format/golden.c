@@ -13,7 +13,7 @@
 
 #define FILE_MAX 65536u
 
-static const char *const versions[] = {"0.1", "0.2", "1.0"};
+static const char *const versions[] = {"0.1", "0.2", "1.0", "1.1"};
 
 static size_t load(const char *version, uint8_t *to)
 {
@@ -64,7 +64,7 @@ Test(golden, every_version)
                           trace_event_equal(&then.events[i].event, &today.events[i].event),
                       "%s: event %zu", versions[v], i);
         }
-        if (strcmp(versions[v], "1.0") == 0) {
+        if (versions[v][0] == '1') {
             expect_parts(bytes, size_bytes);
         }
         trace_events_free(&then);

@@ -1,6 +1,7 @@
 #include "second_decoder.h"
 #include "second_order.h"
 #include "second_pages.h"
+#include "second_places.h"
 #include "second_state.h"
 #include "second_types.h"
 
@@ -220,6 +221,7 @@ struct file {
     size_t stream_count;
     uint64_t last_index, indexed; /* offset of the newest INDEX; chunk behind the newest entry */
     size_t chunks, indexed_count; /* of streams; entries */
+    bool places;                  /* the version has them [F-42] */
 };
 
 static struct stream *stream_of(struct file *file, uint32_t id)
@@ -263,6 +265,16 @@ static void check_summary(const struct expected *e, const uint8_t *frame, size_t
     second_must(list.at == list.end, "F-34: bytes left over");
 }
 
+/* F-42: an entry's set is that of the chunk's events; older files have none. */
+static void check_places(struct file *file, const uint8_t *entry)
+{
+    uint32_t said = (uint32_t)second_little(entry + 21, 3);
+    const struct stream *stream = stream_of(file, (uint32_t)second_little(entry + 8, 4));
+    uint64_t first = second_little(entry + 24, 8), count = second_little(entry + 16, 4);
+    uint32_t places = second_places(&stream->events[first], count);
+    second_must(said == (file->places ? places : 0), "F-42");
+}
+
 /* F-35: the entries are the headers that stand there; all of them, in order. */
 static void check_index(struct file *file, const uint8_t *bytes, const uint8_t *raw, size_t size)
 {
@@ -278,6 +290,9 @@ static void check_index(struct file *file, const uint8_t *bytes, const uint8_t *
                         header[24] == entry[20] && memcmp(header + 40, entry + 24, 32) == 0,
                     "F-35: entry");
         second_must(second_little(entry + 12, 4) >= file->indexed, "F-35: order");
+        if (entry[20] == 2) {
+            check_places(file, entry);
+        }
         file->indexed = second_little(entry + 12, 4) + 1;
         file->indexed_count++;
     }
@@ -329,6 +344,8 @@ static void read_file(struct file *file, const uint8_t *bytes, size_t size)
     second_must(second_little(bytes + 60, 4) == second_crc32c(bytes, 60), "F-7");
     size_t at = 64;
     uint64_t number = 0;
+    uint64_t version = second_little(bytes + 16, 2) << 16 | second_little(bytes + 18, 2);
+    file->places = version >= 0x10001;
     being_read = file;
     while (second_little(bytes + at, 4) == 0x184D2A55) {
         const uint8_t *header = bytes + at;

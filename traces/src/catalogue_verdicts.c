@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "traces/content.h"
+
 static uint64_t number_at(sqlite3_stmt *statement, int column)
 {
     return sqlite3_column_type(statement, column) == SQLITE_NULL
@@ -52,8 +54,9 @@ static enum trk_status insert(struct trk_catalogue *catalogue,
     return catalogue_done(catalogue, statement, sqlite3_step(statement), error);
 }
 
-static enum trk_status look_up(struct trk_catalogue *catalogue,
-                               struct trk_catalogue_verdict *verdict, struct trk_error *error)
+enum trk_status trk_catalogue_find(struct trk_catalogue *catalogue,
+                                   struct trk_catalogue_verdict *verdict, bool *had,
+                                   struct trk_error *error)
 {
     const char *key[] = {verdict->hash, verdict->core, verdict->schedule, verdict->seeds,
                          verdict->trk};
@@ -67,7 +70,8 @@ static enum trk_status look_up(struct trk_catalogue *catalogue,
         return status;
     }
     int last = sqlite3_step(statement);
-    if (last == SQLITE_ROW) {
+    *had = last == SQLITE_ROW;
+    if (*had) {
         take(statement, 0, verdict);
     }
     return catalogue_done(catalogue, statement, last, error);
@@ -84,8 +88,7 @@ enum trk_status trk_catalogue_record(struct trk_catalogue *catalogue,
     }
     status = insert(catalogue, verdict, error);
     if (status == TRK_OK && sqlite3_changes(catalogue->db) == 0) {
-        *had = true;
-        status = look_up(catalogue, verdict, error);
+        status = trk_catalogue_find(catalogue, verdict, had, error);
     }
     return catalogue_end(catalogue, status, error);
 }
@@ -111,6 +114,34 @@ enum trk_status trk_catalogue_verdicts(struct trk_catalogue *catalogue, const ch
         };
         take(statement, 5, &verdict);
         fn(context, &verdict);
+    }
+    return status == TRK_OK ? catalogue_done(catalogue, statement, last, error) : status;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static void name_run(struct trk_catalogue_run *run)
+{
+    char text[sizeof run->core + sizeof run->trk + 2], name[TRK_CONTENT_BYTES];
+    int length = snprintf(text, sizeof text, "%s\n%s", run->core, run->trk);
+    trk_content_name_bytes(text, (size_t)length, name);
+    snprintf(run->id, sizeof run->id, "%.12s", name);
+}
+
+enum trk_status trk_catalogue_runs(struct trk_catalogue *catalogue, trk_catalogue_run_fn *fn,
+                                   void *context, struct trk_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status = catalogue_prepare(
+        catalogue, "SELECT core, trk, count(*) FROM verdicts GROUP BY core, trk ORDER BY core, trk",
+        NULL, 0, &statement, error);
+    int last = SQLITE_DONE;
+    while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct trk_catalogue_run run = {.verdicts = number_at(statement, 2)};
+        snprintf(run.core, sizeof run.core, "%s", catalogue_text(statement, 0));
+        snprintf(run.trk, sizeof run.trk, "%s", catalogue_text(statement, 1));
+        name_run(&run);
+        fn(context, &run);
     }
     return status == TRK_OK ? catalogue_done(catalogue, statement, last, error) : status;
 }

@@ -5,6 +5,16 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+static void put(XXH128_hash_t hash, char out[TRK_CONTENT_BYTES])
+{
+    snprintf(out, TRK_CONTENT_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+}
+
+void trk_content_name_bytes(const void *bytes, size_t size_bytes, char out[TRK_CONTENT_BYTES])
+{
+    put(XXH3_128bits(bytes, size_bytes), out);
+}
+
 enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES], uint64_t *bytes,
                                  struct trk_error *error)
 {
@@ -34,7 +44,7 @@ enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES], 
     if (bad != 0) {
         return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "cannot read");
     }
-    snprintf(out, TRK_CONTENT_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    put(hash, out);
     if (bytes != NULL) {
         *bytes = total;
     }

@@ -19,7 +19,8 @@ struct table {
     const char *name;
     enum table_kind kind;
     bool (*takes)(const struct trk_event *event);
-    bool in_holds;       /* its events are all in holds, or faults */
+    bool in_holds;       /* its events may be in holds */
+    bool beside_holds;   /* and in none; a fault of no region counts as in one */
     const char *columns; /* behind those of all tables, by name */
 };
 
@@ -64,15 +65,15 @@ static bool takes_protections(const struct trk_event *event)
 #define COPY_COLUMNS "op guest_addr size tracker written origin ranges pages_moved result "
 
 static const struct table tables[] = {
-    {"events", TABLE_EVENTS, takes_all, false, FIELD_COLUMNS},
-    {"touches", TABLE_TOUCHES, takes_all, false, FIELD_COLUMNS},
-    {"faults", TABLE_OPERATIONS, takes_faults, true,
+    {"events", TABLE_EVENTS, takes_all, true, true, FIELD_COLUMNS},
+    {"touches", TABLE_TOUCHES, takes_all, true, true, FIELD_COLUMNS},
+    {"faults", TABLE_OPERATIONS, takes_faults, true, false,
      "guest_addr access look tracker domain hold outcome " END_COLUMNS},
-    {"operations", TABLE_OPERATIONS, takes_operations, false,
+    {"operations", TABLE_OPERATIONS, takes_operations, true, true,
      COPY_COLUMNS "access look outcome " END_COLUMNS},
-    {"uploads", TABLE_OPERATIONS, takes_uploads, false, COPY_COLUMNS END_COLUMNS},
-    {"downloads", TABLE_OPERATIONS, takes_downloads, false, COPY_COLUMNS END_COLUMNS},
-    {"protections", TABLE_EVENTS, takes_protections, true,
+    {"uploads", TABLE_OPERATIONS, takes_uploads, false, true, COPY_COLUMNS END_COLUMNS},
+    {"downloads", TABLE_OPERATIONS, takes_downloads, false, true, COPY_COLUMNS END_COLUMNS},
+    {"protections", TABLE_EVENTS, takes_protections, true, false,
      "guest_addr pages tracker domain hold rights failed"},
 };
 
@@ -284,8 +285,9 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int flags, const char *plan,
     cursor->with_ends = table->kind == TABLE_OPERATIONS && (flags & TRK_QUERY_PLAN_ENDS) != 0;
     filter->in_order = (flags & TRK_QUERY_PLAN_IN_ORDER) != 0;
     filter->region = wanted->region;
-    filter->by_region = wanted->has_region && table->kind != TABLE_TOUCHES &&
-                        (table->in_holds || trk_query_plan_in_holds(wanted));
+    filter->by_region = wanted->has_region;
+    filter->in_holds = table->in_holds && trk_query_plan_in_holds(wanted);
+    filter->beside_holds = table->beside_holds && trk_query_plan_beside_holds(wanted);
     enum trk_status status = trk_query_scan_begin(&cursor->scan, filter, &error);
     cursor->frames = NULL;
     if (status == TRK_OK && (flags & TRK_QUERY_PLAN_FRAMES) != 0) {

@@ -149,10 +149,22 @@ static int type_of(const struct trk_query *query, const char *name)
     return 0; /* of no event */
 }
 
+static bool is_of_holds(int type)
+{
+    return (type >= TRK_EVENT_LOCK && type <= TRK_EVENT_WATCH) || type == TRK_EVENT_STATE ||
+           type == TRK_EVENT_FAULT;
+}
+
 bool trk_query_plan_in_holds(const struct trk_query_plan *plan)
 {
-    return (plan->type >= TRK_EVENT_LOCK && plan->type <= TRK_EVENT_WATCH) ||
-           plan->type == TRK_EVENT_STATE || plan->type == TRK_EVENT_FAULT;
+    /* A type that is newer than this program may name a hold. */
+    return plan->type < 0 || is_of_holds(plan->type) ||
+           strcmp(trk_event_type_name((uint8_t)plan->type), "?") == 0;
+}
+
+bool trk_query_plan_beside_holds(const struct trk_query_plan *plan)
+{
+    return !is_of_holds(plan->type);
 }
 
 static int take_word(struct trk_query_plan *plan, const struct trk_query *query, unsigned column,

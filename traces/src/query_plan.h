@@ -33,7 +33,8 @@ int trk_query_plan_take(struct trk_query_plan *plan, const struct trk_query *que
                         const char *text, int argc, sqlite3_value **argv);
 void trk_query_plan_deinit(struct trk_query_plan *plan);
 
-/* Whether all events of the type that is asked for name a hold, so that summaries tell of them. */
+/* Whether events of the type that is asked for may name a hold, and whether they may name none. */
 bool trk_query_plan_in_holds(const struct trk_query_plan *plan);
+bool trk_query_plan_beside_holds(const struct trk_query_plan *plan);
 
 #endif

@@ -248,10 +248,15 @@ static bool in_time(const struct trk_query_scan *scan, uint32_t before)
     return first <= scan->filter.last_tsc && last >= scan->filter.first_tsc;
 }
 
-/* Whether a summary leaves a chunk to the filter's region. *out: it may have such events. */
+/* Whether index and summary leave a chunk to the filter's region. *out: it may have such events. */
 static enum trk_status in_region(struct trk_query_scan *scan, bool *out, struct trk_error *error)
 {
     uint32_t region = trk_region_index(scan->filter.region);
+    *out = scan->filter.beside_holds &&
+           trk_trace_chunk_may_have(scan->query->trace, scan->at, scan->filter.region);
+    if (*out || !scan->filter.in_holds) {
+        return TRK_OK;
+    }
     enum trk_status status =
         trk_trace_chunk_domains(scan->query->trace, scan->at, &scan->domains, error);
     *out = status == TRK_E_UNSUPPORTED;

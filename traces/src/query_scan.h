@@ -16,7 +16,9 @@ struct trk_query_filter {
     uint64_t first_tsc, last_tsc;
     uint64_t first_frame, last_frame;
     bool by_frame;      /* frames are asked for by number */
-    bool by_region;     /* and the events that may match are all in holds */
+    bool by_region;     /* and those that may match are: */
+    bool in_holds;      /* events in holds, among others perhaps */
+    bool beside_holds;  /* events in none, among others perhaps */
     bool in_order;      /* event numbers are wanted */
     uint64_t region;    /* its first address */
     int64_t stream;     /* -1: all */

@@ -130,7 +130,8 @@ TRK_MUST_USE enum trk_status trk_tracker_drain(struct trk_tracker *tracker,
  * Give a range back to the CPU: what a write fault, or an emulator about to write, does.
  *
  * If any page is GPU the flush runs with no lock held, and the policy says how its work is
- * verified. flush NULL counts as a flush that does nothing.
+ * verified. By `per-region` the flush hands the whole range to the CPU itself, CLEAN pages too: a
+ * drain, then mark_cpu. flush NULL counts as a flush that does nothing.
  *
  * @return TRK_OK, TRK_E_RANGE, TRK_E_REENTRY, TRK_E_RETAINED, TRK_E_LIVELOCK, TRK_E_PROTECT.
  *

@@ -68,6 +68,12 @@ TRK_MUST_USE enum trk_status trk_trace_chunk_domains(struct trk_trace *trace, si
                                                      struct trk_trace_domains *out,
                                                      struct trk_error *error);
 
+/**
+ * Whether an event of a chunk that is in no hold may be about bytes of the region of an address. By
+ * the file's index, which costs nothing; true where that does not tell.
+ */
+bool trk_trace_chunk_may_have(const struct trk_trace *trace, size_t index, uint64_t guest_addr);
+
 /* How many bytes of the file were read since it was opened; what was read twice counts twice. */
 uint64_t trk_trace_bytes_read(const struct trk_trace *trace);
 

@@ -27,6 +27,7 @@ struct trk_trace_event {
     uint64_t tsc;
     uint64_t file_offset; /* of the chunk it came from */
     uint32_t stream;      /* index of the thread, 0-based in order of first appearance */
+    bool guessed;         /* what must come before it is missing: its number is a guess */
     struct trk_event event;
 };
 

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "places.h"
+#include "recorder/event_text.h"
 #include "summary.h"
 #include "trace_pieces.h"
 
@@ -265,6 +267,69 @@ Test(parts, foreign_summary)
     trace_events_free(&read);
     trk_columns_destroy(other);
     free(made.bytes);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Where an event's text says that it is; false: nowhere. */
+static bool place_in_text(const struct trk_event *event, uint64_t *guest_addr)
+{
+    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
+    size_t count = trk_event_text_fields(event, fields);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(fields[i].key, "guest_addr") == 0) {
+            *guest_addr = fields[i].number;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each type that has a place outside of holds is in the set by it, and nothing else is. */
+Test(parts, places_of_every_type)
+{
+    const uint64_t step = UINT64_C(1) << 22;
+    unsigned placed = 0;
+    for (unsigned type = 1; type < 256; type++) {
+        struct trk_record record = {1, trk_event_of((enum trk_event_type)type, 5 * step + 77)};
+        record.event.seq = 100;
+        uint64_t guest_addr = 0;
+        uint32_t places = trk_places_of(&record, 1);
+        bool known = strcmp(trk_event_type_name((uint8_t)type), "?") != 0;
+        bool place =
+            known && place_in_text(&record.event, &guest_addr) && !trk_event_in_hold(&record.event);
+        placed += place;
+        cr_expect_eq(trk_places_may_have(places, 5 * step), place || !known, "type %u", type);
+        cr_expect_eq(trk_places_may_have(places, 6 * step), !known, "type %u", type);
+    }
+    cr_expect_geq(placed, 15, "%u", placed);
+}
+
+Test(parts, places_of_ranges)
+{
+    const uint64_t step = UINT64_C(1) << 22;
+    static const struct {
+        uint64_t first, size; /* in steps, and bytes more */
+        uint64_t more;
+        unsigned places;
+    } cases[] = {
+        {3, 0, 0, 1},    {3, 0, 1, 1},   {3, 1, 0, 1},     {3, 1, 1, 2},           {3, 5, 0, 5},
+        {40, 22, 0, 22}, {7, 23, 0, 23}, {7, 1000, 0, 23}, {7, 0, UINT64_MAX, 23},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trk_record record = {1, trk_event_of(TRK_EVENT_OP_BEGIN, cases[i].first * step)};
+        trk_event_set_size(&record.event, cases[i].size * step + cases[i].more);
+        uint32_t places = trk_places_of(&record, 1);
+        unsigned count = 0;
+        for (uint64_t at = 0; at < 23; at++) {
+            bool there = trk_places_may_have(places, (cases[i].first + at) * step);
+            cr_expect_eq(there, at < cases[i].places, "case %zu, region %u", i, (unsigned)at);
+            count += there;
+        }
+        cr_expect_eq(count, cases[i].places, "case %zu", i);
+    }
+    cr_expect(trk_places_may_have(0, step), "what is not said may be anything");
+    cr_expect_not(trk_places_may_have(trk_places_of(NULL, 0), step));
 }
 
 /* ---- INDEX ----------------------------------------------------------------------------------- */

@@ -107,6 +107,55 @@ Test(broken_logs, always_a_verdict, .timeout = 300)
     cr_expect_gt(verdicts[TRK_VERDICT_DIVERGENCE], RUNS / 10, "most changes contradict the core");
 }
 
+/* One thread waits for what another one, as far as the log says, did or did not signal. */
+static struct tape *await_first_store(bool signalled)
+{
+    struct tape *tape = tape_create("default");
+    tape_as(tape, 0);
+    tape_store_faulting(tape, TAPE_A, 1);
+    if (signalled)
+        tape_signal(tape, 9, 1);
+    tape_as(tape, 1);
+    tape_await(tape, 9, 1);
+    tape_check(tape, TAPE_CPU, TAPE_A, 1);
+    return tape;
+}
+
+Test(broken_logs, what_has_no_order_is_not_ok)
+{
+    struct tape *tape = await_first_store(true);
+    cr_expect_eq(tape_judge(tape).verdict, TRK_VERDICT_OK);
+    cr_expect(tape_judge(tape).complete);
+    tape_destroy(tape);
+
+    tape = await_first_store(false);
+    struct trk_sim_report report = tape_judge(tape);
+    cr_expect_eq(report.verdict, TRK_VERDICT_TRACE_INCOMPLETE, "%s", report.text);
+    cr_expect_not(report.complete);
+    cr_expect_not_null(strstr(report.text, "the order of 1 events is a guess"), "%s", report.text);
+    report = tape_judge_alone(tape, 1);
+    cr_expect_eq(report.verdict, TRK_VERDICT_TRACE_INCOMPLETE, "%s", report.text);
+    cr_expect_not(report.complete);
+    tape_destroy(tape);
+}
+
+/* A hold comes that was before: which of both was first is not known. */
+Test(broken_logs, a_hold_twice_is_not_ok)
+{
+    struct tape *tape = tape_create("default");
+    tape_as(tape, 0);
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_store_faulting(tape, TAPE_A, 2);
+    tape_as(tape, 1);
+    tape_put(tape, tape_find(tape, TRK_EVENT_PROTECT, 0));
+    tape_check(tape, TAPE_CPU, TAPE_A, 2);
+    struct trk_sim_report report = tape_judge_alone(tape, 1);
+    cr_expect_eq(report.verdict, TRK_VERDICT_TRACE_INCOMPLETE, "%s", report.text);
+    cr_expect_neq(tape_judge(tape).verdict, TRK_VERDICT_OK);
+    tape_destroy(tape);
+}
+
 #define EXPLORED 60u
 
 Test(broken_logs, always_explored_alike, .timeout = 300)

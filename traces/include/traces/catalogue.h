@@ -95,6 +95,24 @@ TRK_MUST_USE enum trk_status trk_catalogue_verdicts(struct trk_catalogue *catalo
                                                     const char *hash, trk_catalogue_verdict_fn *fn,
                                                     void *context, struct trk_error *error);
 
+/* Give the verdict that a key has; had: whether there is one, else verdict stays. */
+TRK_MUST_USE enum trk_status trk_catalogue_find(struct trk_catalogue *catalogue,
+                                                struct trk_catalogue_verdict *verdict, bool *had,
+                                                struct trk_error *error);
+
+/* A run: the verdicts that one build of trk found for one core. */
+struct trk_catalogue_run {
+    char id[13]; /* of core and trk: the same in every catalogue */
+    char core[200], trk[64];
+    uint64_t verdicts;
+};
+
+/* Called for each run, by core and trk. */
+typedef void trk_catalogue_run_fn(void *context, const struct trk_catalogue_run *run);
+TRK_MUST_USE enum trk_status trk_catalogue_runs(struct trk_catalogue *catalogue,
+                                                trk_catalogue_run_fn *fn, void *context,
+                                                struct trk_error *error);
+
 /* A result of `trk bench` on a stored trace: its JSON, whole. */
 TRK_MUST_USE enum trk_status trk_catalogue_bench(struct trk_catalogue *catalogue, const char *hash,
                                                  const char *json, struct trk_error *error);

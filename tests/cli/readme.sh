@@ -1,0 +1,78 @@
+# Goal: who does what the README's section on regression says sees what it shows.
+# Method: run the lines of that section that begin with "    $ ", in order, in a folder that has the
+# repository's. The indented lines behind each come out in that order; numbers are of the recording and
+# may be others, behind "..." stands anything, and other lines may stand between. A command that shows
+# a change ends with 1, the others with 0. The event that is told is the one that `trk dump` has there.
+#   readme.sh TRK TOOLS ROOT BUILD
+root=$3
+build=$4
+. "$(dirname "$0")/lib.sh"
+command -v c++ >/dev/null || {
+    echo "no c++"
+    exit 77
+}
+for folder in examples libtrack recorder simulator traces; do
+    ln -s "$root/$folder" "$folder"
+done
+ln -s "$build" build
+
+# in_order: whether the lines of `expected` are in `got`, in that order.
+in_order() {
+    awk 'function plain(s) { gsub(/[0-9a-f]*[0-9][0-9a-fx]*/, "N", s); return s }
+        NR == FNR { want[++count] = plain($0); next }
+        at < count {
+            open = want[at + 1] ~ /\.\.\.$/
+            begin = substr(want[at + 1], 1, length(want[at + 1]) - (open ? 4 : 0))
+            line = plain($0)
+            at += open ? index(line, begin) == 1 : line == begin
+        }
+        END { if (at < count) print want[at + 1]; exit at < count }' expected got
+}
+
+# check: hold what the last command printed against what the section says.
+check() {
+    [ -n "$command" ] || return
+    want=0
+    grep -q '^changed' expected && want=1
+    sh -c "$command" >got 2>talk </dev/null
+    code=$?
+    [ "$code" -eq "$want" ] || fail "$command: exit code $code, not $want"
+    [ ! -s expected ] || in_order >missing || {
+        fail "$command: '$(cat missing)' is not what comes"
+        sed 's/^/    /' got talk | head -20
+    }
+    [ "$want" -eq 0 ] || cp got changed
+    commands=$((commands + 1))
+}
+
+command=
+commands=0
+sed -n '/^## Regression$/,/^## What/p' "$root/README.md" >section
+while IFS= read -r line; do
+    case $line in
+    '    $ '*)
+        check
+        command=${line#'    $ '}
+        : >expected
+        ;;
+    '    '*)
+        printf '%s\n' "${line#'    '}" >>expected
+        ;;
+    esac
+done <section
+check
+at_least "commands of the section" "$commands" 6
+
+# The event that changed is the one of that number, in words.
+event=$(sed -n 's/.*first changed event: \([0-9]*\), .*/\1/p' changed)
+words=$(sed -n 's/.*first changed event: [0-9]*, thread [^:]*: //p' changed)
+[ -n "$event" ] || fail "no event is named"
+run 0 dump mine/first.trk "$event"
+for word in $words; do
+    grep -qF -- "$word" out || fail "event $event is not '$words': $(cat out)"
+done
+# Around it, by the command that is told.
+around=$(sed -n 's/ *around: //p' changed)
+sh -c "build/cli/$around" >out 2>err || fail "$around"
+grep -q "^ *$event " out || fail "'$around' does not show event $event"
+finish
