@@ -91,7 +91,6 @@ struct events_cursor {
     struct trk_query_ops ops;
     struct trk_query_facts facts;
     const struct trk_query_frame_list *frames; /* NULL: not asked for */
-    sqlite3_int64 rowid;
     struct trk_query_plan plan;
     bool with_ends;      /* operations are given when they have ended */
     bool ended;          /* no more events */
@@ -136,13 +135,15 @@ static int connect_table(TRK_SQLITE_CONNECT)
         return SQLITE_NOMEM;
     }
     *table = (struct events_table){.query = query, .table = found};
-    bool fits = add_columns(table, PLACE_COLUMNS, text, sizeof text - 2) &&
-                add_columns(table, found->columns, text, sizeof text - 2);
+    /* The same name of a row in every scan: of an OR SQLite runs each arm and knows rows again. */
+    const char *key = found->kind == TABLE_TOUCHES
+                          ? ", PRIMARY KEY (stream, ordinal, page_addr)) WITHOUT ROWID"
+                          : ", PRIMARY KEY (stream, ordinal)) WITHOUT ROWID";
+    bool fits = add_columns(table, PLACE_COLUMNS, text, sizeof text - strlen(key)) &&
+                add_columns(table, found->columns, text, sizeof text - strlen(key));
     assert(fits);
     (void)fits;
-    size_t length = strlen(text);
-    text[length] = ')';
-    text[length + 1] = '\0';
+    memcpy(text + strlen(text), key, strlen(key) + 1);
     int code = sqlite3_declare_vtab(db, text);
     if (code != SQLITE_OK) {
         sqlite3_free(table);
@@ -250,7 +251,6 @@ static int next_cursor(sqlite3_vtab_cursor *base)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     bool touches = table_of(cursor)->table->kind == TABLE_TOUCHES;
     enum trk_status status = TRK_OK;
-    cursor->rowid++;
     cursor->facts.unfolded = false;
     if (touches && cursor->left_pages > 1) {
         cursor->left_pages--;
@@ -337,12 +337,6 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int at)
     return SQLITE_OK;
 }
 
-static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
-{
-    *out = ((struct events_cursor *)base)->rowid;
-    return SQLITE_OK;
-}
-
 static const sqlite3_module module = {
     .xConnect = connect_table,
     .xBestIndex = best_index,
@@ -353,7 +347,6 @@ static const sqlite3_module module = {
     .xNext = next_cursor,
     .xEof = at_end,
     .xColumn = give_column,
-    .xRowid = give_rowid,
 };
 
 int trk_query_events_register(struct trk_query *query)
