@@ -321,8 +321,9 @@ fi
 # Of an OR each arm is looked for alone: no row is there twice, none is missing. A + before a column
 # keeps SQLite from that.
 same_rows() { # TABLE ARM ARM
-    "$trk" query "${trace:-a.trk}" "SELECT stream, ordinal, page_addr FROM $1 WHERE $2 OR $3" | sort >arms
-    "$trk" query "${trace:-a.trk}" "SELECT stream, ordinal, page_addr FROM $1 WHERE +$2 OR +$3" | sort >whole
+    "$trk" query "${of:-a.trk}" "SELECT stream, ordinal, page_addr FROM $1 WHERE $2 OR $3" | sort >arms
+    "$trk" query "${of:-a.trk}" "SELECT stream, ordinal, page_addr FROM $1 WHERE +$2 OR +$3" | sort >whole
+    compared=$((${compared:-0} + $(wc -l <whole) - 1))
     cmp -s arms whole ||
         fail "$1 WHERE $2 OR $3: $(wc -l <arms) rows, of which $(sort -u arms | wc -l) differ, not $(wc -l <whole)"
 }
@@ -330,8 +331,8 @@ for table in events touches faults operations uploads downloads protections; do
     same_rows "$table" "event = 2467" "event > 2468"
     same_rows "$table" "frame = 2" "thread = 'render'"
     same_rows "$table" "frame = 1" "frame > 2"
-    [ "$(wc -l <whole)" -gt 1 ] || fail "$table: nothing to find"
 done
+at_least "rows compared" "$compared" 5000
 
 # Only reading.
 cp a.trk before.trk
@@ -369,7 +370,7 @@ size=$(wc -c <a.trk)
 run 3 query hurt.trk "SELECT count(*) FROM events"
 [ "$(sed 1d out)" -lt "$(wc -l <events)" ] || fail "events of a damaged chunk were counted"
 said "damaged"
-trace=hurt.trk
+of=hurt.trk
 same_rows events "event >= 100" "stream < 9" 2>/dev/null
 same_rows touches "event >= 100" "stream < 9" 2>/dev/null
 head -c $((size / 2)) a.trk >half.trk
