@@ -16,7 +16,9 @@ struct open_chunk {
 
 struct stream {
     struct trk_trace_stream note;
-    uint64_t events; /* ever, with those that were lost on their way here */
+    uint64_t events;  /* ever, with those that were lost on their way here */
+    uint64_t records; /* ever, in chunks that were closed */
+    uint64_t gone;    /* of these, the first ones: they are forgotten */
     struct open_chunk *open;
 };
 
@@ -31,6 +33,8 @@ struct pinned {
 struct trk_flight {
     uint64_t budget_bytes;
     uint64_t bytes;
+    uint64_t bytes_ever;
+    uint64_t keep_from; /* number of a chunk: from there on, nothing is forgotten soon */
     uint64_t forgotten;
     struct trk_columns *columns;
     ZSTD_CCtx *zstd;
@@ -56,6 +60,7 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     if (flight == NULL)
         return no_memory(error);
     flight->budget_bytes = budget_bytes;
+    flight->keep_from = UINT64_MAX;
     flight->zstd = ZSTD_createCCtx();
     if (flight->zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(flight->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
@@ -128,6 +133,7 @@ static void forget_oldest(struct trk_flight *flight)
     struct trk_flight_block *block = block_at(flight, 0);
     flight->bytes -= sizeof *block + block->packed_bytes;
     flight->forgotten += block->count - block->losses;
+    flight->streams[block->stream].gone = block->first + block->count;
     flight->oldest = (flight->oldest + 1) & (flight->room - 1);
     flight->held -= 1;
     trk_flight_block_release(block);
@@ -194,6 +200,8 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
         return no_memory(error);
     block->stream = (uint32_t)stream;
     block->number = flight->next_number++;
+    block->first = flight->streams[stream].records;
+    flight->streams[stream].records += block->count;
     for (size_t i = 0; i < flight->pinned_count; ++i) {
         struct pinned *pinned = &flight->pinned[i];
         if (pinned->stream == stream && pinned->block == IN_OPEN)
@@ -202,15 +210,23 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
     flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
     flight->held += 1;
     flight->bytes += sizeof *block + block->packed_bytes;
+    flight->bytes_ever += sizeof *block + block->packed_bytes;
     flight->streams[stream].events += block->count - block->losses + block->lost;
     open->count = 0;
     return TRK_OK;
 }
 
+/* Whether the oldest one is still wanted, and there is room for that. */
+static bool is_kept(const struct trk_flight *flight)
+{
+    return block_at(flight, 0)->number >= flight->keep_from &&
+           flight->bytes / 2 <= flight->budget_bytes;
+}
+
 /* Keep to the budget, but for so many of the newest blocks. */
 static void forget(struct trk_flight *flight, size_t newest)
 {
-    while (flight->bytes > flight->budget_bytes && flight->held > newest)
+    while (flight->bytes > flight->budget_bytes && flight->held > newest && !is_kept(flight))
         forget_oldest(flight);
 }
 
@@ -353,6 +369,77 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
             view->missing[flight->pinned[i].stream] -= 1;
     }
     return view;
+}
+
+/* Whether a block has events that come behind a state. */
+static bool is_behind(const struct trk_flight_block *block, const struct trk_flight_state *state)
+{
+    return block->first + block->count > trk_flight_state_before(state, block->stream);
+}
+
+struct trk_flight_view *trk_flight_view_behind(const struct trk_flight *flight,
+                                               struct trk_flight_state *state)
+{
+    struct trk_flight_view *view = calloc(1, sizeof *view);
+    if (view == NULL || !view_make(view, flight)) {
+        trk_flight_view_destroy(view);
+        return NULL;
+    }
+    view->state = trk_flight_state_use(state);
+    view->stream_count = flight->stream_count;
+    for (size_t i = 0; i < flight->stream_count; ++i)
+        view->streams[i] = flight->streams[i].note;
+    for (size_t i = 0; i < flight->held; ++i) {
+        struct trk_flight_block *block = block_at(flight, i);
+        if (!is_behind(block, state))
+            continue;
+        atomic_fetch_add_explicit(&block->users, 1, memory_order_relaxed);
+        view->blocks[view->block_count++] = block;
+    }
+    return view;
+}
+
+bool trk_flight_has_behind(const struct trk_flight *flight, const struct trk_flight_state *state)
+{
+    for (size_t i = 0; i < flight->stream_count; ++i) {
+        if (flight->streams[i].gone > trk_flight_state_before(state, i))
+            return false;
+    }
+    return true;
+}
+
+void trk_flight_keep_behind(struct trk_flight *flight, const struct trk_flight_state *state)
+{
+    flight->keep_from = flight->next_number;
+    for (size_t i = flight->held; i > 0; --i) {
+        const struct trk_flight_block *block = block_at(flight, i - 1);
+        if (is_behind(block, state))
+            flight->keep_from = block->number;
+    }
+}
+
+void trk_flight_keep_nothing(struct trk_flight *flight)
+{
+    flight->keep_from = UINT64_MAX;
+}
+
+uint64_t trk_flight_bytes_ever(const struct trk_flight *flight)
+{
+    return flight->bytes_ever;
+}
+
+bool trk_flight_is_full(const struct trk_flight *flight)
+{
+    return flight->bytes > flight->budget_bytes;
+}
+
+bool trk_flight_has_tracker(const struct trk_flight *flight)
+{
+    for (size_t i = 0; i < flight->pinned_count; ++i) {
+        if (flight->pinned[i].record.event.type == TRK_EVENT_TRACKER)
+            return true;
+    }
+    return false;
 }
 
 uint64_t trk_flight_forgotten(const struct trk_flight *flight)

@@ -17,9 +17,11 @@
 
 #include "clock_ticks.h"
 #include "record_dump.h"
+#include "record_states.h"
 
 struct trk_record_flight {
     struct trk_flight *ring;
+    struct trk_record_states *states; /* NULL: dumps begin with none */
     struct trk_record_trigger trigger;
     struct trk_record_dump dump;
     struct sigaction former;
@@ -88,7 +90,9 @@ enum trk_status trk_record_flight_init(struct recording *recording)
         signals_came = 0;
         (void)sigaction(SIGUSR2, &action, &flight->former);
     }
-    return trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+    status = trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+    return status == TRK_OK ? trk_record_states_create(&flight->states, recording, flight->ring)
+                            : status;
 }
 
 void trk_record_flight_deinit(struct recording *recording)
@@ -99,6 +103,7 @@ void trk_record_flight_deinit(struct recording *recording)
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
         (void)sigaction(SIGUSR2, &flight->former, NULL);
     trk_record_dump_join(&flight->dump);
+    trk_record_states_destroy(flight->states);
     trk_flight_destroy(flight->ring);
     free(flight);
     recording->flight = NULL;
@@ -169,18 +174,20 @@ static void start_dump(struct recording *recording)
     if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
         recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
     note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
+    struct trk_flight_state *state = trk_record_states_for(flight->states, since);
+    dump->view =
+        state ? trk_flight_view_behind(flight->ring, state) : trk_flight_view(flight->ring, since);
+    note.view = dump->view;
     dump_path(recording, note.number, dump->path, sizeof dump->path);
     dump->overwrite = options->overwrite;
     dump->child_status = flight->ending ? recording->child.wait_status : -1;
-    dump->header_json = trk_record_output_json(recording, &note);
-    dump->view = trk_flight_view(flight->ring, since);
+    dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
     flight->due_ns = 0;
     flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
-    if (dump->header_json && dump->view) {
+    if (dump->header_json) {
         trk_record_dump_start(dump);
         return;
     }
-    free(dump->header_json);
     trk_flight_view_destroy(dump->view);
     dump->status = trk_error_set(&dump->error, TRK_E_MEMORY, "out of memory for a dump");
     dump->running = false;
@@ -239,6 +246,7 @@ void trk_record_flight_turn(struct recording *recording)
     recording->drain.trigger = &flight->trigger;
     if (is_dumping(flight) && atomic_load(&flight->dump.done))
         end_dump(recording);
+    trk_record_states_turn(flight->states);
     look_outside(recording);
     if (is_dumping(flight))
         return;
@@ -279,6 +287,7 @@ void trk_record_flight_end(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     bool pending = flight->due_ns != 0;
     flight->ending = true;
+    trk_record_states_end(flight->states);
     if (is_dumping(flight))
         end_dump(recording);
     if (pending)
