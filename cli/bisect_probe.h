@@ -48,5 +48,7 @@ int trk_bisect_symptom(const struct trk_options *options);
 int trk_bisect_run(const struct trk_options *options);
 int trk_bisect_live(const struct trk_options *options);
 int trk_bisect_git(const struct trk_options *options);
+int trk_bisect_cores(const struct trk_options *options);
+int trk_bisect_hashes(const struct trk_options *options);
 
 #endif

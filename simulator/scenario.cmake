@@ -15,7 +15,7 @@ set(scenario_sources
   src/scenario_run.c src/scenario_scale.c src/scenario_schedule.c src/scenario_setup.c src/scenario_snapshot.c
   src/scenario_space.c src/scenario_story.c src/scenario_sync.c src/scenario_tally.c
   src/scenario_tape.c src/scenario_tracker.c
-  src/scenario_transfer.c src/scenario_world.c)
+  src/scenario_transfer.c src/scenario_world.c src/states_scenario.c)
 target_sources(trk_simulator PRIVATE ${scenario_sources} $<TARGET_OBJECTS:trk_core_sim>)
 set_source_files_properties(${scenario_sources} PROPERTIES
   COMPILE_OPTIONS "-include;${core_names}" OBJECT_DEPENDS ${core_names})

@@ -1,4 +1,5 @@
 // The example's plug-in, wrong in one way each: WRONG says which.
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -26,10 +27,11 @@ enum : int {
     throws_fault, // an exception leaves fault
     no_watches,   // watch does nothing
     late_run,     // upload reports a run behind done()
+    crashes,      // the third upload ends the process
 };
 
 trk_core_table changed;
-int trackers_made;
+int trackers_made, uploads;
 
 trk_core_fault fault(void *, std::uint64_t, bool)
 {
@@ -69,6 +71,8 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
 {
     if (WRONG == no_status)
         return static_cast<trk_core_status>(0x7fffffff);
+    if (WRONG == crashes && ++uploads == 3)
+        std::raise(SIGSEGV);
     if (WRONG == forgets && trackers_made > 4)
         return TRK_CORE_CONFLICT;
     if (WRONG == gives_back) {
@@ -112,7 +116,7 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
     if (WRONG == unhandled_faults || WRONG == throws_fault)
         changed.fault = fault;
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
-        WRONG == late_run)
+        WRONG == late_run || WRONG == crashes)
         changed.upload = upload;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets)
         changed.create = create;
