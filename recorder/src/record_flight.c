@@ -194,6 +194,26 @@ static void start_dump(struct recording *recording)
     end_dump(recording);
 }
 
+/* What fired as well before this firing could be taken has no dump of its own: it would be the
+ * same.
+ */
+static void take_others(struct recording *recording, bool ignored)
+{
+    struct trk_record_flight *flight = recording->flight;
+    struct trk_record_trigger *trigger = &flight->trigger;
+    char text[160];
+    for (unsigned kind = 0; kind < TRK_TRIGGER_KINDS; ++kind) {
+        if (!trigger->others[kind])
+            continue;
+        trigger->others[kind] = false;
+        flight->ignored += ignored;
+        snprintf(text, sizeof text, "%s: one dump with %s, which was still to be made",
+                 trk_record_trigger_name(kind), trk_record_trigger_name(trigger->kind));
+        if (!ignored)
+            say(recording, text);
+    }
+}
+
 /* Take a firing, if its dump is allowed. */
 static void take_firing(struct recording *recording)
 {
@@ -205,7 +225,9 @@ static void take_firing(struct recording *recording)
         return;
     flight->trigger.fired = false;
     bool used_up = options->dumps_most > 0 && flight->tries >= options->dumps_most;
-    if (used_up || (now < flight->quiet_ns && !asked && !flight->ending)) {
+    bool ignored = used_up || (now < flight->quiet_ns && !asked && !flight->ending);
+    take_others(recording, ignored);
+    if (ignored) {
         flight->ignored += 1;
         if (asked)
             trk_record_control_answer(&recording->control, "error no further dump is allowed");

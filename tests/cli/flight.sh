@@ -124,6 +124,15 @@ frame 2
 marks 10
 SCRIPT
 dump_is f.trk frame 12
+
+# At the end two triggers fire at once: one dump, and a word about the other.
+fly 0 --trigger exit,frame:2-99 --cooldown 0 <<'SCRIPT'
+frame 2
+marks 10
+SCRIPT
+dump_is f.trk frame 11
+same "dumps for two triggers at once" "$(get dumps)" 1
+said "exit: one dump with frame, which was still to be made"
 fly 0 --trigger mark:500 <<'SCRIPT'
 marks 600
 pause 200
