@@ -105,8 +105,9 @@ static const struct trk_option record_options[] = {
      .about = "on: re-execute what --flight records, on a thread of trk record, so that a dump of "
               "a ring that has forgotten events begins with the state of the trackers and is "
               "judged as a whole. It goes back to the oldest such state in the ring, and what was "
-              "not re-executed yet may take as much memory again. With --block the recorder waits "
-              "for it then."},
+              "not re-executed yet may take as much memory again. Where less than half of the "
+              "ring is behind it, the dump has all of the ring and no state. Nothing waits for the "
+              "thread."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},

@@ -36,10 +36,10 @@ TRK_MUST_USE enum trk_status trk_flight_flush(struct trk_flight *flight, struct 
 struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks);
 /*
  * Chunks with what comes behind a state, and nothing of before; NULL: behind the beginning. The
- * ring has all of that (trk_flight_has_behind). NULL without memory.
+ * ring has all of that (trk_flight_has_behind). Not those from end_number on. NULL without memory.
  */
 struct trk_flight_view *trk_flight_view_behind(const struct trk_flight *flight,
-                                               struct trk_flight_state *state);
+                                               struct trk_flight_state *state, uint64_t end_number);
 void trk_flight_view_destroy(struct trk_flight_view *view);
 
 /* The ith stream of a view; how many of its events come before the view's state and are not in it.
@@ -65,8 +65,16 @@ uint64_t trk_flight_forgotten(const struct trk_flight *flight);
 /* Bytes of all chunks so far, those that were forgotten too. */
 uint64_t trk_flight_bytes_ever(const struct trk_flight *flight);
 
-/* Whether more than the budget is held. */
-bool trk_flight_is_full(const struct trk_flight *flight);
+/* The number that the next chunk gets. */
+uint64_t trk_flight_next_number(const struct trk_flight *flight);
+#define TRK_FLIGHT_ALL UINT64_MAX /* as the end of a view: all of them */
+
+/* Bytes of the chunks with what comes behind a state; NULL: of all that are held. */
+uint64_t trk_flight_bytes_behind(const struct trk_flight *flight,
+                                 const struct trk_flight_state *state);
+
+/* Whether the ring goes back to that time, or has forgotten nothing. */
+bool trk_flight_reaches(const struct trk_flight *flight, uint64_t ticks);
 
 /* Whether a tracker was declared: without one there is no state. */
 bool trk_flight_has_tracker(const struct trk_flight *flight);

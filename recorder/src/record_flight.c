@@ -153,6 +153,21 @@ static bool is_dumping(const struct trk_record_flight *flight)
     return flight->dump.path[0] != '\0';
 }
 
+static struct trk_flight_view *take_view(const struct recording *recording, uint64_t since_ticks)
+{
+    const struct trk_record_flight *flight = recording->flight;
+    char why[192];
+    char text[256];
+    struct trk_flight_state *state =
+        trk_record_states_for(flight->states, since_ticks, why, sizeof why);
+    if (why[0] != '\0') {
+        snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(flight->kind), why);
+        say(recording, text);
+    }
+    return state ? trk_flight_view_behind(flight->ring, state, TRK_FLIGHT_ALL)
+                 : trk_flight_view(flight->ring, since_ticks);
+}
+
 static void start_dump(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
@@ -174,9 +189,7 @@ static void start_dump(struct recording *recording)
     if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
         recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
     note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
-    struct trk_flight_state *state = trk_record_states_for(flight->states, since);
-    dump->view =
-        state ? trk_flight_view_behind(flight->ring, state) : trk_flight_view(flight->ring, since);
+    dump->view = take_view(recording, since);
     note.view = dump->view;
     dump_path(recording, note.number, dump->path, sizeof dump->path);
     dump->overwrite = options->overwrite;
@@ -286,6 +299,15 @@ void trk_record_flight_snapshot(struct recording *recording)
         trk_record_control_answer(&recording->control, "error a snapshot is under way");
     else
         flight->snapshot_wanted = true;
+}
+
+void trk_record_flight_status(const struct recording *recording, char *out, size_t size)
+{
+    const struct trk_record_flight *flight = recording->flight;
+    char states[64];
+    trk_record_states_describe(flight->states, states, sizeof states);
+    snprintf(out, size, "%" PRIu64 " forgotten, %u dumps, %s", trk_flight_forgotten(flight->ring),
+             recording->result->dumps, states);
 }
 
 static void say_unmet(struct recording *recording)

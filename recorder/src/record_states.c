@@ -1,19 +1,30 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "record_states.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock_ticks.h"
 #include "format.h"
 
-#define STATES_MOST 4u /* a part of the ring between two of them */
-#define ZSTD_LEVEL  1  /* the trace is read once */
+#define PARTS       4u  /* of the ring, at least one between two states */
+#define STATES_MOST 16u /* twice the ring is kept at most, so there are no more */
+#define MARKS_MOST  16u
+#define ZSTD_LEVEL  1 /* the trace is read once */
+/* After an attempt that gave none, for what it took: one that is repeated is longer each time. */
+#define RESTS_AFTER_NONE 4u
+
+/* A moment: what came before it was drained, and is in chunks before that number. */
+struct mark {
+    uint64_t ticks;
+    uint64_t number;
+};
 
 /* One state being made. */
 struct job {
@@ -25,6 +36,7 @@ struct job {
     bool running;
     _Atomic bool done;
     /* Valid once done. */
+    uint64_t took_ns; /* of a processor */
     enum trk_status status;
     struct trk_error error;
     struct trk_flight_state *made;
@@ -35,10 +47,14 @@ struct trk_record_states {
     struct trk_flight *ring;
     struct trk_flight_state *list[STATES_MOST]; /* oldest first */
     size_t count;
-    bool begun;         /* there is a tracker */
-    uint64_t looked_at; /* bytes of the ring when the last one was begun */
-    char why[128];      /* the last attempt gave none; "": it did */
-    bool over;          /* there will be no further ones */
+    struct mark marks[MARKS_MOST]; /* oldest first; up to the first one goes the job under way */
+    size_t mark_count;
+    uint64_t made;       /* ever */
+    bool begun;          /* there is a tracker */
+    uint64_t marked_at;  /* bytes of the ring ever, at the last mark */
+    uint64_t rest_until; /* nothing is begun before then; ns */
+    char why[128];       /* the last attempt gave none; "": it did */
+    bool over;           /* there will be no further ones */
     struct job job;
 };
 
@@ -150,7 +166,11 @@ static enum trk_status work(struct job *job)
 static void *run(void *argument)
 {
     struct job *job = argument;
+    struct timespec used = {0};
+    trk_record_give_way(); /* to the program, and to who drains */
     job->status = work(job);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    job->took_ns = (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
     if (job->status != TRK_OK) {
         trk_flight_state_release(job->made);
         job->made = NULL;
@@ -191,18 +211,24 @@ static void give_up(struct trk_record_states *states, const char *why)
     if (options->say != NULL)
         options->say(text);
     states->over = true;
+    states->mark_count = 0;
     trk_flight_keep_nothing(states->ring);
+}
+
+static void drop_oldest(struct trk_record_states *states)
+{
+    trk_flight_state_release(states->list[0]);
+    states->count--;
+    for (size_t i = 0; i < states->count; ++i)
+        states->list[i] = states->list[i + 1];
 }
 
 static void add(struct trk_record_states *states, struct trk_flight_state *made)
 {
-    if (states->count == STATES_MOST) {
-        trk_flight_state_release(states->list[0]);
-        states->count--;
-        for (size_t i = 0; i < states->count; ++i)
-            states->list[i] = states->list[i + 1];
-    }
+    if (states->count == STATES_MOST)
+        drop_oldest(states);
     states->list[states->count++] = made;
+    states->made++;
     trk_flight_keep_behind(states->ring, made);
 }
 
@@ -213,6 +239,12 @@ static void end_job(struct trk_record_states *states)
     job->running = false;
     trk_flight_view_destroy(job->view);
     free(job->header_json);
+    states->mark_count--;
+    for (size_t i = 0; i < states->mark_count; ++i)
+        states->marks[i] = states->marks[i + 1];
+    /* Half of one processor at most, however much comes in. */
+    states->rest_until =
+        trk_record_now_ns() + job->took_ns * (job->status == TRK_OK ? 1 : RESTS_AFTER_NONE);
     states->why[0] = 0;
     if (job->status == TRK_OK)
         add(states, job->made);
@@ -222,25 +254,36 @@ static void end_job(struct trk_record_states *states)
         give_up(states, job->error.text);
 }
 
-/* Everything that came before now is in the view, so that the order of events in it is certain. */
+/* Everything that came before now gets into chunks, so that the order of events in them is certain.
+ */
+static void add_mark(struct trk_record_states *states)
+{
+    struct recording *recording = states->recording;
+    struct mark mark = {.ticks = trk_clock_ticks()};
+    uint64_t fullest = 0;
+    if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
+        recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
+    mark.number = trk_flight_next_number(states->ring);
+    states->marked_at = trk_flight_bytes_ever(states->ring);
+    if (states->mark_count == MARKS_MOST)
+        states->mark_count--; /* that part and this one are one */
+    states->marks[states->mark_count++] = mark;
+}
+
+/* What came between the newest state and the first mark: so a long wait leaves more than one. */
 static void begin_job(struct trk_record_states *states)
 {
     struct recording *recording = states->recording;
     struct job *job = &states->job;
-    uint64_t fullest = 0;
     sigset_t all;
     sigset_t former;
-    *job = (struct job){.make = recording->options->state, .ticks = trk_clock_ticks()};
-    if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
-        recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
-    states->looked_at = trk_flight_bytes_ever(states->ring);
+    *job = (struct job){.make = recording->options->state, .ticks = states->marks[0].ticks};
     if (!trk_flight_has_behind(states->ring, newest(states))) {
-        give_up(states,
-                states->why[0] ? states->why : "re-execution is too slow for so small a ring");
+        give_up(states, states->why[0] ? states->why : "re-execution does not keep up");
         return;
     }
     job->header_json = trk_record_output_json(recording, NULL);
-    job->view = trk_flight_view_behind(states->ring, newest(states));
+    job->view = trk_flight_view_behind(states->ring, newest(states), states->marks[0].number);
     sigfillset(&all); /* signals are the main thread's */
     (void)pthread_sigmask(SIG_SETMASK, &all, &former);
     job->running = job->header_json != NULL && job->view != NULL &&
@@ -253,23 +296,33 @@ static void begin_job(struct trk_record_states *states)
     give_up(states, "there is no memory, or no thread, for re-executing");
 }
 
+static bool is_mark_due(const struct trk_record_states *states)
+{
+    uint64_t part = states->recording->options->flight_bytes / PARTS;
+    return states->begun && trk_flight_bytes_ever(states->ring) - states->marked_at >= part;
+}
+
 void trk_record_states_turn(struct trk_record_states *states)
 {
     if (states == NULL || states->over)
         return;
-    /* Where events may wait for the recorder, the recorder may wait for the state. */
-    bool waits = states->recording->options->block_ms > 0 && trk_flight_is_full(states->ring);
-    if (states->job.running && !atomic_load(&states->job.done) && !waits)
-        return;
-    if (states->job.running)
+    if (states->job.running && atomic_load(&states->job.done))
         end_job(states);
+    if (states->over)
+        return;
     if (!states->begun && trk_flight_has_tracker(states->ring)) {
         states->begun = true;
         trk_flight_keep_behind(states->ring, NULL);
+        if (!trk_flight_has_behind(states->ring, NULL)) {
+            give_up(states, "more came before the first tracker than the ring has");
+            return;
+        }
     }
-    uint64_t part = states->recording->options->flight_bytes / STATES_MOST;
-    if (!states->over && states->begun &&
-        trk_flight_bytes_ever(states->ring) - states->looked_at >= part)
+    while (states->count > 1 && !trk_flight_has_behind(states->ring, states->list[0]))
+        drop_oldest(states); /* of no use any more */
+    if (is_mark_due(states))
+        add_mark(states);
+    if (!states->job.running && states->mark_count > 0 && trk_record_now_ns() >= states->rest_until)
         begin_job(states);
 }
 
@@ -290,16 +343,53 @@ void trk_record_states_destroy(struct trk_record_states *states)
     free(states);
 }
 
+void trk_record_states_describe(const struct trk_record_states *states, char *out, size_t size)
+{
+    if (states == NULL)
+        snprintf(out, size, "no states");
+    else
+        snprintf(out, size, "%" PRIu64 " states made, %s", states->made,
+                 states->over                                    ? "no more to come"
+                 : states->mark_count > 0 || is_mark_due(states) ? "others under way"
+                                                                 : "none under way");
+}
+
+/* Behind the oldest state there is much less than the ring would have: its length counts more. */
+static bool is_short(const struct trk_record_states *states, const struct trk_flight_state *found,
+                     char *why, size_t size)
+{
+    uint64_t budget = states->recording->options->flight_bytes;
+    uint64_t all = trk_flight_bytes_behind(states->ring, NULL);
+    uint64_t behind = trk_flight_bytes_behind(states->ring, found);
+    if (2 * behind >= (all < budget ? all : budget))
+        return false;
+    snprintf(
+        why, size,
+        "the dump has the whole ring and begins with no state: behind the oldest one there are "
+        "%" PRIu64 " of %" PRIu64 " bytes",
+        behind, all);
+    return true;
+}
+
 struct trk_flight_state *trk_record_states_for(const struct trk_record_states *states,
-                                               uint64_t since_ticks)
+                                               uint64_t since_ticks, char *why, size_t size)
 {
     struct trk_flight_state *found = NULL;
+    bool any = false;
+    why[0] = '\0';
     if (states == NULL || (since_ticks == 0 && trk_flight_has_behind(states->ring, NULL)))
         return NULL;
+    if (!trk_flight_reaches(states->ring, since_ticks))
+        since_ticks = 0; /* to the oldest, then */
     for (size_t i = 0; i < states->count; ++i) {
         bool usable = trk_flight_has_behind(states->ring, states->list[i]);
         bool wanted = since_ticks == 0 ? found == NULL : states->list[i]->ticks <= since_ticks;
+        any = any || usable;
         found = usable && wanted ? states->list[i] : found;
     }
+    if (found == NULL && any)
+        snprintf(why, size, "the dump begins with no state: none is as old as it is to go back");
+    if (found != NULL && since_ticks == 0 && is_short(states, found, why, size))
+        return NULL;
     return found;
 }

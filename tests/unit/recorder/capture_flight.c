@@ -217,7 +217,7 @@ Test(capture_flight, a_dump_begins_behind_its_state)
     cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
     struct trk_flight_state *state = state_at(19000, 100);
     cr_assert(trk_flight_has_behind(flight, state));
-    struct trk_flight_view *view = trk_flight_view_behind(flight, state);
+    struct trk_flight_view *view = trk_flight_view_behind(flight, state, TRK_FLIGHT_ALL);
     cr_assert_eq(trk_flight_view_before(view, 0), 18999u, "the kept one is there");
     cr_assert_eq(trk_flight_view_before(view, 1), 100u);
     struct trk_trace *trace = read_view(view);
