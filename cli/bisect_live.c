@@ -36,7 +36,7 @@ struct keys {
 
 struct live {
     const struct trk_options *options;
-    struct trk_bisect_folder folder;
+    struct trk_scratch folder;
     char recorded[PATH_MAX], broken[PATH_MAX];
     struct keys keys; /* of the run that trusted everything */
     uint64_t runs, repeats;
@@ -400,7 +400,6 @@ int trk_bisect_live(const struct trk_options *options)
 {
     static struct live live;
     static struct outcome outcome;
-    static const char *const files[] = {RECORDED, BROKEN, NULL};
     const char *path = trk_options_text(options, "output");
     struct trk_out_file out;
     if (options->operand_count < 2) {
@@ -416,10 +415,10 @@ int trk_bisect_live(const struct trk_options *options)
     if (code != TRK_EXIT_OK) {
         return code;
     }
-    code = trk_bisect_folder_open(&live.folder);
+    code = trk_scratch_open(&live.folder, "bisect", NULL);
     if (code == TRK_EXIT_OK) {
-        trk_bisect_folder_file(&live.folder, RECORDED, live.recorded);
-        trk_bisect_folder_file(&live.folder, BROKEN, live.broken);
+        trk_scratch_file(&live.folder, RECORDED, live.recorded);
+        trk_scratch_file(&live.folder, BROKEN, live.broken);
         outcome.ended = search(&live, &outcome);
         code = finish(&live, &outcome);
         if (code == TRK_EXIT_BROKEN) {
@@ -430,6 +429,6 @@ int trk_bisect_live(const struct trk_options *options)
     }
     trk_out_file_close(&out);
     free(live.keys.all);
-    trk_bisect_folder_close(&live.folder, files);
+    trk_scratch_close(&live.folder);
     return code;
 }

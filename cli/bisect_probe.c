@@ -1,17 +1,8 @@
 /* Bisecting: the search, and running what is asked. */
 #include "bisect_probe.h"
 
-#include <errno.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "terminal.h"
-
-extern char **environ;
+#include "command.h"
+#include "spawn.h"
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
@@ -60,67 +51,11 @@ enum trk_bisect_answer trk_bisect_search(struct trk_bisect *bisect)
     return TRK_BISECT_GOOD;
 }
 
-/* ---- files and commands ---------------------------------------------------------------------- */
-
-int trk_bisect_folder_open(struct trk_bisect_folder *folder)
-{
-    const char *above = getenv("TMPDIR");
-    int length = snprintf(folder->path, sizeof folder->path, "%s/trk-bisect-XXXXXX",
-                          above != NULL && above[0] != '\0' ? above : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof folder->path || mkdtemp(folder->path) == NULL) {
-        trk_terminal_say("bisect", "no temporary folder: %s", strerror(errno));
-        folder->path[0] = '\0';
-        return TRK_EXIT_ENVIRONMENT;
-    }
-    return TRK_EXIT_OK;
-}
-
-void trk_bisect_folder_file(const struct trk_bisect_folder *folder, const char *name,
-                            char out[PATH_MAX])
-{
-    snprintf(out, PATH_MAX, "%s/%s", folder->path, name);
-}
-
-void trk_bisect_folder_close(struct trk_bisect_folder *folder, const char *const *names)
-{
-    char path[PATH_MAX];
-    if (folder->path[0] == '\0') {
-        return;
-    }
-    for (; *names != NULL; names++) {
-        trk_bisect_folder_file(folder, *names, path);
-        unlink(path);
-    }
-    rmdir(folder->path);
-    folder->path[0] = '\0';
-}
+/* ---- commands -------------------------------------------------------------------------------- */
 
 int trk_bisect_spawn(const char *const *argv)
 {
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status = -1;
-    trk_terminal_flush();
-    int os_errno = posix_spawn_file_actions_init(&actions);
-    if (os_errno == 0) {
-        os_errno = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-        if (os_errno == 0) {
-            os_errno = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv,
-                                    environ);
-        }
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    while (os_errno == 0 && waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) {
-            os_errno = errno;
-            status = -1;
-        }
-    }
-    if (os_errno != 0) {
-        trk_terminal_say("bisect", "%s: cannot be run: %s", argv[0], strerror(os_errno));
-        return -1;
-    }
-    return status;
+    return trk_spawn_run(&(struct trk_spawn){.command = "bisect", .argv = argv});
 }
 
 enum trk_bisect_answer trk_bisect_answer_of(int wait_status)

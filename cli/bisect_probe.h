@@ -4,10 +4,9 @@
 #ifndef CLI_BISECT_PROBE_H
 #define CLI_BISECT_PROBE_H
 
-#include <limits.h>
-
 #include "input.h"
 #include "options.h"
+#include "scratch.h"
 
 #define TRK_BISECT_SCHEMA      "trk-bisect/1"
 #define TRK_BISECT_LIVE_SCHEMA "trk-bisect-live/1"
@@ -37,19 +36,6 @@ struct trk_bisect {
  */
 enum trk_bisect_answer trk_bisect_search(struct trk_bisect *bisect);
 
-/* A folder for what the probes need, with the files that are made in it. */
-struct trk_bisect_folder {
-    char path[PATH_MAX / 2];
-};
-
-/* An exit code, after a message. */
-int trk_bisect_folder_open(struct trk_bisect_folder *folder);
-/* The path of a file in it. */
-void trk_bisect_folder_file(const struct trk_bisect_folder *folder, const char *name,
-                            char out[PATH_MAX]);
-/* Take away the folder and the named files in it, those that are there. names ends with NULL. */
-void trk_bisect_folder_close(struct trk_bisect_folder *folder, const char *const *names);
-
 /* Run a command, its standard output going to standard error; its wait status, or -1, said. */
 int trk_bisect_spawn(const char *const *argv);
 
@@ -62,5 +48,7 @@ int trk_bisect_symptom(const struct trk_options *options);
 int trk_bisect_run(const struct trk_options *options);
 int trk_bisect_live(const struct trk_options *options);
 int trk_bisect_git(const struct trk_options *options);
+int trk_bisect_cores(const struct trk_options *options);
+int trk_bisect_hashes(const struct trk_options *options);
 
 #endif

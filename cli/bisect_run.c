@@ -21,7 +21,7 @@
 struct running {
     const struct trk_options *options;
     struct trk_input input;
-    struct trk_bisect_folder folder;
+    struct trk_scratch folder;
     char part[PATH_MAX];
     uint64_t events;
     bool shown;
@@ -205,7 +205,6 @@ static int search(struct running *running)
 int trk_bisect_run(const struct trk_options *options)
 {
     static struct running running;
-    static const char *const files[] = {PART, NULL};
     struct trk_options shifted = *options; /* the trace is the first operand */
     if (options->operand_count < 3) {
         trk_terminal_say("bisect", "run: expected a trace and a command: trk bisect run F -- CMD");
@@ -219,12 +218,12 @@ int trk_bisect_run(const struct trk_options *options)
                          .error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN}};
     int code = trk_input_open(&running.input, &shifted, TRK_BISECT_RUN_SCHEMA);
     if (code == TRK_EXIT_OK) {
-        code = trk_bisect_folder_open(&running.folder);
+        code = trk_scratch_open(&running.folder, "bisect", NULL);
     }
     if (code == TRK_EXIT_OK) {
-        trk_bisect_folder_file(&running.folder, PART, running.part);
+        trk_scratch_file(&running.folder, PART, running.part);
         code = search(&running);
-        trk_bisect_folder_close(&running.folder, files);
+        trk_scratch_close(&running.folder);
     }
     trk_input_close(&running.input);
     return code;
@@ -235,14 +234,13 @@ int trk_bisect_run(const struct trk_options *options)
 /* trk sim's exit code in git's words. */
 int trk_bisect_git(const struct trk_options *options)
 {
-    static struct trk_bisect_folder folder;
-    static const char *const files[] = {PART, NULL};
+    static struct trk_scratch folder;
     const char *const core = trk_options_text(options, "core");
     const char *argv[ARGUMENTS] = {"/proc/self/exe", "record", "--output"};
     char path[PATH_MAX];
     size_t count = 3;
     bool recorded = options->operand_count > 1;
-    if (options->operand_count == 0 || trk_bisect_folder_open(&folder) != TRK_EXIT_OK) {
+    if (options->operand_count == 0 || trk_scratch_open(&folder, "bisect", NULL) != TRK_EXIT_OK) {
         trk_terminal_say("bisect", "--git: expected a trace, or a command to record: "
                                    "trk bisect --git F, trk bisect --git record -- CMD");
         return TRK_BISECT_CANNOT;
@@ -250,7 +248,7 @@ int trk_bisect_git(const struct trk_options *options)
     snprintf(path, sizeof path, "%s", options->operands[0]);
     int status = 0;
     if (recorded) {
-        trk_bisect_folder_file(&folder, PART, path);
+        trk_scratch_file(&folder, PART, path);
         argv[count++] = path;
         argv[count++] = "--";
         for (size_t i = 1; i < options->operand_count; i++) {
@@ -267,7 +265,7 @@ int trk_bisect_git(const struct trk_options *options)
         trk_terminal_say("bisect", "%s: nothing to judge", path);
         status = -1;
     }
-    trk_bisect_folder_close(&folder, files);
+    trk_scratch_close(&folder);
     int code = status == -1 ? TRK_BISECT_CANNOT : trk_exit_of_program(status);
     return code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN ? code : TRK_BISECT_CANNOT;
 }

@@ -9,17 +9,34 @@
 static const struct trk_option bisect_options[] = {
     {.name = "json",
      .about = "One JSON object, schema " TRK_BISECT_SCHEMA ", " TRK_BISECT_RUN_SCHEMA
-              ", trk-bisect-symptom/1 or " TRK_BISECT_LIVE_SCHEMA "."},
+              ", trk-bisect-symptom/1, trk-bisect-cores/1 or " TRK_BISECT_LIVE_SCHEMA "."},
     {.name = "symptom",
      .kind = TRK_OPTION_TEXT,
-     .value = "frame:N,range:A+S",
-     .about = "Bytes that are wrong in a frame: find the event behind which no synchronisation "
-              "brings them up to date any more."},
+     .value = "WHAT",
+     .about = "Bytes that are wrong in a frame, frame:N,range:A+S, or a file of what pages should "
+              "hold (bisect hashes): find the event behind which no synchronisation brings them "
+              "up to date any more."},
     {.name = "schedule",
      .kind = TRK_OPTION_TEXT,
      .value = "PASS",
      .about = "Of a scenario file: find the one swap of neighbours that lies between the schedule "
               "PASS and the schedule FAIL, the operand behind it."},
+    {.name = "good",
+     .kind = TRK_OPTION_TEXT,
+     .value = "X.so",
+     .about = "With --bad: run the trace or scenario F against two builds of a tracker, each in a "
+              "process of its own, and find the first step behind which they differ."},
+    {.name = "bad",
+     .kind = TRK_OPTION_TEXT,
+     .value = "Y.so",
+     .about = "The plug-in that is held against the one of --good."},
+    {.name = "core-limit",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "S",
+     .fallback = "120",
+     .least = 1,
+     .most = 86400,
+     .about = "Of --good and --bad: seconds that one run against a plug-in may take."},
     {.name = "git",
      .about = "Judge the trace F, or one of the command behind the word record, with exit codes "
               "for git bisect run: 0 good, 1 bad, 125 it cannot be told."},
@@ -60,8 +77,19 @@ static int run_bisect(const struct trk_options *options)
     bool live = strcmp(first, "live") == 0;
     static const char *const of_live[] = {"answer", "judge", "repeat", "output", "force", NULL};
     static const char *const of_git[] = {"core", NULL};
+    static const char *const of_cores[] = {"core-limit", NULL};
+    static const char *const not_cores[] = {"symptom", "schedule", "git", "core", NULL};
     if (!live && trk_terminal_refuse(options, of_live, "goes with live")) {
         return TRK_EXIT_USAGE;
+    }
+    bool cores = trk_options_given(options, "good") || trk_options_given(options, "bad");
+    if (!cores && trk_terminal_refuse(options, of_cores, "goes with --good and --bad")) {
+        return TRK_EXIT_USAGE;
+    }
+    if (cores) {
+        return trk_terminal_refuse(options, not_cores, "does not go with --good and --bad")
+                   ? TRK_EXIT_USAGE
+                   : trk_bisect_cores(options);
     }
     if (trk_options_flag(options, "git")) {
         return trk_bisect_git(options);
@@ -75,6 +103,9 @@ static int run_bisect(const struct trk_options *options)
     if (strcmp(first, "run") == 0) {
         return trk_bisect_run(options);
     }
+    if (strcmp(first, "hashes") == 0) {
+        return trk_bisect_hashes(options);
+    }
     if (trk_options_text(options, "symptom") != NULL) {
         return trk_bisect_symptom(options);
     }
@@ -84,12 +115,14 @@ static int run_bisect(const struct trk_options *options)
 const struct trk_command trk_cmd_bisect = {
     .name = "bisect",
     .about = "find the event, the decision or the swap that broke it",
-    .operands = "[F | F.json [FAIL] | run F -- CMD... | live -- CMD...]",
+    .operands = "[F | F.json [FAIL] | run F -- CMD... | live -- CMD... | hashes F]",
     .text =
         "Of a trace F: what trk sim finds in one pass, with its story, and the point of no return: "
         "the step of the failing order behind which no order of the rest passes. With --symptom, "
         "of bytes that look wrong though no rule is seen to break, the event that let them get out "
-        "of step, by halving. Of a scenario file its point of no return, and with --schedule PASS "
+        "of step, by halving. With --good and --bad, of two builds of a tracker as plug-ins, the "
+        "first event or operation behind which a page's state differs, or one of them goes another "
+        "way or crashes. Of a scenario file its point of no return, and with --schedule PASS "
         "FAIL the swap that lies between two schedules.\n\n"
         "run: halves the trace by a command. CMD gets the path of a trace with the first events of "
         "F, in place of {} or behind its arguments, and says with its exit code, as for git bisect "
@@ -99,10 +132,16 @@ const struct trk_command trk_cmd_bisect = {
         "is clean and need not be copied are trusted before it alone. The first run trusts all, "
         "the second none, then the limit is halved: what is left is the decision that must not be "
         "trusted. CMD has to ask (recorder/trust.h), as trk demo does.\n\n"
+        "hashes: prints what each page was last uploaded with in each frame, of a trace with "
+        "hashes of contents (trk record --payload hash), as lines frame:N,range:A+4096,hash:H. The "
+        "file of a good recording is what --symptom takes of a bad one.\n\n"
         "--git goes the other way round: git bisect run trk bisect --git F --core ./build/mine.so "
         "lets a trace bisect a tracker's own history.",
     .examples = "trk bisect bad.trk\n"
                 "trk bisect bad.trk --symptom frame:12,range:0x80000485000+4096\n"
+                "trk bisect hashes good.trk >good.hashes\n"
+                "trk bisect bad.trk --symptom good.hashes\n"
+                "trk bisect any.trk --good ./old.so --bad ./new.so\n"
                 "trk bisect run bad.trk -- trk sim --oracle-only\n"
                 "trk bisect live -o bad.trk --answer sim -- trk demo --bug kernel-store\n"
                 "git bisect run trk bisect --git bad.trk --core ./build/mine.so",

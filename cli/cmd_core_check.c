@@ -48,6 +48,7 @@ static int run_core_check(const struct trk_options *options)
                     .schedules = trk_options_number(options, "schedules")},
         .core = {.core = path, .seconds = (unsigned)trk_options_number(options, "core-limit")},
         .brief = true,
+        .scale = true,
     };
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scenario_files files = {0};
@@ -88,6 +89,13 @@ const struct trk_command trk_cmd_core_check = {
         "says which of them hold, where the tracker departs and what it lacks, by policy, and the "
         "policy with a name that it matches best. Each case runs in a process of its own: one that "
         "crashes or takes too long is a part of the report.\n\n"
+        "Most cases are of pages of 4 KiB. A tracker that takes larger ones only (16 or 64 KiB) "
+        "gets "
+        "them scaled: each page of the case becomes one of the tracker's, and ranges keep how they "
+        "lie in pages and to each other. What has no meaning then is left out: ranges over several "
+        "regions, masks of 4 KiB pages, counts of host calls. The report says how many cases were "
+        "scaled and what kept others from it. That is this command's own way; trk sim runs a file "
+        "as it is.\n\n"
         "A tracker may have less than a case needs: such cases are left out and counted. One that "
         "takes its locks through the host is tried inside its operations, any other operation by "
         "operation.",

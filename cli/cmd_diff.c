@@ -26,8 +26,8 @@ static const struct trk_option diff_options[] = {
     {.name = "policies",
      .kind = TRK_OPTION_TEXT,
      .value = "P,Q",
-     .about = "Compare one scenario file, or the window of a trace that has the most orders, under "
-              "two policies of the core, by their presets' names."},
+     .about = "Compare one scenario file, or all of one trace, under two policies of the core, by "
+              "their presets' names."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
     {.name = NULL},
 };
@@ -139,32 +139,79 @@ static int diff_scenarios(const struct trk_options *options)
 
 /* ---- policies -------------------------------------------------------------------------------- */
 
-/* The window of a trace with the most orders, as a scenario; NULL: code says what to end with. */
-static char *window_of(const struct trk_options *options, int *code)
+/* The window of a trace with the most orders, as a scenario; NULL: there is none, or the status
+ * says what is wrong. */
+static enum trk_status window_of(struct trk_input *input, char **script, struct trk_error *error)
 {
     static struct trk_explore_report report; /* some KiB */
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_explore_options explore = trk_explore_options_default();
+    explore.schedules = ORDERS_MOST;
+    explore.want_script = true;
+    enum trk_status status = trk_trace_rewind(input->trace, error);
+    if (status == TRK_OK) {
+        status = trk_explore_trace(input->trace, &explore, &report, error);
+        *script = report.script;
+    }
+    return status;
+}
+
+/* All that the trace's program did, then the orders of that window. An exit code. */
+static int diff_trace_policies(const struct trk_options *options, const char *const names[2])
+{
+    static struct trk_scenario_diff window; /* some KiB */
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_policy policies[2];
+    struct trk_policy_diff diff = {.count = 0};
+    struct trk_scenario_fault fault;
     struct trk_input input;
     char *script = NULL;
-    *code = trk_input_open(&input, options, SCHEMA);
-    if (*code == TRK_EXIT_OK) {
-        explore.schedules = ORDERS_MOST;
-        explore.want_script = true;
-        enum trk_status status = trk_explore_trace(input.trace, &explore, &report, &error);
-        script = report.script;
-        if (status != TRK_OK) {
-            error.status = status;
-            *code = trk_input_fail(&input, options, SCHEMA, &error);
-            free(script);
-            script = NULL;
-        } else if (script == NULL) {
-            trk_terminal_say("diff", "%s: no window in which threads meet", input.path);
-            *code = TRK_EXIT_DAMAGED;
+    for (size_t i = 0; i < 2; i++) {
+        if (trk_policy_preset(names[i], &policies[i]) != TRK_OK) {
+            trk_terminal_say("diff", "--policies: '%.60s' is none of default, strict, kyty-2026-08",
+                             names[i]);
+            return TRK_EXIT_USAGE;
         }
     }
+    int code = trk_input_open(&input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
+    enum trk_status status = trk_policy_diff_run(&diff, input.trace, policies, &error);
+    if (status == TRK_OK && diff.operations == 0) {
+        status = trk_error_set(&error, TRK_E_INCOMPLETE, "no operation of the core's is in it");
+    }
+    if (status == TRK_OK) {
+        status = window_of(&input, &script, &error);
+    }
+    if (status == TRK_OK && script != NULL) {
+        const char *const texts[2] = {script, script};
+        status = trk_scenario_diff_run(texts, names, &window, &fault);
+        if (status != TRK_OK) {
+            (void)trk_error_set(&error, status, "its window: %s", fault.text);
+        }
+    }
+    if (status != TRK_OK) {
+        error.status = status;
+        code = trk_input_fail(&input, options, SCHEMA, &error);
+    } else {
+        const struct trk_diff_policies said = {
+            .input = &input,
+            .names = {names[0], names[1]},
+            .diff = &diff,
+            .window = script != NULL ? &window : NULL,
+            .complete = diff.log.complete && (script == NULL || window.complete) &&
+                        diff.left_out + diff.log.foreign == 0,
+        };
+        trk_diff_print_policies(&said, trk_options_flag(options, "json"));
+        trk_terminal_flush();
+        (void)trk_input_report(&input, options);
+        bool differ = diff.differ > 0 || (script != NULL && window.differ);
+        code = differ ? TRK_EXIT_BROKEN : said.complete ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+    }
+    free(script);
+    trk_policy_diff_free(&diff);
     trk_input_close(&input);
-    return script;
+    return code;
 }
 
 static int diff_policies(const struct trk_options *options, const char *given)
@@ -179,8 +226,12 @@ static int diff_policies(const struct trk_options *options, const char *given)
     *comma = '\0';
     const char *const policies[2] = {both, comma + 1};
     int code = TRK_EXIT_USAGE;
-    char *text = trk_scenario_files_named(options->operands[0]) ? read_text(options->operands[0])
-                                                                : window_of(options, &code);
+    if (!trk_scenario_files_named(options->operands[0])) {
+        code = diff_trace_policies(options, policies);
+        free(both);
+        return code;
+    }
+    char *text = read_text(options->operands[0]);
     if (text != NULL) {
         const char *const texts[2] = {text, text};
         code = diff_texts(options, texts, policies, policies);
@@ -238,17 +289,21 @@ const struct trk_command trk_cmd_diff = {
         "signals and awaits "
         "come of faults mostly, and do not count).\n\n"
         "Of scenario files (*.json): both are run as they say, and verdict, operation, and how "
-        "many "
-        "orders end in what are compared. With --policies one file is run under two policies of "
-        "the "
-        "core; of a trace it is the window with the most orders, or of its first finding (trk "
+        "many orders end in what are compared. With --policies one file is run under two policies "
+        "of the core.\n\n"
+        "Of a trace --policies runs all that its program did, operations of the core's trackers "
+        "and accesses of the guest, under either policy, one whole after the other in the trace's "
+        "order, and tells for each region where the two come apart: how operations end, what they "
+        "hand over, which accesses fault, what states pages are in. What only differs when threads "
+        "meet is looked for in the window with the most orders, or of the first finding (trk "
         "explore).",
     .exits =
         "0 when they are the same, 1 when they differ; 3 when they are the same as far as they "
         "go.",
     .examples = "trk diff good.trk bad.trk\n"
                 "trk diff --asked monday.trk tuesday.trk\n"
-                "trk diff case.json --policies default,strict",
+                "trk diff case.json --policies default,strict\n"
+                "trk diff game.trk --policies default,kyty-2026-08",
     .options = diff_options,
     .operands_least = 1,
     .operands_most = 2,

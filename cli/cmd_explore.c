@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "contained.h"
 #include "explore_print.h"
 #include "input.h"
 #include "json_out.h"
@@ -92,6 +93,7 @@ static const struct trk_option explore_options[] = {
               "as a scenario file that trk sim runs."},
     {.name = "force", .letter = 'f', .about = "Overwrite F if it exists."},
     {.name = "json", .about = "One JSON object, schema " TRK_EXPLORE_SCHEMA "."},
+    TRK_CONTAINED_OPTIONS,
     {.name = NULL},
 };
 
@@ -281,12 +283,15 @@ static int finish(const struct trk_options *options, const struct trk_input *inp
                   const struct trk_explore_report *report, bool once)
 {
     const char *path = trk_options_text(options, "export");
+    struct trk_core_about about;
+    const struct trk_explore_of of = {
+        .path = input->path,
+        .core_path = trk_options_text(options, "core"),
+        .core = trk_core_about(&about) ? &about : NULL,
+        .once = once,
+    };
     int code = exit_code_of(report, once);
-    if (trk_options_flag(options, "json")) {
-        trk_explore_print_json(report, input->path);
-    } else {
-        trk_explore_print(report, input->path, once);
-    }
+    (trk_options_flag(options, "json") ? trk_explore_print_json : trk_explore_print)(report, &of);
     trk_terminal_flush();
     (void)trk_input_report(input, options);
     if (path == NULL) {
@@ -300,7 +305,19 @@ static int finish(const struct trk_options *options, const struct trk_input *inp
     return written == TRK_EXIT_OK ? code : written;
 }
 
-static int run_explore(const struct trk_options *options)
+/* What a plug-in did that is no answer ends what can be said of it. */
+static bool complains(const struct trk_options *options, enum trk_status status)
+{
+    const char *complaint = trk_core_complaint();
+    bool ended = complaint != NULL && (status != TRK_OK || trk_core_misused());
+    if (ended) {
+        trk_terminal_say("explore", "the core %s: %s", trk_options_text(options, "core"),
+                         complaint);
+    }
+    return ended;
+}
+
+static int explore_here(const struct trk_options *options)
 {
     static struct trk_explore_report report; /* some KiB */
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
@@ -308,7 +325,7 @@ static int run_explore(const struct trk_options *options)
     struct going going;
     struct trk_input input;
     const char *schedule = trk_options_text(options, "schedule");
-    if (refused(options) || !read_options(options, &explore, &going)) {
+    if (!read_options(options, &explore, &going)) {
         return TRK_EXIT_USAGE;
     }
     int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);
@@ -325,7 +342,10 @@ static int run_explore(const struct trk_options *options)
     if (going.shown && schedule == NULL) {
         fputs("\r\033[K", stderr);
     }
-    if (status != TRK_OK) {
+    trk_contained_print_from_here();
+    if (complains(options, status)) {
+        code = TRK_EXIT_BROKEN;
+    } else if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&input, options, TRK_EXPLORE_SCHEMA, &error);
         /* An order that leads elsewhere is a difference between the cores. */
@@ -336,6 +356,33 @@ static int run_explore(const struct trk_options *options)
     free(report.script);
     trk_input_close(&input);
     return code;
+}
+
+/* In a plug-in's process: an exit code. */
+static void explore_apart(void *out, const void *context)
+{
+    trk_core_spare_traces();
+    *(int *)out = explore_here(context);
+}
+
+static int run_explore(const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    const struct trk_contained contained = trk_contained_asked(options);
+    int code = TRK_EXIT_OK;
+    if (refused(options)) {
+        return TRK_EXIT_USAGE;
+    }
+    if (contained.core == NULL) {
+        return explore_here(options);
+    }
+    enum trk_status status =
+        trk_contained_run(&contained, explore_apart, options, &code, sizeof code, &error);
+    if (status == TRK_OK) {
+        return code;
+    }
+    (void)trk_terminal_error("explore", contained.core, &error);
+    return trk_contained_exit_code(status);
 }
 
 const struct trk_command trk_cmd_explore = {
@@ -359,6 +406,12 @@ const struct trk_command trk_cmd_explore = {
         "nothing was found. Then name a page and fewer events (--page, RANGE), take a smaller "
         "--window, raise --schedules, or look at many long windows by chance (--engine pct), with "
         "--budget to end in time.\n\n"
+        "With --core the orders are tried on the tracker in a plug-in, of traces of libtrack's "
+        "trackers and of the emulator's own: inside its operations where it takes its locks "
+        "through "
+        "the host, else operation by operation, which the report says. It is another tracker than "
+        "the one that was recorded, so the recorded order counts, and what one thread did alone. "
+        "Windows that need what it lacks are counted and named.\n\n"
         "The exit code is 0 when every order was tried and none breaks a rule, 1 when one does or "
         "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
         "nothing was found but not everything was tried.",
@@ -366,7 +419,8 @@ const struct trk_command trk_cmd_explore = {
                 "trk explore --page 0x200010000 trace.trk 1000-2000\n"
                 "trk explore trace.trk frame:5-9\n"
                 "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
-                "trk explore --export case.json trace.trk && trk sim case.json",
+                "trk explore --export case.json trace.trk && trk sim case.json\n"
+                "trk explore --core ./mine.so trace.trk",
     .options = explore_options,
     .operands_most = 2,
     .run = run_explore,

@@ -11,6 +11,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "recorder/follow.h"
+#include "spool.h"
 #include "terminal.h"
 #include "trace_dir.h"
 
@@ -30,6 +31,7 @@ static const struct trk_option follow_options[] = {
 
 struct follower {
     struct trk_follow *follow;
+    struct trk_spool *spool;
     struct trk_clock clock;
     bool json;
     uint64_t first_tsc;
@@ -57,6 +59,39 @@ static void print(const struct follower *follower, const struct trk_trace_event 
     trk_event_text_line(stdout, name, type, fields, count);
 }
 
+/* A pipe, all of which has come. */
+static bool has_ended(const struct follower *follower)
+{
+    return follower->spool->path[0] && atomic_load(&follower->spool->ended);
+}
+
+static enum trk_status say_ended(const struct follower *follower, struct trk_error *error)
+{
+    enum trk_status status = trk_spool_wait(follower->spool, error);
+    return status == TRK_OK
+               ? trk_error_set(error, TRK_E_INCOMPLETE, "the pipe has ended, the trace has not")
+               : status;
+}
+
+/* The header comes when the program has joined. */
+static enum trk_status open_trace(struct follower *follower, const char *path, uint64_t idle_ms,
+                                  struct trk_error *error)
+{
+    uint64_t waited_ms = 0;
+    for (;;) {
+        bool last = has_ended(follower);
+        enum trk_status status = trk_follow_open(&follower->follow, path, error);
+        if (status == TRK_E_INCOMPLETE && last) {
+            return say_ended(follower, error);
+        }
+        if (status != TRK_E_INCOMPLETE || (idle_ms > 0 && waited_ms >= idle_ms)) {
+            return status;
+        }
+        (void)poll(NULL, 0, WAIT_MS);
+        waited_ms += WAIT_MS;
+    }
+}
+
 /* Until the end, or nobody reads, or nobody has written for so long. */
 static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms,
                                      struct trk_error *error)
@@ -65,6 +100,7 @@ static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms
     bool first = true;
     for (;;) {
         struct trk_trace_event event;
+        bool last = has_ended(follower);
         enum trk_status status = trk_follow_next(follower->follow, &event, error);
         if (status == TRK_OK) {
             follower->first_tsc = first ? event.tsc : follower->first_tsc;
@@ -73,6 +109,9 @@ static enum trk_status follow_events(struct follower *follower, uint64_t idle_ms
             print(follower, &event);
         } else if (status == TRK_E_INCOMPLETE) {
             trk_terminal_flush();
+            if (last) {
+                return say_ended(follower, error);
+            }
             if (idle_ms > 0 && waited_ms >= idle_ms) {
                 return trk_error_set(error, status, "nothing was written for %" PRIu64 " s",
                                      idle_ms / 1000);
@@ -96,15 +135,14 @@ static int run_follow(const struct trk_options *options)
     const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
     const char *shown = operand ? operand : path;
     uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
-    uint64_t waited_ms = 0;
+    static struct trk_spool spool;
     enum trk_status status = trk_trace_dir_named(path, sizeof path, operand, &error);
-    bool named = status == TRK_OK;
-    /* The header comes when the program has joined. */
-    while (named &&
-           (status = trk_follow_open(&follower.follow, path, &error)) == TRK_E_INCOMPLETE &&
-           (idle_ms == 0 || waited_ms < idle_ms)) {
-        (void)poll(NULL, 0, WAIT_MS);
-        waited_ms += WAIT_MS;
+    follower.spool = &spool;
+    if (status == TRK_OK) {
+        status = trk_spool_begin(&spool, path, &error);
+    }
+    if (status == TRK_OK) {
+        status = open_trace(&follower, spool.path[0] ? spool.path : path, idle_ms, &error);
     }
     if (status == TRK_OK) {
         follower.clock = trk_clock_from_header(trk_follow_header_json(follower.follow));
@@ -134,9 +172,12 @@ const struct trk_command trk_cmd_follow = {
     .text =
         "Prints events as trk record writes them, until the trace ends. A chunk at a time: events "
         "of one thread are in order, those of several are not, and have no numbers yet; trk "
-        "dump has both afterwards.",
-    .examples = "trk follow trace.trk\ntrk follow --json --idle=10 trace.trk | grep frame",
-    .exits = "0 at the trace's end; 3 when it is damaged, or with --idle when nothing comes.",
+        "dump has both afterwards. F may be a pipe.",
+    .examples = "trk follow trace.trk\ntrk record -o - -- ./emulator | trk follow -\ntrk follow "
+                "--json --idle=10 trace.trk | grep frame",
+    .exits =
+        "0 at the trace's end; 3 when it is damaged, when a pipe ends before, or with --idle when "
+        "nothing comes.",
     .options = follow_options,
     .operands_most = 1,
     .json_lines = true,

@@ -1,17 +1,16 @@
 /* trk minimise: from a trace or a scenario that breaks a rule to the few operations that do. */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
 #include "minimise_print.h"
+#include "minimise_progress.h"
 #include "minimise_right.h"
 #include "options.h"
 #include "out_file.h"
@@ -50,6 +49,7 @@ static const struct trk_option minimise_options[] = {
      .most = 1000000,
      .about = "Try no further candidate after so many seconds. What comes out then depends on the "
               "machine; by default nothing does."},
+    TRK_MINIMISE_PROGRESS_OPTION,
     {.name = "json", .about = "One JSON object, schema " TRK_MINIMISE_SCHEMA "."},
     {.name = NULL},
 };
@@ -65,7 +65,8 @@ static void on_interrupt(int number)
 }
 
 struct going {
-    bool limited, shown; /* a time; on a terminal */
+    bool limited; /* in time */
+    struct trk_minimise_progress progress;
     struct timespec end;
     struct trk_minimise_right right;
 };
@@ -78,14 +79,9 @@ static bool is_right(void *context, const char *script)
 
 static bool go_on(void *context, const struct trk_minimise_report *so_far)
 {
-    const struct going *going = context;
+    struct going *going = context;
     struct timespec now;
-    if (going->shown) {
-        fprintf(stderr,
-                "\r%" PRIu64 " replays, %" PRIu32 " threads, %" PRIu32 " operations, %" PRIu32
-                " pages\033[K",
-                so_far->replays, so_far->to.threads, so_far->to.operations, so_far->to.pages);
-    }
+    trk_minimise_progress_show(&going->progress, so_far);
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool past = now.tv_sec > going->end.tv_sec ||
                 (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
@@ -125,7 +121,8 @@ static bool read_options(const struct trk_options *options, struct trk_minimise_
                          struct going *going, char *keep)
 {
     *minimise = trk_minimise_options_default();
-    *going = (struct going){.shown = isatty(STDERR_FILENO) == 1};
+    *going = (struct going){.limited = false};
+    trk_minimise_progress_open(&going->progress, options);
     minimise->replays = trk_options_number(options, "replays");
     minimise->go_on = go_on;
     minimise->context = going;
@@ -297,7 +294,7 @@ static int minimise_to(const struct trk_options *options,
 {
     static struct trk_minimise_report report; /* some KiB */
     static char path[PATH_MAX];
-    const struct going *going = minimise->context;
+    struct going *going = minimise->context;
     bool scenario = is_scenario(options);
     int code;
     watch_interrupts();
@@ -307,9 +304,7 @@ static int minimise_to(const struct trk_options *options,
     } else {
         code = from_trace(options, minimise, &report, path);
     }
-    if (going->shown) {
-        fputs("\r\033[K", stderr);
-    }
+    trk_minimise_progress_close(&going->progress);
     if (code == TRK_EXIT_OK && going->right.failed) {
         trk_terminal_say("minimise", "--good: %s cannot be run", going->right.program);
         code = TRK_EXIT_ENVIRONMENT;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "kept_checkpoints.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "redact.h"
@@ -67,6 +68,7 @@ struct pack {
     uint64_t next;  /* event from which on one is due */
     uint64_t made;
     struct trk_sim_checkpoints *checkpoints;
+    struct trk_kept_checkpoints kept; /* those of the source, when none are made */
 };
 
 static enum trk_status take_one(struct pack *pack, uint32_t stream, struct trk_record *record,
@@ -223,7 +225,10 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
     }
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        status = take_event(pack, &event, error);
+        status = trk_kept_checkpoints_event(&pack->kept, &pack->rewrite, &event, error);
+        if (status == TRK_OK) {
+            status = take_event(pack, &event, error);
+        }
         if (status == TRK_OK) {
             status = write_checkpoint(pack, &event, error);
         }
@@ -239,6 +244,23 @@ static enum trk_status make_room(struct pack *pack, struct trk_error *error)
     return pack->operands && pack->has_operand
                ? TRK_OK
                : trk_error_set(error, TRK_E_MEMORY, "out of memory");
+}
+
+/* What of the state in the middle is not in the new trace. */
+static void say_checkpoints(const struct pack *pack, const struct trk_options *options)
+{
+    const char *path = pack->input.path;
+    if (pack->redacted) {
+        trk_kept_checkpoints_say(options, path, trk_trace_checkpoint_count(pack->input.trace),
+                                 "the state has the addresses that are to be left out");
+    } else if (pack->every > 0 && pack->made == 0) {
+        trk_terminal_say(options->command->name,
+                         "%s: no checkpoint was made: nowhere behind so many events is a state "
+                         "that can be kept",
+                         path);
+    }
+    trk_kept_checkpoints_say(options, path, pack->kept.left_out,
+                             "events are missing before, and the order is a guess");
 }
 
 static int rewrite(struct pack *pack, const struct trk_options *options,
@@ -260,6 +282,9 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
     if (code != TRK_EXIT_OK) {
         return code;
     }
+    if (status == TRK_OK && !pack->redacted && pack->every == 0) {
+        status = trk_kept_checkpoints_find(&pack->kept, pack->input.trace, 0, UINT64_MAX, &error);
+    }
     if (status == TRK_OK) {
         status = write_all(pack, &error);
     }
@@ -273,6 +298,9 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
         status = trk_rewrite_end(&pack->rewrite, &state, &error);
     }
     code = trk_rewrite_close(&pack->rewrite, status, &error);
+    if (code == TRK_EXIT_OK) {
+        say_checkpoints(pack, options);
+    }
     return code == TRK_EXIT_OK ? trk_input_report(&pack->input, options) : code;
 }
 
@@ -321,6 +349,7 @@ static int run(const struct trk_options *options, bool small)
         code = rewrite(&pack, options, &writer);
     }
     trk_sim_checkpoints_destroy(pack.checkpoints);
+    trk_kept_checkpoints_deinit(&pack.kept);
     free(pack.operands);
     free(pack.has_operand);
     trk_input_close(&pack.input);
@@ -345,7 +374,8 @@ const struct trk_command trk_cmd_pack = {
         "Writes the events of F to G in larger chunks that are compressed harder. Nothing is "
         "lost: trk unpack gives chunks as the recorder makes them. With --redact, what is about "
         "the machine and not about the tracker is left out; the events say the same, at other "
-        "addresses. What trk trim put before a part stays with it.\n\n"
+        "addresses. What trk trim put before a part stays with it, and so do checkpoints, but not "
+        "with --redact.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
     .options = pack_options,
@@ -358,7 +388,7 @@ const struct trk_command trk_cmd_unpack = {
     .about = "give a packed trace the recorder's chunks",
     .operands = "[F] -o G",
     .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
-            "read faster than those of trk pack.",
+            "read faster than those of trk pack. Checkpoints stay, but not with --redact.",
     .examples = "trk unpack small.trk -o trace.trk",
     .options = unpack_options,
     .operands_most = 1,

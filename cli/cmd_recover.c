@@ -9,6 +9,7 @@
 #include "options.h"
 #include "out_file.h"
 #include "recorder/recover.h"
+#include "spool.h"
 #include "terminal.h"
 #include "trace_dir.h"
 
@@ -60,7 +61,7 @@ static void print_text(FILE *out, const struct trk_recover_result *result)
 static int run_recover(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_recover_result result;
+    struct trk_recover_result result = {.child_status = -1};
     struct trk_out_file out;
     bool json = trk_options_flag(options, "json");
     char path[PATH_MAX] = "";
@@ -74,7 +75,14 @@ static int run_recover(const struct trk_options *options)
         return code;
     }
     bool standard = strcmp(out.path, "-") == 0;
-    enum trk_status status = trk_recover(path, out.fd, &result, &error);
+    static struct trk_spool spool;
+    enum trk_status status = trk_spool_begin(&spool, path, &error);
+    if (status == TRK_OK) {
+        status = trk_spool_wait(&spool, &error);
+    }
+    if (status == TRK_OK) {
+        status = trk_recover(spool.path[0] ? spool.path : path, out.fd, &result, &error);
+    }
     if (status == TRK_OK) {
         status = trk_trace_verify(out.reopen, &result.digest, &error);
     }

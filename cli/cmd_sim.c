@@ -184,7 +184,11 @@ static void run_trace(void *out, const void *context)
     if (code == TRK_EXIT_OK) {
         enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
         trk_contained_print_from_here();
-        if (status != TRK_OK) {
+        if (trk_core_misused()) {
+            trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
+                             trk_core_complaint());
+            code = TRK_EXIT_BROKEN;
+        } else if (status != TRK_OK) {
             error.status = status;
             code = trk_input_fail(&input, options, SCHEMA, &error);
         } else {

@@ -7,8 +7,10 @@
 
 #include "clock.h"
 #include "command.h"
+#include "kept_checkpoints.h"
 #include "kept_pages.h"
 #include "range.h"
+#include "recorder/checkpoint.h"
 #include "rewrite.h"
 #include "simulator/rest.h"
 #include "simulator/selection.h"
@@ -32,11 +34,13 @@ struct trim {
     struct trk_range range;
     struct trk_rewrite rewrite;
     struct trk_packing snapshot;
-    struct trk_kept_pages pages;    /* that the kept events name */
-    struct trk_selection selection; /* of a region; no bits: all of the window */
-    uint64_t first, end;            /* the window in event numbers, end excluded */
-    uint64_t events;                /* of the source */
-    uint64_t frame;                 /* event that began the frame the window begins in */
+    struct trk_kept_pages pages;             /* that the kept events name */
+    struct trk_kept_checkpoints checkpoints; /* of the window */
+    bool whole;                              /* the source is smaller, and kept as it is */
+    struct trk_selection selection;          /* of a region; no bits: all of the window */
+    uint64_t first, end;                     /* the window in event numbers, end excluded */
+    uint64_t events;                         /* of the source */
+    uint64_t frame;                          /* event that began the frame the window begins in */
 };
 
 /* The places before and behind the range where nothing is under way. */
@@ -130,7 +134,8 @@ static enum trk_status write_window(struct trim *trim, struct trk_error *error)
     }
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        if (!is_kept(trim, &event)) {
+        status = trk_kept_checkpoints_event(&trim->checkpoints, &trim->rewrite, &event, error);
+        if (status != TRK_OK || !is_kept(trim, &event)) {
             continue;
         }
         struct trk_record record = {event.tsc, event.event};
@@ -153,7 +158,22 @@ static enum trk_status keep_smaller(struct trim *trim, struct trk_error *error)
     }
     trk_terminal_say("trim", "%s: the whole is smaller than the part: it is kept as it is",
                      trim->input.path);
+    trim->whole = true;
     return trk_rewrite_copy(&trim->rewrite, &trim->input, error);
+}
+
+static void say_checkpoints(const struct trim *trim)
+{
+    if (trim->whole) {
+        return;
+    }
+    if (trim->selection.bits) {
+        trk_kept_checkpoints_say(trim->options, trim->input.path,
+                                 trk_trace_checkpoint_count(trim->input.trace),
+                                 "the state is of all regions");
+    }
+    trk_kept_checkpoints_say(trim->options, trim->input.path, trim->checkpoints.left_out,
+                             "events are missing before, and the order is a guess");
 }
 
 static int write_trace(struct trim *trim)
@@ -179,7 +199,11 @@ static int write_trace(struct trim *trim)
     if (status == TRK_OK) {
         status = keep_smaller(trim, &error);
     }
-    return trk_rewrite_close(&trim->rewrite, status, &error);
+    code = trk_rewrite_close(&trim->rewrite, status, &error);
+    if (code == TRK_EXIT_OK) {
+        say_checkpoints(trim);
+    }
+    return code;
 }
 
 static enum trk_status plan(struct trim *trim, struct trk_error *error)
@@ -204,7 +228,12 @@ static enum trk_status plan(struct trim *trim, struct trk_error *error)
                    : status;
     }
     enum trk_status status = find_window(trim, error);
-    return status == TRK_OK ? take_snapshot(trim, error) : status;
+    if (status == TRK_OK) {
+        status = take_snapshot(trim, error);
+    }
+    return status == TRK_OK
+               ? trk_kept_checkpoints_find(&trim->checkpoints, trace, trim->first, trim->end, error)
+               : status;
 }
 
 static int run_trim(const struct trk_options *options)
@@ -231,6 +260,7 @@ static int run_trim(const struct trk_options *options)
     trk_selection_deinit(&trim.selection);
     trk_range_free(&trim.range);
     trk_kept_pages_deinit(&trim.pages);
+    trk_kept_checkpoints_deinit(&trim.checkpoints);
     free(trim.snapshot.bytes);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "core_check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,11 @@ static void count_file(struct trk_core_report *report, const struct trk_scenario
     const struct trk_policy *policy = &file->policy;
     enum trk_core_case what = trk_core_case_of(file);
     report->cases[what]++;
+    report->unscaled += file->unscaled != NULL;
+    if (file->scaled_bytes != 0 && what != TRK_CORE_LACKS) {
+        report->scaled++;
+        report->scaled_bytes = file->scaled_bytes;
+    }
     if (what == TRK_CORE_BROKEN) {
         return; /* it has no policy */
     }
@@ -233,6 +239,30 @@ static void print_lacks(const struct trk_core_report *report)
     }
 }
 
+/* Cases of smaller pages than the tracker's: how many ran in another way, and what of the others
+ * cannot be had so, each reason once. */
+static void print_scaled(const struct trk_core_report *report)
+{
+    const struct trk_scenario_files *files = report->files;
+    if (report->scaled > 0) {
+        printf("scaled: %zu cases of 4096-byte pages ran with pages of %" PRIu32 " bytes\n",
+               report->scaled, report->scaled_bytes);
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        size_t same = 0;
+        bool first = files->files[i].unscaled != NULL;
+        for (size_t j = 0; j < files->count && first; j++) {
+            bool alike = files->files[j].unscaled != NULL &&
+                         strcmp(files->files[j].unscaled, files->files[i].unscaled) == 0;
+            first = !(alike && j < i);
+            same += alike;
+        }
+        if (first) {
+            printf("not scaled: %s (%zu cases)\n", files->files[i].unscaled, same);
+        }
+    }
+}
+
 void trk_core_report_print(const struct trk_core_report *report)
 {
     const struct trk_scenario_files *files = report->files;
@@ -240,6 +270,7 @@ void trk_core_report_print(const struct trk_core_report *report)
         print_file(&files->files[i]);
     }
     print_lacks(report);
+    print_scaled(report);
     print_shares(report);
     fputs("core ", stdout);
     trk_terminal_text(stdout, files->core.name);
@@ -269,6 +300,7 @@ static void add_case(cJSON *list, const struct trk_scenario_file *file)
     const struct trk_scenario_report *report = &file->report;
     bool ran_it = file->end == TRK_SCENARIO_HELD || file->end == TRK_SCENARIO_FAILED;
     bool fault = what == TRK_CORE_CRASHES || file->end == TRK_SCENARIO_BROKEN;
+    bool scaled = file->scaled_bytes != 0; /* then no line runs it again from the file */
     trk_json_out_text(object, "path", file->path);
     trk_json_out_text(object, "outcome", trk_core_case_name(what));
     trk_json_out_text(object, "lacks", what == TRK_CORE_LACKS ? file->needs : NULL);
@@ -283,7 +315,9 @@ static void add_case(cJSON *list, const struct trk_scenario_file *file)
     trk_json_out_text(object, "operation_text",
                       ran_it && report->thread[0] != '\0' ? report->operation_text : NULL);
     trk_json_out_text(object, "schedule",
-                      ran_it && report->schedule[0] != '\0' ? report->schedule : NULL);
+                      ran_it && !scaled && report->schedule[0] != '\0' ? report->schedule : NULL);
+    trk_json_out_number(object, "scaled_bytes", scaled ? file->scaled_bytes : TRK_NOT_KNOWN);
+    trk_json_out_text(object, "unscaled", file->unscaled);
     cJSON_AddItemToArray(list, object);
 }
 
@@ -300,6 +334,8 @@ void trk_core_report_print_json(const struct trk_core_report *report)
     cJSON_AddBoolToObject(core, "returns", about->returns);
     cJSON_AddBoolToObject(core, "knows", about->knows);
     add_counts(object, report->cases);
+    trk_json_out_number(object, "scaled", report->scaled);
+    trk_json_out_number(object, "unscaled", report->unscaled);
     trk_json_out_text(object, "best", report->best != NULL ? report->best->value : NULL);
     cJSON *policies = cJSON_AddArrayToObject(object, "policies");
     for (size_t i = 0; i < report->share_count; i++) {

@@ -34,6 +34,8 @@ struct trk_core_report {
     const struct trk_scenario_files *files;
     const char *path;
     size_t cases[TRK_CORE_CASE_COUNT];
+    uint32_t scaled_bytes;   /* pages that the tracker has instead of 4 KiB ones; 0: not needed */
+    size_t scaled, unscaled; /* cases that were made such of those, and that could not be */
     struct trk_core_share shares[TRK_CORE_SHARES];
     size_t share_count;
     const struct trk_core_share *best; /* of the presets; NULL: no case of any could be run */

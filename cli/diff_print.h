@@ -5,6 +5,7 @@
 #define CLI_DIFF_PRINT_H
 
 #include "input.h"
+#include "policy_diff.h"
 #include "scenario_diff.h"
 #include "trace_diff.h"
 
@@ -23,5 +24,16 @@ TRK_MUST_USE enum trk_status trk_diff_print(struct trk_input inputs[2],
 /* names: of the two sides. */
 void trk_diff_print_scenarios(const struct trk_scenario_diff *diff, const char *const names[2],
                               bool json);
+
+/* A trace under two policies. */
+struct trk_diff_policies {
+    const struct trk_input *input;
+    const char *names[2]; /* of the policies */
+    const struct trk_policy_diff *diff;
+    const struct trk_scenario_diff *window; /* in which threads meet; NULL: there is none */
+    bool complete;
+};
+
+void trk_diff_print_policies(const struct trk_diff_policies *said, bool json);
 
 #endif

@@ -39,7 +39,8 @@ static void print_place(const struct trk_explore_finding *finding)
     putchar('\n');
 }
 
-static void print_finding(const struct trk_explore_finding *finding, const char *path)
+static void print_finding(const struct trk_explore_finding *finding,
+                          const struct trk_explore_of *of)
 {
     fputs("verdict: ", stdout);
     trk_terminal_word(TRK_TONE_BAD, finding->verdict);
@@ -70,7 +71,12 @@ static void print_finding(const struct trk_explore_finding *finding, const char 
     }
     if (finding->schedule[0] != '\0') {
         fputs("  again: trk explore ", stdout);
-        trk_terminal_text(stdout, path);
+        if (of->core_path != NULL) {
+            fputs("--core ", stdout);
+            trk_terminal_text(stdout, of->core_path);
+            putchar(' ');
+        }
+        trk_terminal_text(stdout, of->path);
         printf(" --schedule %s\n", finding->schedule);
     }
 }
@@ -95,6 +101,11 @@ static void print_counts(const struct trk_explore_report *report)
     if (report->left_out > 0) {
         printf("%" PRIu64 " windows cannot be said as a scenario: not judged\n", report->left_out);
     }
+    if (report->lacks[0] != '\0') {
+        fputs("the plug-in lacks what some of these need, the first of them: ", stdout);
+        trk_terminal_text(stdout, report->lacks);
+        putchar('\n');
+    }
     if (report->foreign) {
         puts("operations of trackers that are not the core's were tried in no other order");
     }
@@ -105,17 +116,34 @@ static void print_counts(const struct trk_explore_report *report)
            report->recorded.complete ? "complete" : "incomplete");
 }
 
-void trk_explore_print(const struct trk_explore_report *report, const char *path, bool once)
+/* Which plug-in it was, and how it was tried. */
+static void print_core(const struct trk_core_about *core)
 {
+    if (core == NULL) {
+        return;
+    }
+    fputs("core ", stdout);
+    trk_terminal_text(stdout, core->name);
+    fputs(", build ", stdout);
+    trk_terminal_text(stdout, core->build);
+    printf(": tried %s\n", core->inside ? "inside its operations"
+                                        : "operation by operation, since it does not take its "
+                                          "locks through the host");
+}
+
+void trk_explore_print(const struct trk_explore_report *report, const struct trk_explore_of *of)
+{
+    bool once = of->once;
     if (once && report->finding_count == 0) {
         puts("verdict: ok");
+        print_core(of->core);
         return;
     }
     if (!once) {
         print_verdict(report);
     }
     for (uint64_t i = 0; i < report->finding_count && i < TRK_EXPLORE_FINDINGS_MOST; i++) {
-        print_finding(&report->findings[i], path);
+        print_finding(&report->findings[i], of);
     }
     if (report->finding_count > TRK_EXPLORE_FINDINGS_MOST) {
         printf("and %" PRIu64 " more windows with a broken order\n",
@@ -124,6 +152,7 @@ void trk_explore_print(const struct trk_explore_report *report, const char *path
     if (!once) {
         print_counts(report);
     }
+    print_core(of->core);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -154,10 +183,23 @@ static cJSON *finding_json(const struct trk_explore_finding *finding)
     return object;
 }
 
-void trk_explore_print_json(const struct trk_explore_report *report, const char *path)
+static void add_core(cJSON *object, const struct trk_core_about *about)
+{
+    if (about == NULL) {
+        return;
+    }
+    cJSON *core = cJSON_AddObjectToObject(object, "core");
+    trk_json_out_text(core, "name", about->name);
+    trk_json_out_text(core, "build", about->build);
+    cJSON_AddBoolToObject(core, "inside", about->inside);
+}
+
+void trk_explore_print_json(const struct trk_explore_report *report,
+                            const struct trk_explore_of *of)
 {
     cJSON *object = trk_json_out_object(TRK_EXPLORE_SCHEMA);
-    trk_json_out_text(object, "path", path);
+    trk_json_out_text(object, "path", of->path);
+    add_core(object, of->core);
     trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
     cJSON_AddBoolToObject(object, "complete", report->complete);
     cJSON_AddBoolToObject(object, "foreign", report->foreign);
@@ -176,6 +218,9 @@ void trk_explore_print_json(const struct trk_explore_report *report, const char 
         trk_json_out_number(object, counts[i].key, counts[i].number);
     }
     trk_json_out_text(object, "orders", report->orders[0] ? report->orders : NULL);
+    if (of->core != NULL) {
+        trk_json_out_text(object, "lacks", report->lacks[0] ? report->lacks : NULL);
+    }
     cJSON *list = cJSON_AddArrayToObject(object, "findings");
     for (uint64_t i = 0; i < report->finding_count && i < TRK_EXPLORE_FINDINGS_MOST; i++) {
         cJSON_AddItemToArray(list, finding_json(&report->findings[i]));

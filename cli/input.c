@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* mkostemp */
 #include "input.h"
 
 #include <errno.h>
@@ -11,49 +10,13 @@
 #include <unistd.h>
 
 #include "json_out.h"
+#include "spool.h"
 #include "terminal.h"
 #include "trace_dir.h"
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
     return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
-}
-
-static enum trk_status write_all(int fd, const char *bytes, size_t size, struct trk_error *error)
-{
-    while (size > 0) {
-        ssize_t done = write(fd, bytes, size);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done < 0) {
-            return system_error(error, "temporary file");
-        }
-        bytes += done;
-        size -= (size_t)done;
-    }
-    return TRK_OK;
-}
-
-/* Read until the buffer has so many bytes, or there are no more. */
-static enum trk_status read_some(int fd, char *buffer, size_t size, size_t *length,
-                                 struct trk_error *error)
-{
-    *length = 0;
-    while (*length < size) {
-        ssize_t got = read(fd, buffer + *length, size - *length);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return system_error(error, "cannot read");
-        }
-        if (got == 0) {
-            break;
-        }
-        *length += (size_t)got;
-    }
-    return TRK_OK;
 }
 
 /* Whether a trace may begin with these bytes: what is none must not be copied first. */
@@ -82,44 +45,23 @@ static enum trk_status refused_as(enum trk_status status, const char *bytes, siz
                : status;
 }
 
-static enum trk_status open_spool(struct trk_input *input, struct trk_error *error)
-{
-    const char *directory = getenv("TMPDIR");
-    char name[PATH_MAX];
-    int length = snprintf(name, sizeof name, "%s/trk-input-XXXXXX",
-                          directory && *directory ? directory : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof name) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "TMPDIR is too long");
-    }
-    input->fd = mkostemp(name, O_CLOEXEC);
-    if (input->fd < 0) {
-        return system_error(error, "temporary file");
-    }
-    unlink(name);
-    return TRK_OK;
-}
-
 /* Copy what fd still gives into a nameless file. */
 static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *error)
 {
     static char buffer[1 << 16];
     size_t got;
-    enum trk_status status = read_some(fd, buffer, TRK_INPUT_HEAD_BYTES, &got, error);
+    enum trk_status status = trk_spool_read(fd, buffer, TRK_INPUT_HEAD_BYTES, &got, error);
     if (status == TRK_OK) {
         status = refused_as(look_at_head(buffer, got, error), buffer, got, error);
     }
     if (status == TRK_OK) {
-        status = open_spool(input, error);
+        input->fd = trk_spool_open(error);
+        status = input->fd >= 0 ? TRK_OK : error->status;
     }
     while (status == TRK_OK && got > 0) {
-        input->bytes += got;
-        if (input->bytes > TRK_INPUT_PIPE_BYTES) {
-            return trk_error_set(error, TRK_E_ARGUMENT, "more than %" PRIu64 " bytes from a pipe",
-                                 TRK_INPUT_PIPE_BYTES);
-        }
-        status = write_all(input->fd, buffer, got, error);
+        status = trk_spool_write(input->fd, buffer, got, &input->bytes, error);
         if (status == TRK_OK) {
-            status = read_some(fd, buffer, sizeof buffer, &got, error);
+            status = trk_spool_read(fd, buffer, sizeof buffer, &got, error);
         }
     }
     return status;

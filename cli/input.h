@@ -12,9 +12,6 @@
 #include "options.h"
 #include "recorder/trace.h"
 
-/* The most that is copied from a pipe. A longer trace has to be given as a file. */
-#define TRK_INPUT_PIPE_BYTES (UINT64_C(64) << 30)
-
 /* So much of a pipe is looked at before the rest is copied: the file header. */
 #define TRK_INPUT_HEAD_BYTES 64u
 

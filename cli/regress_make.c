@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "regress.h"
+#include "scratch.h"
+#include "spawn.h"
 #include "terminal.h"
 #include "traces/manifest.h"
 
@@ -36,24 +37,16 @@ static bool set_path(void)
 }
 
 /* Run one command; what it prints goes to standard error. An exit code. */
-static int make_one(struct trk_manifest_entry *entry, const char *out)
+static int make_one(struct trk_manifest_entry *entry, const struct trk_scratch *out)
 {
     char path[PATH_MAX];
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    snprintf(path, sizeof path, "%s/%s", out, entry->file);
-    int end = 0;
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-        if (setenv("OUT", path, 1) == 0) {
-            execl("/bin/sh", "sh", "-c", entry->command, (char *)NULL);
-        }
-        _exit(127);
-    }
-    while (pid > 0 && waitpid(pid, &end, 0) < 0 && errno == EINTR) {
-    }
+    trk_scratch_file(out, entry->file, path);
+    const char *const words[] = {"/bin/sh", "-c", entry->command, NULL};
+    const struct trk_spawn spawn = {.command = "regress", .argv = words};
     struct stat about;
-    if (pid < 0 || stat(path, &about) != 0) {
+    bool ran = setenv("OUT", path, 1) == 0 && trk_spawn_run(&spawn) != -1;
+    if (!ran || stat(path, &about) != 0) {
         trk_terminal_say("regress", "%s: its command made no trace: %s", entry->file,
                          entry->command);
         return TRK_EXIT_ENVIRONMENT;
@@ -64,26 +57,47 @@ static int make_one(struct trk_manifest_entry *entry, const char *out)
     return TRK_EXIT_OK;
 }
 
+/* All of them, in a folder that gets its name when they are there. */
+static int make_all(struct trk_manifest *manifest, const char *out)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_scratch folder;
+    int code = trk_scratch_open(&folder, "regress", out);
+    for (size_t i = 0; i < manifest->count && code == TRK_EXIT_OK; i++) {
+        code = make_one(&manifest->entries[i], &folder);
+    }
+    if (code == TRK_EXIT_OK && trk_manifest_save(manifest, folder.path, &error) != TRK_OK) {
+        code = trk_terminal_error("regress", out, &error);
+    }
+    int reason = code == TRK_EXIT_OK ? trk_scratch_keep(&folder, out) : 0;
+    if (reason != 0) {
+        (void)trk_error_set_errno(&error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, reason,
+                                  "a new folder is wanted");
+        code = trk_terminal_error("regress", out, &error);
+    }
+    trk_scratch_close(&folder);
+    return code;
+}
+
 int trk_regress_make(const char *folder, const char *out)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_manifest manifest;
+    struct stat about;
     int code = TRK_EXIT_OK;
     if (trk_manifest_load(folder, &manifest, &error) != TRK_OK) {
         code = trk_terminal_error("regress", folder, &error);
     } else if (manifest.count == 0) {
         trk_terminal_say("regress", "%s: no " TRK_MANIFEST_FILE " with commands to run", folder);
         code = TRK_EXIT_USAGE;
-    } else if (mkdir(out, 0777) != 0 || !set_path()) {
-        (void)trk_error_set_errno(&error, errno == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM, errno,
-                                  "a new folder is wanted");
+    } else if (lstat(out, &about) == 0) {
+        (void)trk_error_set_errno(&error, TRK_E_EXISTS, EEXIST, "a new folder is wanted");
         code = trk_terminal_error("regress", out, &error);
-    }
-    for (size_t i = 0; i < manifest.count && code == TRK_EXIT_OK; i++) {
-        code = make_one(&manifest.entries[i], out);
-    }
-    if (code == TRK_EXIT_OK && trk_manifest_save(&manifest, out, &error) != TRK_OK) {
-        code = trk_terminal_error("regress", out, &error);
+    } else if (!set_path()) {
+        trk_terminal_say("regress", "PATH cannot be set: %s", strerror(errno));
+        code = TRK_EXIT_ENVIRONMENT;
+    } else {
+        code = make_all(&manifest, out);
     }
     trk_manifest_free(&manifest);
     return code;

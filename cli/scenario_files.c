@@ -136,6 +136,21 @@ static bool is_regular(const char *path)
     return stat(path, &stat_of) != 0 || S_ISREG(stat_of.st_mode); /* absent: reading it tells */
 }
 
+/*
+ * Make it one of the tracker's own larger pages, where it takes no smaller ones and has what the
+ * scenario needs else. What cannot be made so stays, and is refused for its pages.
+ */
+static enum trk_status scale(struct trk_scenario_file *file, struct trk_scenario *scenario)
+{
+    uint32_t page_size_bytes = trk_core_page_size(scenario);
+    if (page_size_bytes == trk_scenario_policy(scenario)->page_size_bytes) {
+        return TRK_OK;
+    }
+    enum trk_status status = trk_scenario_scale(scenario, page_size_bytes, &file->unscaled);
+    file->scaled_bytes = status == TRK_OK ? page_size_bytes : 0;
+    return status == TRK_E_UNSUPPORTED ? TRK_OK : status;
+}
+
 static enum trk_status run_here(struct trk_scenario_file *file,
                                 const struct trk_scenario_asked *asked, struct trk_error *error)
 {
@@ -157,10 +172,15 @@ static enum trk_status run_here(struct trk_scenario_file *file,
         return trk_error_set(error, status, "%.80s: no memory", file->path);
     }
     snprintf(file->name, sizeof file->name, "%s", trk_scenario_name(scenario));
+    status = asked->scale ? scale(file, scenario) : TRK_OK;
     file->policy = *trk_scenario_policy(scenario);
     const char *needs = trk_scenario_needs(scenario);
     if (needs == NULL) {
         needs = trk_core_lacks(scenario);
+    }
+    if (status != TRK_OK) {
+        trk_scenario_destroy(scenario);
+        return trk_error_set(error, status, "%.80s: no memory", file->path);
     }
     if (needs != NULL) {
         file->end = TRK_SCENARIO_REFUSED;
@@ -196,7 +216,8 @@ static void run_apart(void *out, const void *context)
     struct apart *apart = out;
     apart->status = run_here(&apart->file, context, &apart->error);
     const char *complaint = trk_core_complaint();
-    if (apart->status != TRK_OK && complaint != NULL) { /* the other cases go on */
+    /* The other cases go on. */
+    if ((apart->status != TRK_OK || trk_core_misused()) && complaint != NULL) {
         apart->file.end = TRK_SCENARIO_CRASHED;
         snprintf(apart->file.fault.text, sizeof apart->file.fault.text, "the core %.60s: %s",
                  apart->file.core->core, complaint);

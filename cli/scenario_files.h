@@ -33,6 +33,8 @@ struct trk_scenario_file {
     enum trk_scenario_end end;
     char name[64];
     char needs[128];                     /* refused */
+    uint32_t scaled_bytes;               /* pages of this size instead of 4 KiB ones; 0: as it is */
+    const char *unscaled;                /* refused for its pages, and why it was not scaled */
     struct trk_policy policy;            /* of all but broken and crashed ones */
     struct trk_scenario_fault fault;     /* broken, crashed */
     struct trk_scenario_report report;   /* held, failed */
@@ -48,6 +50,7 @@ struct trk_scenario_asked {
     struct trk_contained core; /* core NULL: the built-in one */
     bool folder;               /* set by the run: only of files that fail look for passing orders */
     bool brief;                /* look for none */
+    bool scale; /* cases of 4 KiB pages on trackers of larger ones: core-check alone */
 };
 
 struct trk_scenario_files {

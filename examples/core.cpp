@@ -5,6 +5,7 @@
 // another: protection calls and locks go to the simulator's host.
 #include <map>
 #include <memory>
+#include <set>
 
 #include "page_tracker.hpp"
 #include "simulator/core_plugin.hpp"
@@ -90,6 +91,8 @@ class page_core {
     }
     trk_core_fault fault(address guest_addr, bool store)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_UNHANDLED;
         const auto word = tracker_.fault(
             guest_addr, store, [this](address at, address size) { owner_.flush(at, size); });
         return word == example::fault_word::served  ? TRK_CORE_SERVED
@@ -98,47 +101,73 @@ class page_core {
     }
     trk_core_status upload(const trk::core_transfer &asked)
     {
-        return told(asked.guest_addr(),
-                    tracker_.upload(
-                        asked.guest_addr(), asked.size_bytes(), asked.written(),
-                        [&](address at, address size) { asked.range(at, size); },
-                        [&] { asked.done(); }));
+        if (refuses(asked.guest_addr()))
+            return TRK_CORE_REENTRY;
+        const std::uint32_t self = trk::core_self();
+        return told(asked.guest_addr(), tracker_.upload(
+                                            asked.guest_addr(), asked.size_bytes(), asked.written(),
+                                            [&](address at, address size) {
+                                                uploading_.insert(self);
+                                                asked.range(at, size);
+                                                uploading_.erase(self);
+                                            },
+                                            [&] {
+                                                uploading_.insert(self);
+                                                asked.done();
+                                                uploading_.erase(self);
+                                            }));
     }
     trk_core_status download(const trk::core_transfer &asked)
     {
+        if (refuses(asked.guest_addr()))
+            return TRK_CORE_REENTRY;
         return told(asked.guest_addr(),
                     tracker_.download(asked.guest_addr(), asked.size_bytes(), asked.clear(),
                                       [&](address at, address size) { asked.range(at, size); }));
     }
     trk_core_status invalidate(address guest_addr, address size_bytes, trk::core_flush flush)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         return told(guest_addr, tracker_.invalidate(guest_addr, size_bytes, flush));
     }
 
     trk_core_status is_cpu(address guest_addr, address size_bytes, bool &out)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         out = tracker_.is_cpu(guest_addr, size_bytes);
         return TRK_CORE_OK;
     }
     trk_core_status is_gpu(address guest_addr, address size_bytes, bool &out)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         out = tracker_.is_gpu(guest_addr, size_bytes);
         return TRK_CORE_OK;
     }
     trk_core_status mark_cpu(address guest_addr, address size_bytes)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         return told(guest_addr, tracker_.mark_cpu(guest_addr, size_bytes));
     }
     trk_core_status mark_gpu(address guest_addr, address size_bytes)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         return told(guest_addr, tracker_.mark_gpu(guest_addr, size_bytes));
     }
     trk_core_status unmark_gpu(address guest_addr, address size_bytes)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         return told(guest_addr, tracker_.unmark_gpu(guest_addr, size_bytes));
     }
     trk_core_status untrack(address guest_addr, address size_bytes)
     {
+        if (refuses(guest_addr))
+            return TRK_CORE_REENTRY;
         return told(guest_addr, tracker_.untrack(guest_addr, size_bytes), TRK_CORE_UNTRACK);
     }
     trk_core_status watch(address guest_addr, address size_bytes, bool add)
@@ -167,6 +196,17 @@ class page_core {
     trk::core_owner owner_;
     plugin_host host_;
     example::page_tracker<plugin_host> tracker_;
+    std::set<std::uint32_t> uploading_; // threads in a callback of an upload
+
+    // The tracker would take a call from inside an upload's callback, and its emulator makes none:
+    // so the plug-in refuses it, as the interface has it.
+    bool refuses(address guest_addr) const
+    {
+        if (uploading_.count(trk::core_self()) == 0)
+            return false;
+        owner_.fail(TRK_CORE_REENTRY, guest_addr, "a call from inside an upload's callback");
+        return true;
+    }
 
     // What the tracker's word is called by the simulator; refusals are told.
     trk_core_status told(address guest_addr, example::result word,

@@ -4,10 +4,11 @@
 //     trk record -o run.trk -- ./example_emulator [FRAMES]
 //     trk sim run.trk
 //
-// Memory holds four areas: `vertices`, which guests write and the GPU reads; `results`, which the
+// Memory holds five areas: `vertices`, which guests write and the GPU reads; `results`, which the
 // GPU writes and guests read, brought home at the fence, since no page is closed to loads; `turns`,
 // which the GPU and a guest write in turn, so that the guest's store brings the GPU's bytes home;
-// and `texts`, which the emulator itself writes for the guest.
+// `texts`, which the emulator itself writes for the guest; and `loose`, which a guest writes
+// whenever it likes, for the next frame.
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -43,6 +44,7 @@ constexpr area vertices{"vertices", 1, 4, 8};
 constexpr area results{"results", 2, 20, 4};
 constexpr area turns{"turns", 3, 32, 2};
 constexpr area texts{"texts", 4, 40, 4};
+constexpr area loose{"loose", 5, 48, 1};
 constexpr std::uint32_t guests = 2;
 
 // The stores to one slot in a frame, and how many stamps a frame has.
@@ -151,6 +153,8 @@ void guest_frame(emulator &self, std::uint32_t number, std::uint32_t frame)
         self.met.await(frame);
         guest_store(self, vertices.slot(0, 0), stamp_of(frame, meeting_store));
         self.stored.signal(frame);
+    } else { // while the render thread uploads this page, or before, or after
+        guest_store(self, loose.slot(0, frame % 2), stamp_of(frame, first_store));
     }
     self.drawn.await(frame);
     for (std::uint64_t page = 0; page < results.pages; page++)
@@ -223,6 +227,9 @@ void draw(emulator &self, std::uint32_t frame)
         expect(self, self.device.look(texts.slot(1, page_slots - 1) + i * slot_bytes),
                stamp_of(frame, first_store));
     expect(self, self.device.look(turns.slot(0, 1)), stamp_of(frame, first_store));
+    if (frame > 1)
+        expect(self, self.device.look(loose.slot(0, (frame - 1) % 2)),
+               stamp_of(frame - 1, first_store));
 }
 
 void render_frame(emulator &self, std::uint32_t frame)
@@ -235,6 +242,7 @@ void render_frame(emulator &self, std::uint32_t frame)
     write_text(self, frame);
     upload(self, texts);
     upload(self, turns);
+    upload(self, loose);
     draw(self, frame);
     draw_over(self, turns, 2, frame);
     draw_over(self, results, 0, frame);
@@ -247,7 +255,7 @@ void render_frame(emulator &self, std::uint32_t frame)
 
 void announce() noexcept
 {
-    for (const area &each : {vertices, results, turns, texts}) {
+    for (const area &each : {vertices, results, turns, texts, loose}) {
         trk_capture_object(TRK_OBJECT_CREATED, each.object, each.addr(), each.bytes());
         trk_capture_label(each.object, each.name);
     }

@@ -6,6 +6,7 @@ target_sources(
           src/blob_batch.c
           src/blob_chunk.c
           src/blob_list.c
+          src/checkpoint_body.c
           src/checkpoint_list.c
           src/checkpoint_load.c
           src/chunk_decoder.c src/chunk_events.c

@@ -7,4 +7,5 @@ target_sources(trk_simulator PRIVATE
 # Minimising: a scenario that can be changed, passes over it, traces. And one byte, looked at.
 target_sources(trk_simulator PRIVATE
   src/minimise.c src/minimise_case.c src/minimise_cut.c src/minimise_mend.c src/minimise_ranges.c
-  src/minimise_run.c src/minimise_trace.c src/minimise_write.c src/why.c)
+  src/minimise_run.c src/minimise_trace.c src/minimise_write.c src/newest.c src/symptom.c src/symptom_force.c
+  src/why.c)

@@ -5,8 +5,10 @@
  * with the first event of an operation that may make the page something else or clean again: from
  * then on nothing is claimed until the page is learned anew. Learning and comparing read the bytes
  * first and look at the page's state afterwards: a store that the tracker sees makes the page CPU
- * before its bytes change. A region's turn counts the entries dropped, so that what was read across
- * a drop is not believed. Dropping happens in fault handlers too and is a store.
+ * before its bytes change. A page's turn counts how often its entry was dropped, so that what was
+ * read across a drop is not believed. A page is not learned while an operation that is about it is
+ * under way, since the owner may be about to fill it (paranoid_busy.h). Dropping happens in fault
+ * handlers too and is a store.
  */
 #define _GNU_SOURCE /* MAP_NORESERVE */
 #include "track/paranoid.h"
@@ -18,12 +20,13 @@
 #include <sys/mman.h>
 
 #include "internal.h"
+#include "paranoid_busy.h"
 
 struct known_region {
-    _Atomic uint64_t turn;
     uint32_t index;
     struct known_region *next; /* in the order of their making, newest first */
     _Atomic uint64_t hashes[TRK_REGION_PAGES];
+    _Atomic uint32_t turns[TRK_REGION_PAGES];
 };
 
 struct trk_paranoid {
@@ -33,7 +36,7 @@ struct trk_paranoid {
     _Atomic(struct known_region *) *regions; /* TRK_REGION_COUNT, in the directory */
     _Atomic(struct known_region *) newest;
     pthread_mutex_t make_mutex;
-    _Atomic uint32_t transfers; /* operations in progress in which the owner may write pages */
+    struct paranoid_busy busy;
     _Atomic uint64_t frame;
     _Atomic uint64_t compared, learned, findings, ns;
 };
@@ -45,7 +48,7 @@ struct trk_paranoid {
 struct upload {
     uint64_t guest_addr, size_bytes;
     bool written;
-    bool transfers; /* is counted as one that does */
+    bool busy; /* it may still fill its pages */
 };
 static _Thread_local struct upload uploads[UPLOADS_MOST] __attribute__((tls_model("initial-exec")));
 static _Thread_local unsigned upload_depth __attribute__((tls_model("initial-exec")));
@@ -162,24 +165,24 @@ static void tell(struct trk_paranoid *paranoid, const struct trk_paranoid_findin
 static void look(struct trk_paranoid *paranoid, struct known_region *region, uint32_t page,
                  enum trk_paranoid_moment moment)
 {
-    uint64_t turn = atomic_load(&region->turn);
+    uint32_t turn = atomic_load(&region->turns[page]);
     uint64_t known = atomic_load_explicit(&region->hashes[page], memory_order_relaxed);
-    bool quiet = atomic_load(&paranoid->transfers) == 0;
-    if (known == 0 && !quiet)
-        return; /* the owner may be about to fill it */
+    uint64_t page_addr = trk_region_address(region->index) + page * TRK_HOST_PAGE_BYTES;
     if (!is_clean(paranoid, region->index, page))
         return;
-    uint64_t page_addr = trk_region_address(region->index) + page * TRK_HOST_PAGE_BYTES;
+    if (known == 0 && trk_paranoid_is_busy(&paranoid->busy, page_addr))
+        return;
     const void *bytes = paranoid->options.bytes(paranoid->options.context, page_addr);
     if (bytes == NULL)
         return;
     uint64_t seen = hash_page(bytes);
-    if (!is_clean(paranoid, region->index, page) || atomic_load(&region->turn) != turn)
+    if (!is_clean(paranoid, region->index, page) || atomic_load(&region->turns[page]) != turn)
         return;
     if (known == 0) {
         atomic_store(&region->hashes[page], seen);
         atomic_fetch_add_explicit(&paranoid->learned, 1, memory_order_relaxed);
-        if (atomic_load(&region->turn) != turn || atomic_load(&paranoid->transfers) != 0)
+        if (atomic_load(&region->turns[page]) != turn ||
+            trk_paranoid_is_busy(&paranoid->busy, page_addr))
             atomic_store(&region->hashes[page], 0);
         return;
     }
@@ -229,9 +232,10 @@ static void drop(struct trk_paranoid *paranoid, uint32_t index, uint32_t first, 
     struct known_region *region = index < TRK_REGION_COUNT ? find(paranoid, index) : NULL;
     if (region == NULL)
         return;
-    atomic_fetch_add(&region->turn, 1);
-    for (uint32_t page = first; page < first + count && page < TRK_REGION_PAGES; ++page)
+    for (uint32_t page = first; page < first + count && page < TRK_REGION_PAGES; ++page) {
+        atomic_fetch_add(&region->turns[page], 1);
         atomic_store_explicit(&region->hashes[page], 0, memory_order_relaxed);
+    }
 }
 
 static void drop_range(struct trk_paranoid *paranoid, uint64_t guest_addr, uint64_t size_bytes)
@@ -276,6 +280,12 @@ static void look_at_upload(struct trk_paranoid *paranoid, const struct upload *u
     look_at_range(paranoid, upload->guest_addr, upload->size_bytes, TRK_PARANOID_UPLOAD);
 }
 
+/* A range that is none may be anywhere. */
+static uint64_t end_of(uint64_t first, uint64_t size_bytes)
+{
+    return size_bytes > 0 && first + size_bytes > first ? first + size_bytes : UINT64_MAX;
+}
+
 static void begin(struct trk_paranoid *paranoid, const struct trk_event *event)
 {
     if (event->context == TRK_OP_UPLOAD && upload_depth++ < UPLOADS_MOST) {
@@ -289,7 +299,8 @@ static void begin(struct trk_paranoid *paranoid, const struct trk_event *event)
         look_at_range(paranoid, event->argument, trk_event_size(event), TRK_PARANOID_PROTECT);
     if (is_harmless(event->context))
         return;
-    atomic_fetch_add(&paranoid->transfers, 1);
+    trk_paranoid_busy_begin(&paranoid->busy, event->argument,
+                            end_of(event->argument, trk_event_size(event)));
     drop_range(paranoid, event->argument, trk_event_size(event));
 }
 
@@ -301,10 +312,10 @@ static void completes(struct trk_paranoid *paranoid)
 {
     struct upload *upload =
         upload_depth > 0 && upload_depth <= UPLOADS_MOST ? &uploads[upload_depth - 1] : NULL;
-    if (upload == NULL || upload->written || !upload->transfers)
+    if (upload == NULL || upload->written || !upload->busy)
         return;
-    upload->transfers = false;
-    atomic_fetch_sub(&paranoid->transfers, 1);
+    upload->busy = false;
+    trk_paranoid_busy_settle(&paranoid->busy);
     look_at_upload(paranoid, upload);
 }
 
@@ -315,10 +326,19 @@ static void end(struct trk_paranoid *paranoid, const struct trk_event *event)
     const struct upload *upload = NULL;
     if (event->context == TRK_OP_UPLOAD && upload_depth > 0 && --upload_depth < UPLOADS_MOST)
         upload = &uploads[upload_depth];
-    if (upload == NULL || upload->transfers)
-        atomic_fetch_sub(&paranoid->transfers, 1);
+    trk_paranoid_busy_end(&paranoid->busy);
     if (upload != NULL)
         look_at_upload(paranoid, upload);
+}
+
+/* The operation is about these pages, whatever its own range is. */
+static void range(struct trk_paranoid *paranoid, uint32_t index, uint32_t first, uint32_t count)
+{
+    if (index >= TRK_REGION_COUNT)
+        return;
+    uint64_t guest_addr = trk_region_address(index) + first * TRK_HOST_PAGE_BYTES;
+    trk_paranoid_busy_add(&paranoid->busy, guest_addr, guest_addr + count * TRK_HOST_PAGE_BYTES);
+    drop(paranoid, index, first, count);
 }
 
 static void observe(void *context, const struct trk_event *event)
@@ -329,11 +349,11 @@ static void observe(void *context, const struct trk_event *event)
         begin(paranoid, event);
         break;
     case TRK_EVENT_FAULT:
-        atomic_fetch_add(&paranoid->transfers, 1);
+        trk_paranoid_busy_begin(&paranoid->busy, event->argument, event->argument + 1);
         drop_range(paranoid, event->argument, 1);
         break;
     case TRK_EVENT_RANGE:
-        drop(paranoid, trk_domain_region(event->domain), event->page, event->pages);
+        range(paranoid, trk_domain_region(event->domain), event->page, event->pages);
         break;
     case TRK_EVENT_CALLBACK:
         if (event->context == TRK_CALLBACK_COMPLETION)

@@ -37,6 +37,13 @@ struct trk_checkpoint_state {
 
 void trk_checkpoint_state_deinit(struct trk_checkpoint_state *state);
 
+/* Read one's payload; the bytes are the caller's to free. TRK_E_DAMAGED, TRK_E_MEMORY,
+ * TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_checkpoint_read(struct trk_trace *trace, size_t index,
+                                                 uint8_t **bytes, size_t *size_bytes,
+                                                 struct trk_error *error);
+
 /* Put a checkpoint together. TRK_E_DAMAGED: not readable; TRK_E_MEMORY, TRK_E_SYSTEM. */
 TRK_MUST_USE enum trk_status trk_checkpoint_load(struct trk_trace *trace, size_t index,
                                                  struct trk_checkpoint_state *out,

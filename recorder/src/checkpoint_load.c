@@ -262,9 +262,8 @@ static enum trk_status pack(struct load *load)
     return out->failed ? TRK_E_MEMORY : TRK_OK;
 }
 
-/* Read one chunk; the bytes are the caller's to free. */
-static enum trk_status read_chunk(struct trk_trace *trace, size_t index, uint8_t **bytes,
-                                  size_t *size_bytes, struct trk_error *error)
+enum trk_status trk_checkpoint_read(struct trk_trace *trace, size_t index, uint8_t **bytes,
+                                    size_t *size_bytes, struct trk_error *error)
 {
     uint64_t offset = trace->index.checkpoints.places[index].offset;
     struct trk_format_chunk chunk;
@@ -298,7 +297,7 @@ static enum trk_status read_all(struct load *load, struct trk_trace *trace, size
     bool full = false;
     while (status == TRK_OK && !full && load->payload_count <= index) {
         size_t at = load->payload_count++;
-        status = read_chunk(trace, index - at, &load->payloads[at], &sizes[at], error);
+        status = trk_checkpoint_read(trace, index - at, &load->payloads[at], &sizes[at], error);
         full = status == TRK_OK && sizes[at] > 0 && (load->payloads[at][0] & TRK_CHECKPOINT_FULL);
     }
     if (status == TRK_OK && !full) {

@@ -68,39 +68,35 @@ enum trk_status trk_vk_loader_instance(struct trk_vk_api *api, VkInstance instan
     return TRK_OK;
 }
 
-enum trk_status trk_vk_loader_device(struct trk_vk_api *api, VkDevice device,
-                                     struct trk_error *error)
-{
-    const char *missing = NULL;
-#define FIND(name)                                                                                 \
+/* A call of the device's, noted in `missing` where it has none. */
+#define FIND_OF_DEVICE(name)                                                                       \
     api->name = (PFN_vk##name)api->GetDeviceProcAddr(device, "vk" #name);                          \
     if (api->name == NULL) {                                                                       \
         missing = "vk" #name;                                                                      \
     }
-    TRK_VK_DEVICE_CALLS(FIND)
-#undef FIND
-    if (missing != NULL) {
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "the Vulkan device has no %s", missing);
-    }
-    return TRK_OK;
+
+static enum trk_status none_missing(const char *missing, struct trk_error *error)
+{
+    return missing == NULL
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_UNSUPPORTED, "the Vulkan device has no %s", missing);
+}
+
+enum trk_status trk_vk_loader_device(struct trk_vk_api *api, VkDevice device,
+                                     struct trk_error *error)
+{
+    const char *missing = NULL;
+    TRK_VK_DEVICE_CALLS(FIND_OF_DEVICE)
+    return none_missing(missing, error);
 }
 
 enum trk_status trk_vk_loader_replay(struct trk_vk_api *api, VkDevice device,
                                      struct trk_error *error)
 {
     const char *missing = NULL;
-#define FIND(name)                                                                                 \
-    api->name = (PFN_vk##name)api->GetDeviceProcAddr(device, "vk" #name);                          \
-    if (api->name == NULL) {                                                                       \
-        missing = "vk" #name;                                                                      \
-    }
-    TRK_VK_REPLAY_CALLS(FIND)
-#undef FIND
+    TRK_VK_REPLAY_CALLS(FIND_OF_DEVICE)
 #define FIND(name) api->name = (PFN_vk##name)api->GetDeviceProcAddr(device, "vk" #name);
     TRK_VK_OPTIONAL_CALLS(FIND)
 #undef FIND
-    if (missing != NULL) {
-        return trk_error_set(error, TRK_E_UNSUPPORTED, "the Vulkan device has no %s", missing);
-    }
-    return TRK_OK;
+    return none_missing(missing, error);
 }

@@ -57,12 +57,12 @@ enum trk_status trk_sim_checkpoints_create(struct trk_sim_checkpoints **out,
         if (checkpoints->ordinals == NULL || trk_rest_init(&checkpoints->rest, trace) != TRK_OK)
             status = trk_error_set(error, TRK_E_MEMORY, "no memory for checkpoints");
     }
+    if (status == TRK_OK)
+        status = snapshot_take_timelines(trace, &checkpoints->timelines);
     if (status != TRK_OK) {
         trk_sim_checkpoints_destroy(checkpoints);
         return status;
     }
-    const uint8_t *end;
-    checkpoints->failed = trk_trace_snapshot(trace, &end) != NULL; /* begins in the middle itself */
     *out = checkpoints;
     return TRK_OK;
 }

@@ -95,6 +95,7 @@ struct core_insides {
 /* Libtrack's own, the two builds of it. */
 extern const struct core_calls core_own_simulated, core_own_live;
 extern const struct core_insides core_own_insides;
+extern const char core_own_build[];
 
 /* What is in force, for scenarios and for traces. */
 extern const struct core_calls *core_sim, *core_live;
@@ -112,16 +113,24 @@ struct core_ways {
 
 extern struct core_ways core_ways;
 
-/* A plug-in that tells no events: traces of libtrack cannot be followed with it, and those of other
- * trackers are compared with it operation by operation. */
+/* A plug-in that tells no events runs traces: those of libtrack cannot be followed with it, and
+ * those of other trackers are compared with it operation by operation. */
 bool core_is_trackers_own(void);
+/* Scenarios run against a plug-in. */
+bool core_is_plugin(void);
+/* Put the plug-in aside: libtrack's own core is in force until it comes back. Between runs only. */
+void core_put_aside(bool aside);
 /* Why a trace that begins with a snapshot, or one that does not, cannot be run again against the
  * core in force, whatever its trackers are; NULL: it can. */
 const char *core_cannot_follow(bool snapshot);
 
 /* Say what is wrong with the plug-in, of which nothing can be judged any more; the first stays. */
 void core_complain(const char *format, ...) TRK_PRINTF(1, 2);
-/* Whether the core in force has what an operation needs. */
+/* Likewise of a call against the interface: stands before any other complaint. */
+void core_misuse(const char *format, ...) TRK_PRINTF(1, 2);
+/* Forget a complaint that was none: a policy that it has not. */
+void core_pardon(void);
+/* Whether the core that runs traces has what an operation needs. */
 bool core_has(enum trk_op op);
 
 /* A new tracker in the place of one that cannot be put back; abandon: threads stand inside it. */

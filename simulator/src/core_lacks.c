@@ -128,9 +128,12 @@ static enum trk_status make_one(const struct trk_policy *policy)
     options.observer.emit = no_event;
     options.failure = no_failure;
     struct trk_tracker *tracker = NULL;
+    bool complained = trk_core_complaint() != NULL;
     enum trk_status status = core_sim->create(&tracker, &options, NULL);
     if (status == TRK_OK)
         core_sim->destroy(tracker);
+    else if (status == TRK_E_UNSUPPORTED && !complained)
+        core_pardon(); /* it is asked, not used */
     return status;
 }
 
@@ -144,11 +147,26 @@ void trk_core_try(void)
     }
 }
 
+uint32_t trk_core_page_size(const struct trk_scenario *scenario)
+{
+    static const uint32_t larger[] = {16384, 65536};
+    struct trk_policy policy = scenario->policy.core;
+    uint32_t own = policy.page_size_bytes;
+    if (core_table == NULL || own != SCENARIO_PAGE_BYTES || make_one(&policy) != TRK_E_UNSUPPORTED)
+        return own;
+    for (size_t i = 0; i < sizeof larger / sizeof larger[0]; i++) {
+        policy.page_size_bytes = larger[i];
+        if (make_one(&policy) == TRK_OK)
+            return larger[i];
+    }
+    return own;
+}
+
 static const char *policy_lacks(const struct trk_scenario *scenario)
 {
     static char words[128];
     const struct trk_policy *policy = &scenario->policy.core;
-    if (make_one(policy) != TRK_E_UNSUPPORTED)
+    if (make_one(policy) != TRK_E_UNSUPPORTED || trk_core_misused())
         return NULL;
     snprintf(words, sizeof words, "policy invalidate %s, download %s, %s, pages of %u bytes%s",
              trk_invalidate_policy_name(policy->invalidate),

@@ -4,6 +4,7 @@
 #include "simulator/core.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,11 @@
 
 #include "core_plugin.h"
 
-struct core_ways core_ways = {.inside = true, .returns = true, .knows = true};
+#define OWN_WAYS                                                                                   \
+    {                                                                                              \
+        .inside = true, .returns = true, .knows = true                                             \
+    }
+struct core_ways core_ways = OWN_WAYS;
 
 enum trk_status core_renew(struct trk_tracker *tracker, bool abandon)
 {
@@ -26,15 +31,61 @@ void core_abandon(struct trk_tracker *tracker)
     core_plugin_abandon(tracker);
 }
 
+/* Traces are read with libtrack's own core, whatever scenarios run against. */
+static bool traces_spared;
+
 bool core_is_trackers_own(void)
 {
-    return core_foreign();
+    return core_foreign() && !traces_spared;
+}
+
+bool core_is_plugin(void)
+{
+    return core_table != NULL;
+}
+
+void trk_core_spare_traces(void)
+{
+    core_live = &core_own_live;
+    traces_spared = true;
+}
+
+void core_put_aside(bool aside)
+{
+    static struct {
+        const struct trk_core_table *table;
+        const struct core_calls *sim;
+        const struct core_insides *insides;
+        const char *build;
+        struct core_ways ways;
+    } kept;
+    if (aside == (kept.table != NULL) || (aside && core_table == NULL))
+        return;
+    if (!aside) {
+        core_table = kept.table;
+        core_sim = kept.sim;
+        core_insides = kept.insides;
+        core_build = kept.build;
+        core_ways = kept.ways;
+        kept.table = NULL;
+        return;
+    }
+    kept.table = core_table;
+    kept.sim = core_sim;
+    kept.insides = core_insides;
+    kept.build = core_build;
+    kept.ways = core_ways;
+    core_table = NULL;
+    core_sim = &core_own_simulated;
+    core_insides = &core_own_insides;
+    core_build = core_own_build;
+    core_ways = (struct core_ways)OWN_WAYS;
 }
 
 bool core_has(enum trk_op op)
 {
     const struct trk_core_table *table = core_table;
-    if (table == NULL)
+    if (table == NULL || traces_spared)
         return true;
     switch (op) {
     case TRK_OP_IS_CPU:
@@ -58,7 +109,7 @@ bool core_has(enum trk_op op)
 
 const char *core_cannot_follow(bool snapshot)
 {
-    return core_table != NULL && snapshot
+    return core_table != NULL && !traces_spared && snapshot
                ? "the trace begins with a snapshot, which no plug-in can take"
                : NULL;
 }
@@ -136,6 +187,31 @@ static void take(void)
     };
 }
 
+/* Whether a file of ELF lacks bytes that it says it has: touching them would be a SIGBUS. */
+static bool cut_short(const char *path, uint64_t size_bytes)
+{
+    Elf64_Ehdr head;
+    FILE *file = fopen(path, "rbe");
+    bool cut = false;
+    if (file == NULL)
+        return false; /* dlopen() says why */
+    if (fread(&head, sizeof head, 1, file) == 1 && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+        head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(Elf64_Phdr)) {
+        bool there = head.e_phoff <= INT64_MAX && fseek(file, (long)head.e_phoff, SEEK_SET) == 0;
+        cut = !there;
+        for (unsigned i = 0; i < head.e_phnum && !cut; i++) {
+            Elf64_Phdr part;
+            uint64_t end;
+            cut =
+                fread(&part, sizeof part, 1, file) != 1 ||
+                (part.p_type == PT_LOAD &&
+                 (__builtin_add_overflow(part.p_offset, part.p_filesz, &end) || end > size_bytes));
+        }
+    }
+    fclose(file);
+    return cut;
+}
+
 enum trk_status trk_core_load(const char *path, struct trk_error *error)
 {
     if (core_table != NULL)
@@ -148,6 +224,8 @@ enum trk_status trk_core_load(const char *path, struct trk_error *error)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "a path too long");
     if (stat(here, &stat_of) == 0 && !S_ISREG(stat_of.st_mode))
         return trk_error_set(error, TRK_E_UNSUPPORTED, "no regular file");
+    if (stat(here, &stat_of) == 0 && cut_short(here, (uint64_t)stat_of.st_size))
+        return trk_error_set(error, TRK_E_UNSUPPORTED, "the file is cut short");
     void *object = dlopen(here, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.120s", dlerror());

@@ -29,4 +29,5 @@ const struct core_insides core_own_insides = {
 
 const struct core_calls *core_sim = &core_own_simulated;
 const struct core_insides *core_insides = &core_own_insides;
-const char *core_build = TRK_CORE_HASH;
+const char core_own_build[] = TRK_CORE_HASH;
+const char *core_build = core_own_build;

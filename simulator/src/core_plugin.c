@@ -56,11 +56,12 @@ static enum trk_status ask(struct trk_tracker *tracker, enum trk_op op, struct c
                            bool *out)
 {
     struct core_look look;
-    if (!core_has(op))
+    enum trk_core_status (*entry)(void *, uint64_t, uint64_t, bool *) =
+        op == TRK_OP_IS_CPU ? core_table->is_cpu : core_table->is_gpu;
+    if (entry == NULL)
         return TRK_E_UNSUPPORTED;
     core_look_begin(&look, tracker, op, span.guest_addr, span.size_bytes);
-    enum trk_core_status status = (op == TRK_OP_IS_CPU ? core_table->is_cpu : core_table->is_gpu)(
-        core_its(tracker), span.guest_addr, span.size_bytes, out);
+    enum trk_core_status status = entry(core_its(tracker), span.guest_addr, span.size_bytes, out);
     core_look_end(&look);
     return core_status_of(status);
 }
@@ -130,77 +131,7 @@ static enum trk_status plugin_unlock(struct trk_tracker *tracker, uint64_t guest
     return by_hand(tracker, guest_addr, false);
 }
 
-/* ---- transfers ------------------------------------------------------------------------------- */
-
-typedef enum trk_core_status transfer_fn(void *tracker, const struct trk_core_transfer *transfer);
-
-static enum trk_status transfer(struct trk_tracker *tracker, enum trk_op op, transfer_fn *function,
-                                const struct trk_transfer *asked)
-{
-    struct trk_core_transfer its = {
-        .size = sizeof its,
-        .guest_addr = asked->guest_addr,
-        .size_bytes = asked->size_bytes,
-        .written = asked->written,
-        .clear = asked->clear,
-        .range = asked->range,
-        .done = asked->completion,
-        .context = asked->context,
-    };
-    struct core_look look;
-    core_look_begin(&look, tracker, op, asked->guest_addr, asked->size_bytes);
-    enum trk_core_status status = function(core_its(tracker), &its);
-    core_look_end(&look);
-    return core_status_of(status);
-}
-
-static enum trk_status plugin_upload(struct trk_tracker *tracker, const struct trk_transfer *asked)
-{
-    return transfer(tracker, TRK_OP_UPLOAD, core_table->upload, asked);
-}
-
-static enum trk_status plugin_download(struct trk_tracker *tracker,
-                                       const struct trk_transfer *asked)
-{
-    return transfer(tracker, TRK_OP_DOWNLOAD, core_table->download, asked);
-}
-
-/* A download with clear whose runs become the CPU's afterwards. */
-struct handing {
-    const struct trk_transfer *asked;
-    struct core_span runs[64];
-    size_t count;
-    bool more; /* there were more runs: the whole range is handed over */
-};
-
-static void handing_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
-{
-    struct handing *handing = context;
-    handing->more |= handing->count == sizeof handing->runs / sizeof handing->runs[0];
-    if (!handing->more)
-        handing->runs[handing->count++] = (struct core_span){guest_addr, size_bytes};
-    if (handing->asked->range != NULL)
-        handing->asked->range(handing->asked->context, guest_addr, size_bytes);
-}
-
-static enum trk_status plugin_drain(struct trk_tracker *tracker, const struct trk_transfer *asked)
-{
-    if (core_table->drain != NULL)
-        return transfer(tracker, TRK_OP_DRAIN, core_table->drain, asked);
-    struct handing handing = {.asked = asked};
-    struct trk_transfer download = *asked;
-    download.clear = true;
-    download.range = handing_range;
-    download.context = &handing;
-    enum trk_status status = plugin_download(tracker, &download);
-    if (core_table->mark_cpu == NULL)
-        return status;
-    for (size_t i = 0; i < handing.count && status == TRK_OK && !handing.more; i++)
-        status = plugin_mark_cpu(tracker, handing.runs[i].guest_addr, handing.runs[i].size_bytes);
-    if (handing.more && status == TRK_OK)
-        status = plugin_mark_cpu(tracker, asked->guest_addr, asked->size_bytes);
-    return status;
-}
+/* ---- the rest ------------------------------------------------------------------------------- */
 
 static enum trk_status plugin_invalidate(struct trk_tracker *tracker, uint64_t guest_addr,
                                          uint64_t size_bytes, trk_flush_fn *flush, void *context)
@@ -412,9 +343,9 @@ const struct core_calls core_plugin_calls = {
     .mark_gpu = plugin_mark_gpu,
     .unmark_gpu = plugin_unmark_gpu,
     .untrack = plugin_untrack,
-    .upload = plugin_upload,
-    .download = plugin_download,
-    .drain = plugin_drain,
+    .upload = core_plugin_upload,
+    .download = core_plugin_download,
+    .drain = core_plugin_drain,
     .invalidate = plugin_invalidate,
     .register_bytes = plugin_register,
     .unregister_bytes = plugin_unregister,

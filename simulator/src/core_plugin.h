@@ -57,6 +57,12 @@ void core_plugin_destroy(struct trk_tracker *tracker);
 /* What a tracker calls its owner's flush by; the context is the struct core_tracker. */
 void core_plugin_flush(void *context, uint64_t guest_addr, uint64_t size_bytes);
 
+/* ---- core_plugin_transfer.c ------------------------------------------------------------------ */
+
+enum trk_status core_plugin_upload(struct trk_tracker *tracker, const struct trk_transfer *asked);
+enum trk_status core_plugin_download(struct trk_tracker *tracker, const struct trk_transfer *asked);
+enum trk_status core_plugin_drain(struct trk_tracker *tracker, const struct trk_transfer *asked);
+
 /* ---- core_plugin.c, core_plugin_insides.c ---------------------------------------------------- */
 
 extern const struct core_calls core_plugin_calls;

@@ -13,6 +13,18 @@ static void host_lock(const uint32_t *word)
         run_wait_word(word);
 }
 
+static void host_unlock(const uint32_t *word)
+{
+    if (*word == 0)
+        core_misuse("it gave back a lock that nobody holds");
+    trk_hook_unlock(word);
+}
+
+static void host_complain(const char *text)
+{
+    core_misuse("%s", text != NULL ? text : "it complains, and does not say of what");
+}
+
 static void host_word(const void *word, uint32_t access)
 {
     trk_hook_word(word, (enum trk_sim_word)access);
@@ -27,9 +39,10 @@ const struct trk_core_host core_plugin_host = {
     .size = sizeof core_plugin_host,
     .abi = TRK_CORE_ABI,
     .lock = host_lock,
-    .unlock = trk_hook_unlock,
+    .unlock = host_unlock,
     .yield = run_core_yield,
     .self = core_plugin_self,
     .word = host_word,
     .pages = host_pages,
+    .complain = host_complain,
 };

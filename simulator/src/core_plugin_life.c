@@ -32,6 +32,7 @@ const struct trk_core_table *core_table;
 /* ---- what is wrong with it ------------------------------------------------------------------- */
 
 static char complaint[160];
+static bool misused;
 
 void core_complain(const char *format, ...)
 {
@@ -41,6 +42,28 @@ void core_complain(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(complaint, sizeof complaint, format, arguments);
     va_end(arguments);
+}
+
+void core_misuse(const char *format, ...)
+{
+    va_list arguments;
+    if (misused)
+        return;
+    misused = true;
+    va_start(arguments, format);
+    vsnprintf(complaint, sizeof complaint, format, arguments);
+    va_end(arguments);
+}
+
+void core_pardon(void)
+{
+    if (!misused)
+        complaint[0] = '\0';
+}
+
+bool trk_core_misused(void)
+{
+    return misused;
 }
 
 const char *trk_core_complaint(void)

@@ -40,22 +40,69 @@ static bool options_valid(const struct trk_explore_options *options)
 
 /* ---- which pages ----------------------------------------------------------------------------- */
 
+/* The largest page of its foreign trackers that is tried at all; else the host's. */
+static enum trk_status find_page(struct trk_trace *trace, const struct trk_sim_report *recorded,
+                                 uint64_t *page_bytes, struct trk_error *error)
+{
+    *page_bytes = TRK_HOST_PAGE_BYTES;
+    if (recorded->foreign_trackers == 0 || !core_is_plugin())
+        return TRK_OK;
+    struct trk_trace_event event;
+    enum trk_status status = trk_trace_rewind(trace, error);
+    while (status == TRK_OK) {
+        status = trk_trace_next(trace, &event, error);
+        bool declares = status == TRK_OK && event.event.type == TRK_EVENT_FOREIGN;
+        uint64_t its = declares ? trk_event_size(&event.event) : 0;
+        if (its > *page_bytes && its <= TRK_EXPLORE_PAGES_MOST * TRK_HOST_PAGE_BYTES)
+            *page_bytes = its;
+    }
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
+/* Whole pages of the trackers, each once. */
+static void widen_foci(struct foci *foci, uint64_t page_bytes)
+{
+    uint32_t pages = (uint32_t)(page_bytes / TRK_HOST_PAGE_BYTES), count = 0;
+    foci->pages = (foci->pages + pages - 1) / pages * pages;
+    if (foci->pages > TRK_EXPLORE_PAGES_MOST)
+        foci->pages = TRK_EXPLORE_PAGES_MOST / pages * pages;
+    for (uint32_t i = 0; i < foci->count; i++) {
+        uint64_t guest_addr = foci->guest_addr[i] & ~(page_bytes - 1);
+        bool known = false;
+        for (uint32_t k = 0; k < count; k++)
+            known |= foci->guest_addr[k] == guest_addr;
+        if (!known)
+            foci->guest_addr[count++] = guest_addr;
+    }
+    foci->count = count;
+}
+
 static enum trk_status find_foci(struct trk_trace *trace, const struct trk_explore_options *options,
                                  const struct trk_sim_report *recorded, struct foci *foci,
                                  struct trk_error *error)
 {
+    uint64_t page_bytes;
+    enum trk_status status = find_page(trace, recorded, &page_bytes, error);
+    if (status != TRK_OK)
+        return status;
     *foci = (struct foci){.count = 1, .pages = options->pages};
     foci->guest_addr[0] = options->guest_addr & ~(TRK_HOST_PAGE_BYTES - 1);
-    if (options->guest_addr != TRK_NOT_KNOWN || foci_of_verdict(recorded, foci))
+    if (options->guest_addr != TRK_NOT_KNOWN || foci_of_verdict(recorded, foci)) {
+        widen_foci(foci, page_bytes);
         return TRK_OK;
-    struct choice choice = {.from = options->from, .to = options->to, .most = options->pages};
-    enum trk_status status = trk_trace_rewind(trace, error);
+    }
+    struct choice choice = {.from = options->from,
+                            .to = options->to,
+                            .page_bytes = page_bytes,
+                            .most = options->pages,
+                            .alone = core_is_plugin()};
+    status = trk_trace_rewind(trace, error);
     if (status == TRK_OK)
         status = choose_pages(trace, &choice, error);
-    foci->pages = 1;
+    foci->pages = (uint32_t)(page_bytes / TRK_HOST_PAGE_BYTES);
     foci->count = choice.count;
     for (uint32_t i = 0; i < choice.count; i++)
-        foci->guest_addr[i] = choice.pages[i] * TRK_HOST_PAGE_BYTES;
+        foci->guest_addr[i] = choice.pages[i] * page_bytes;
     return status;
 }
 
@@ -111,7 +158,7 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
         for (uint32_t i = 0; i < reading->count && status == TRK_OK && !state.ended; i++)
             status = search_projection(&state, &reading->projections[i]);
         search_end(&state);
-        report->foreign = report->recorded.foreign_trackers != 0;
+        report->foreign = report->recorded.foreign_trackers != 0 && !core_is_plugin();
         report->complete &= !report->foreign;
         if (status != TRK_OK)
             (void)trk_error_set(error, status, "a window could not be explored: %s",

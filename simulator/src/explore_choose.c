@@ -65,15 +65,16 @@ static bool range_of(const struct trk_event *event, uint64_t *guest_addr, uint64
     }
 }
 
-static enum trk_status touch(struct uses *uses, const struct trk_trace_event *event)
+static enum trk_status touch(struct uses *uses, const struct trk_trace_event *event,
+                             uint64_t page_bytes)
 {
     uint64_t guest_addr, size_bytes;
     if (!range_of(&event->event, &guest_addr, &size_bytes) || size_bytes == 0 ||
         size_bytes > CHOOSE_SPAN_PAGES * TRK_HOST_PAGE_BYTES)
         return TRK_OK;
     bool upload = event->event.type == TRK_EVENT_OP_BEGIN && event->event.context == TRK_OP_UPLOAD;
-    uint64_t last = (guest_addr + size_bytes - 1) / TRK_HOST_PAGE_BYTES;
-    for (uint64_t page = guest_addr / TRK_HOST_PAGE_BYTES; page <= last; page++) {
+    uint64_t last = (guest_addr + size_bytes - 1) / page_bytes;
+    for (uint64_t page = guest_addr / page_bytes; page <= last; page++) {
         if (uses->count * 2 >= uses->capacity && uses->count < CHOOSE_PAGES_MOST) {
             enum trk_status status = grow(uses);
             if (status != TRK_OK)
@@ -97,7 +98,9 @@ static int by_turns(const void *a, const void *b)
     const struct page_use *one = a, *other = b;
     if (one->turns != other->turns)
         return one->turns < other->turns ? 1 : -1;
-    return one->page < other->page ? -1 : one->page > other->page;
+    /* Slots without a page come last. */
+    uint64_t its = one->page - 1, others = other->page - 1;
+    return its < others ? -1 : its > others;
 }
 
 static void choose(struct uses *uses, struct choice *choice)
@@ -107,7 +110,7 @@ static void choose(struct uses *uses, struct choice *choice)
     for (size_t i = 0; i < uses->capacity && choice->count < choice->most; i++) {
         const struct page_use *use = &uses->slots[i];
         uint32_t alike = 0;
-        if (use->turns == 0)
+        if (use->page == 0 || (use->turns == 0 && !choice->alone))
             return;
         for (uint32_t k = 0; k < choice->count; k++)
             alike += areas[k] == use->area;
@@ -130,7 +133,7 @@ enum trk_status choose_pages(struct trk_trace *trace, struct choice *choice,
         if (status == TRK_OK && event.number > choice->to)
             break;
         if (status == TRK_OK && event.number >= choice->from)
-            status = touch(&uses, &event);
+            status = touch(&uses, &event, choice->page_bytes);
     }
     if (status == TRK_E_END)
         status = TRK_OK;

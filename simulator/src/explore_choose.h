@@ -13,8 +13,10 @@
 #define CHOOSE_ALIKE_MOST 2u
 
 struct choice {
-    uint64_t from, to;  /* events to look at, both included */
+    uint64_t from, to; /* events to look at, both included */
+    uint64_t page_bytes;
     uint32_t most;      /* at most 64 */
+    bool alone;         /* pages that one thread alone touched, too, behind the others */
     uint32_t count;     /* out */
     uint64_t pages[64]; /* out: numbers of pages, the most shared first */
 };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "foreign_rules.h"
+
 enum trk_status projection_init(struct projection *projection, struct run *run, uint64_t guest_addr,
                                 uint32_t pages)
 {
@@ -54,6 +56,12 @@ const uint64_t *projection_clock(const struct projection *projection, const stru
     return projection->clocks + item->clock;
 }
 
+bool projection_foreign(const struct projection *projection)
+{
+    return core_is_plugin() && projection->tracker < FOREIGN_TRACKERS &&
+           (projection->run->foreign.declared >> projection->tracker & 1u) != 0;
+}
+
 /* ---- states between items -------------------------------------------------------------------- */
 
 static struct page_start look(const struct projection *projection, uint64_t guest_addr)
@@ -71,16 +79,44 @@ static struct page_start look(const struct projection *projection, uint64_t gues
     };
 }
 
-/* The state of the pages now, as a number; SCENARIO_NONE without memory or tracker. */
+/* A foreign tracker's page as the log proves it; false: it may be in several states. */
+static bool look_foreign(const struct projection *projection, uint64_t guest_addr,
+                         struct page_start *out)
+{
+    const struct foreign *foreign = &projection->run->foreign;
+    uint64_t page_bytes = foreign->trackers[projection->tracker].page_bytes;
+    const struct foreign_page *page =
+        foreign_pages_find(&foreign->pages, projection->tracker, guest_addr / page_bytes);
+    if (page == NULL || !foreign_rules_sure(projection->run) ||
+        (page->states & (page->states - 1)) != 0)
+        return false;
+    *out = (struct page_start){
+        .cpu_dirty = page->states == FOREIGN_CPU,
+        .gpu_dirty = page->states == FOREIGN_GPU,
+        .registered = true,
+        .write_watches = page->states != FOREIGN_CPU,
+        .rights = TRK_RIGHTS_RW,
+    };
+    return true;
+}
+
+/* The state of the pages now, as a number; SCENARIO_NONE without memory or tracker, or where it is
+ * not certain. */
 static uint32_t state_now(struct projection *projection)
 {
+    bool foreign = projection_foreign(projection);
     if (projection->tracker == SCENARIO_NONE ||
-        projection->run->machines[projection->tracker].tracker == NULL)
+        (!foreign && projection->run->machines[projection->tracker].tracker == NULL))
         return SCENARIO_NONE;
     struct start now;
     memset(&now, 0, sizeof now);
-    for (uint32_t i = 0; i < projection->page_count; i++)
-        now.pages[i] = look(projection, projection->first_addr + i * TRK_HOST_PAGE_BYTES);
+    for (uint32_t i = 0; i < projection->page_count; i++) {
+        uint64_t page_addr = projection->first_addr + i * TRK_HOST_PAGE_BYTES;
+        if (!foreign)
+            now.pages[i] = look(projection, page_addr);
+        else if (!look_foreign(projection, page_addr, &now.pages[i]))
+            return SCENARIO_NONE;
+    }
     uint32_t count = projection->start_count;
     if (count > 0 && memcmp(&projection->starts[count - 1], &now, sizeof now) == 0)
         return count - 1;
@@ -222,6 +258,7 @@ void projection_take(struct projection *projection, const struct trk_trace_event
         projection_map(projection, event);
         break;
     case TRK_EVENT_TRACKER:
+    case TRK_EVENT_FOREIGN:
         if (projection->tracker == event->event.page)
             barrier(projection, event);
         break;

@@ -177,6 +177,9 @@ bool projection_clip(const struct projection *projection, uint64_t *guest_addr,
 /* What is ordered before an item: of each stream 1 + the newest such event, 0 for none. */
 const uint64_t *projection_clock(const struct projection *projection, const struct item *item);
 
+/* Whether the operations are a foreign tracker's, and a plug-in is in force that may try them. */
+bool projection_foreign(const struct projection *projection);
+
 /* ---- explore_forget.c ------------------------------------------------------------------------ */
 
 /* What a window is for that begins shortly before an event and has another one in it. */

@@ -8,10 +8,18 @@
 #include <string.h>
 
 #include "scenario_schedule.h"
+#include "simulator/core.h"
 
 /* trk1:CORE:SCENARIO:STEPS; each hash has 8 digits. */
 #define SCRIPT_HASH_AT 14u
 #define LINE_BYTES     1024u
+
+static char lacks[128]; /* by the plug-in, of what the newest script needs */
+
+const char *judge_lacks(void)
+{
+    return lacks[0] != '\0' ? lacks : NULL;
+}
 
 static enum trk_status load(const char *script, struct trk_scenario **out)
 {
@@ -20,7 +28,9 @@ static enum trk_status load(const char *script, struct trk_scenario **out)
     /* The script is our own: one that is no scenario, or needs too much, cannot be said. */
     if (status == TRK_E_ARGUMENT)
         return TRK_E_UNSUPPORTED;
-    if (status == TRK_OK && trk_scenario_needs(*out) != NULL) {
+    const char *what = status == TRK_OK ? trk_core_lacks(*out) : NULL;
+    snprintf(lacks, sizeof lacks, "%s", what != NULL ? what : "");
+    if (status == TRK_OK && (trk_scenario_needs(*out) != NULL || what != NULL)) {
         trk_scenario_destroy(*out);
         return TRK_E_UNSUPPORTED;
     }

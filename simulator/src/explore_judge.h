@@ -30,6 +30,9 @@ TRK_MUST_USE enum trk_status judge_tell(const char *script,
                                         const struct trk_scenario_report *report,
                                         struct trk_scenario_story *out);
 
+/* What the newest script needs and the plug-in in force lacks; NULL: nothing. */
+const char *judge_lacks(void);
+
 /* The script's own hash, as a schedule names it: 8 digits and a NUL. */
 TRK_MUST_USE enum trk_status judge_hash(const char *script, char out[9]);
 

@@ -194,16 +194,28 @@ static void fault_begin(struct projection *projection, const struct trk_trace_ev
 
 /* ---- inside ---------------------------------------------------------------------------------- */
 
+static void report(const struct projection *projection, uint64_t guest_addr, uint64_t size_bytes,
+                   struct frame *frame)
+{
+    bool concerns = frame->concerns && projection_clip(projection, &guest_addr, &size_bytes);
+    frame->in_range = true;
+    frame->ranges += concerns;
+    frame->to_copy_bytes = concerns ? size_bytes : 0;
+}
+
 static void reported(struct projection *projection, const struct trk_trace_event *event,
                      struct frame *frame)
 {
     uint64_t guest_addr = trk_region_address(trk_domain_region(event->event.domain)) +
                           event->event.page * TRK_HOST_PAGE_BYTES;
-    uint64_t size_bytes = event->event.pages * TRK_HOST_PAGE_BYTES;
-    bool concerns = frame->concerns && projection_clip(projection, &guest_addr, &size_bytes);
-    frame->in_range = true;
-    frame->ranges += concerns;
-    frame->to_copy_bytes = concerns ? size_bytes : 0;
+    report(projection, guest_addr, event->event.pages * TRK_HOST_PAGE_BYTES, frame);
+}
+
+/* A foreign tracker's run of pages goes to its callback. */
+static void handed(const struct projection *projection, const struct trk_trace_event *event,
+                   struct frame *frame)
+{
+    report(projection, event->event.argument, trk_event_size(&event->event), frame);
 }
 
 static void called_back(struct projection *projection, const struct trk_trace_event *event,
@@ -338,6 +350,8 @@ void projection_operation(struct projection *projection, const struct trk_trace_
         break;
     }
     frame = projection_frame(projection, event->stream);
+    if (frame != NULL && event->event.type == TRK_EVENT_HANDED)
+        handed(projection, event, frame);
     if (frame == NULL || trk_event_is_command(&event->event))
         return;
     frame->in_range = false;

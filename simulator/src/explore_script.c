@@ -74,10 +74,22 @@ static void take(struct script *script, cJSON *list)
 
 /* ---- policy and memory ----------------------------------------------------------------------- */
 
+/* The policy of the tracker; of a foreign one that it follows, or the usual, with its own pages. */
+static struct trk_policy policy_of(const struct projection *projection)
+{
+    const struct foreign_tracker *foreign = &projection->run->foreign.trackers[projection->tracker];
+    struct trk_policy policy = trk_tracker_options_default().policy;
+    if (!projection_foreign(projection))
+        return projection->run->machines[projection->tracker].policy;
+    if (foreign->policy == 0 || trk_policy_unpack(foreign->policy, &policy) != TRK_OK)
+        policy.page_size_bytes = (uint32_t)foreign->page_bytes;
+    return policy;
+}
+
 static void add_policy(const struct script *script, cJSON *root)
 {
-    const struct projection *projection = script->window->projection;
-    const struct trk_policy *policy = &projection->run->machines[projection->tracker].policy;
+    const struct trk_policy its = policy_of(script->window->projection);
+    const struct trk_policy *policy = &its;
     cJSON *object = cJSON_AddObjectToObject(root, "policy");
     cJSON_AddStringToObject(object, "invalidate", trk_invalidate_policy_name(policy->invalidate));
     cJSON_AddStringToObject(object, "download", trk_download_policy_name(policy->download));
@@ -259,13 +271,19 @@ static void add_finally(struct script *script, cJSON *root)
         }
     }
     for (uint32_t i = 0; i < script->entry_count && !rights_change(script->window); i++) {
-        static const char *const verbs[] = {"upload", "gpu_read", "load"};
+        /* Where loads of the GPU's pages do not fault, their owner brings the bytes home before. */
+        static const struct {
+            const char *verb, *how;
+        } steps[] = {{"upload", ""}, {"gpu_read", ""}, {"download", " clear"}, {"load", ""}};
         const struct script_entry *entry = &script->entries[i];
         if (!entry->registered || (entry->rights & TRK_RIGHT_READ) == 0)
             continue;
-        for (size_t v = 0; v < sizeof verbs / sizeof verbs[0]; v++) {
-            growing_add(&script->text, "%s ", verbs[v]);
+        for (size_t v = 0; v < sizeof steps / sizeof steps[0]; v++) {
+            if (steps[v].how[0] != '\0' && !core_ways.open_loads)
+                continue;
+            growing_add(&script->text, "%s ", steps[v].verb);
             script_range(script, entry->guest_addr, entry->size_bytes);
+            growing_add(&script->text, "%s", steps[v].how);
             take(script, list);
         }
     }

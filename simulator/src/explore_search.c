@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/core.h"
+
 void search_init(struct search_state *state, const struct trk_explore_options *options,
                  struct trk_explore_report *report)
 {
@@ -235,7 +237,10 @@ static void add_orders(struct search_state *state, const char *digits)
         state->orders = ~(order_count)0;
 }
 
-/* Whether the recorded order, too, ends otherwise than it should; unfaithful: than it did. */
+/*
+ * Whether the recorded order, too, ends otherwise than it should; unfaithful: than it did. Of a
+ * plug-in the latter is what libtrack's own core makes of it: who was recorded is somebody else.
+ */
 static enum trk_status run_recorded(const struct search_state *state, const struct window *window,
                                     bool *bad, bool *unfaithful)
 {
@@ -244,12 +249,18 @@ static enum trk_status run_recorded(const struct search_state *state, const stru
     char *script = window_script(window, &request);
     if (script == NULL)
         return TRK_E_MEMORY;
+    core_put_aside(true);
     enum trk_status status = judge_run(script, 1, &judged);
-    free(script);
+    core_put_aside(false);
     *bad = strcmp(judged.report.verdict, "ok") != 0;
     /* What only the end of the window shows was not looked at in the trace. */
-    *unfaithful = *bad && strcmp(judged.report.thread, "finally") != 0 &&
-                  !broke_in(&state->report->recorded, window);
+    bool at_end = strcmp(judged.report.thread, "finally") == 0 && !core_is_plugin();
+    *unfaithful = *bad && !at_end && !broke_in(&state->report->recorded, window);
+    if (status == TRK_OK && !*unfaithful && core_is_plugin()) {
+        status = judge_run(script, 1, &judged);
+        *bad = strcmp(judged.report.verdict, "ok") != 0;
+    }
+    free(script);
     return status;
 }
 
@@ -269,8 +280,12 @@ static enum trk_status try_orders(struct search_state *state, const struct windo
     struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
     bool bad = false, unfaithful = false;
     enum trk_status status = run_recorded(state, window, &bad, &unfaithful);
-    if (status == TRK_E_UNSUPPORTED) {
+    const char *lacks = judge_lacks();
+    bool complained = core_is_plugin() && lacks == NULL && trk_core_complaint() != NULL;
+    if (status == TRK_E_UNSUPPORTED && !complained) {
         report->left_out++;
+        if (report->lacks[0] == '\0' && lacks != NULL)
+            snprintf(report->lacks, sizeof report->lacks, "%s", lacks);
         return TRK_OK;
     }
     if (status != TRK_OK || unfaithful) {

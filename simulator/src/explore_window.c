@@ -175,12 +175,13 @@ static uint32_t measure(const struct cutter *cutter, struct window *window, uint
     return i;
 }
 
-/* Few enough for a scenario, and several threads, or what the trace itself broke at. */
+/* Few enough for a scenario, and several threads, or what the trace itself broke at; or it is tried
+ * on another tracker than the one that ran. */
 static bool worth(const struct window *window)
 {
     const struct projection *projection = window->projection;
     bool broken = projection->run->stopped && window->end == projection->count;
-    return window->stream_count >= (broken ? 1u : 2u) &&
+    return window->stream_count >= (broken || core_is_plugin() ? 1u : 2u) &&
            window->stream_count <= TRK_SCENARIO_THREADS &&
            window->end - window->first <= WINDOW_ITEMS_MOST;
 }

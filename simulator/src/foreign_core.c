@@ -83,6 +83,11 @@ void foreign_core_destroy(struct foreign_core *core)
     free(core);
 }
 
+struct trk_tracker *foreign_core_tracker(const struct foreign_core *core)
+{
+    return core->tracker;
+}
+
 static struct trk_transfer transfer_of(struct foreign_core *core, uint64_t guest_addr,
                                        uint64_t size_bytes)
 {

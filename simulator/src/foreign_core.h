@@ -18,6 +18,8 @@ struct foreign_core;
 TRK_MUST_USE enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy,
                                                  uint64_t page_bytes);
 void foreign_core_destroy(struct foreign_core *core);
+/* The tracker in it. */
+struct trk_tracker *foreign_core_tracker(const struct foreign_core *core);
 
 /* Whether it knows how to run an operation. */
 bool foreign_core_knows(const struct foreign_operation *operation);

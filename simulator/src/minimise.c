@@ -44,7 +44,7 @@ void mini_deinit(struct minimiser *minimiser)
 /* ---- what comes out -------------------------------------------------------------------------- */
 
 /* Run the file as it is written, for the line that runs it again, and the story. */
-static enum trk_status tell(struct trk_minimise_report *report)
+static enum trk_status run_script(struct trk_minimise_report *report)
 {
     struct judged judged;
     enum trk_status status = judge_run(report->script, MINIMISE_ORDERS_MOST, &judged);
@@ -52,6 +52,30 @@ static enum trk_status tell(struct trk_minimise_report *report)
         return status;
     report->verdict = judged.report;
     return judge_tell(report->script, &report->verdict, &report->story);
+}
+
+/*
+ * Write the file, run it, and write it again with the line of the schedule that fails. What `about`
+ * says is no part of the scenario that a line is made for, so the line fits the file it stands in.
+ */
+static enum trk_status tell(struct minimiser *minimiser, const char *name, const char *sentence)
+{
+    struct trk_minimise_report *report = minimiser->report;
+    char whole[1536];
+    struct case_writing writing = {.final = true, .name = name, .sentence = whole};
+    snprintf(whole, sizeof whole, "%s.", sentence);
+    report->script = case_write(&minimiser->best, &writing);
+    enum trk_status status = report->script == NULL ? TRK_E_MEMORY : run_script(report);
+    if (status != TRK_OK || report->verdict.schedule[0] == '\0')
+        return status;
+    snprintf(whole, sizeof whole, "%s; fails with --schedule %s", sentence,
+             report->verdict.schedule);
+    char *script = case_write(&minimiser->best, &writing);
+    if (script == NULL)
+        return TRK_E_MEMORY;
+    free(report->script);
+    report->script = script;
+    return TRK_OK;
 }
 
 void mini_start(struct minimiser *minimiser)
@@ -63,7 +87,6 @@ void mini_start(struct minimiser *minimiser)
 
 enum trk_status mini_finish(struct minimiser *minimiser, const char *sentence)
 {
-    struct trk_minimise_report *report = minimiser->report;
     mini_passes(minimiser);
     /* On a core that is wrong no change of the case is the mending. */
     if (minimiser->status == TRK_OK && minimiser->options->right == NULL)
@@ -71,13 +94,11 @@ enum trk_status mini_finish(struct minimiser *minimiser, const char *sentence)
     if (minimiser->status != TRK_OK)
         return minimiser->status;
     char name[64];
-    struct case_writing writing = {.final = true, .name = name, .sentence = sentence};
     snprintf(name, sizeof name, "%s", minimiser->target.verdict);
     for (char *at = name; *at != '\0'; at++)
         if (*at == ':')
             *at = '-';
-    report->script = case_write(&minimiser->best, &writing);
-    return report->script == NULL ? TRK_E_MEMORY : tell(report);
+    return tell(minimiser, name, sentence);
 }
 
 /* ---- a scenario ------------------------------------------------------------------------------ */
@@ -127,7 +148,7 @@ static enum trk_status minimise(struct minimiser *minimiser, struct trk_scenario
     minimiser->guest_addr = outcome.report.guest_addr;
     report->same_detail = true;
     char sentence[256];
-    snprintf(sentence, sizeof sentence, "Minimised from the scenario %.120s.",
+    snprintf(sentence, sizeof sentence, "Minimised from the scenario %.120s",
              minimiser->best.scenario->name);
     mini_start(minimiser);
     return mini_finish(minimiser, sentence);

@@ -63,7 +63,8 @@ void mini_move_out(struct minimiser *minimiser);
 void mini_mend(struct minimiser *minimiser);
 /* minimise.c: note the size that the best one has now. */
 void mini_start(struct minimiser *minimiser);
-/* Minimise the best, which breaks the target, and fill the report. */
+/* Minimise the best, which breaks the target, and fill the report. sentence: what the file says of
+ * itself, without the full stop. */
 enum trk_status mini_finish(struct minimiser *minimiser, const char *sentence);
 void mini_deinit(struct minimiser *minimiser);
 

@@ -323,7 +323,7 @@ static enum trk_status minimise(struct tracing *tracing, struct trk_error *error
     char sentence[384];
     snprintf(sentence, sizeof sentence,
              "Minimised from a trace: %s at event %" PRIu64 ", address 0x%" PRIx64
-             "; labels are numbers of its events.",
+             "; labels are numbers of its events",
              trk_verdict_name(tracing->recorded), tracing->recorded->event_at,
              tracing->recorded->guest_addr);
     mini_start(minimiser);

@@ -136,6 +136,7 @@ struct run {
     struct judge judge; /* the oracle; it needs nothing of the above */
     struct foreign foreign;
     bool oracle_only; /* no core was asked for */
+    bool deaf;        /* what the oracle finds ends nothing */
     bool core_lost;   /* events are missing: the core cannot be followed any more */
     uint32_t core_lost_stream;
     uint64_t core_lost_at; /* the first event that it was not followed to */

@@ -101,10 +101,10 @@ enum trk_status run_finish(struct run *run)
 {
     run_take_counts(run);
     struct trk_trace_state state = trk_trace_state(run->trace);
-    bool complete = state.complete && !run->lossy;
+    bool complete = state.complete && !run->lossy && run->guesses == 0;
     run->report->complete = complete;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run) && !run->windowed)
+    if (!run_doubtful(run) && !run->windowed && !run->deaf)
         judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
     if (finding.found) {
         verdict_finding(run, &finding);

@@ -338,6 +338,29 @@ static cJSON *json_read(const char *text, size_t size_bytes, struct trk_scenario
     return root;
 }
 
+/*
+ * What lines of schedules go by: all that the file says, however it is laid out. But for `about`,
+ * which is for people and may hold such a line. False: no memory.
+ */
+static bool hash_of(const cJSON *root, uint32_t *out)
+{
+    uint64_t hash = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, root)
+    {
+        if (strcmp(item->string, "about") == 0)
+            continue;
+        char *text = cJSON_PrintUnformatted(item);
+        if (text == NULL)
+            return false;
+        hash = XXH3_64bits_withSeed(item->string, strlen(item->string), hash);
+        hash = XXH3_64bits_withSeed(text, strlen(text), hash);
+        cJSON_free(text);
+    }
+    *out = (uint32_t)hash;
+    return true;
+}
+
 enum trk_status trk_scenario_parse(struct trk_scenario **out, const char *json, size_t size_bytes,
                                    struct trk_scenario_fault *fault)
 {
@@ -353,13 +376,16 @@ enum trk_status trk_scenario_parse(struct trk_scenario **out, const char *json, 
     cJSON *root = json_read(json, size_bytes, fault);
     struct scenario_json reader = {.scenario = scenario, .fault = fault};
     bool done = root != NULL && root_parse(&reader, root);
+    if (done && !hash_of(root, &scenario->hash)) {
+        reader.no_memory = true;
+        done = false;
+    }
     cJSON_Delete(root);
     if (!done) {
         trk_scenario_destroy(scenario);
         return reader.no_memory ? TRK_E_MEMORY : TRK_E_ARGUMENT;
     }
     needs(scenario);
-    scenario->hash = (uint32_t)XXH3_64bits(json, size_bytes);
     *out = scenario;
     return TRK_OK;
 }

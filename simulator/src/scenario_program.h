@@ -211,7 +211,7 @@ struct trk_scenario {
     struct scenario_schedule schedule;
     struct scenario_expect expect;
     char needs[128];
-    uint32_t hash; /* of the file's bytes */
+    uint32_t hash; /* of all that the file says, but for `about` */
 };
 
 static inline bool scenario_expects(const struct scenario_op *op, enum scenario_result_kind kind)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "scenario_expect.h"
+#include "states_scenario.h"
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
@@ -222,6 +223,8 @@ void run_thread_body(void *context)
         thread->next_op = i;
         thread->digest = 0;
         run_op(thread, &thread->text->ops[i]);
+        if (thread->run->looker != NULL)
+            states_operation(thread->run->looker, thread, &thread->text->ops[i]);
         scenario_pool_reset(&thread->scratch);
     }
     gpu_settle(thread);

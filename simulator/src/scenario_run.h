@@ -151,6 +151,7 @@ struct scenario_run {
     bool stopped;               /* a verdict stands */
     bool at;                    /* it stands at the operation that the file names */
     struct scenario_tape *tape; /* NULL: nobody wants the story */
+    struct states_looker *looker; /* told of operations that have ended; NULL: nobody */
 };
 
 /* ---- scenario_run.c -------------------------------------------------------------------------- */

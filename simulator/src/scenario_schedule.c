@@ -312,6 +312,7 @@ enum trk_status schedule_scenario(const struct trk_scenario *scenario,
     if (status == TRK_OK) {
         status = run_begin(&run, scenario, &one);
         run.tape = request->tape;
+        run.looker = request->looker;
         if (status == TRK_OK)
             status = run_all(&run, &tally, request, report);
         run_end(&run);

@@ -212,6 +212,7 @@ struct schedule_request {
     enum trk_status (*then)(struct driver *driver, void *context);
     void *then_context;
     struct scenario_tape *tape;       /* note what is done to its page; one schedule only */
+    struct states_looker *looker;     /* told of operations; one schedule only; NULL: nobody */
     struct trk_scenario_fault *fault; /* why it does not fit */
     uint64_t most;                    /* schedules to explore; 0: as many as the format says */
     uint64_t steps_most;              /* of a schedule; 0: no bound */

@@ -87,7 +87,8 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
             return trk_error_set(error, run->failure, "re-execution ended at event %llu: %s",
                                  (unsigned long long)event.number, trk_status_name(run->failure));
         if (run->stopped) {
-            run->report->complete = trk_trace_state(run->trace).complete && !run->lossy;
+            run->report->complete =
+                trk_trace_state(run->trace).complete && !run->lossy && run->guesses == 0;
             return TRK_OK;
         }
     }

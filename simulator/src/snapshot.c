@@ -132,6 +132,23 @@ enum trk_status snapshot_note_signal(struct domains *timelines, const struct trk
     return TRK_OK;
 }
 
+enum trk_status snapshot_take_timelines(const struct trk_trace *trace, struct domains *timelines)
+{
+    struct trk_unpacking in = {0};
+    in.at = trk_trace_snapshot(trace, &in.end);
+    for (int signalled = 0; signalled < 2 && in.at != NULL; signalled++) {
+        uint64_t count = trk_unpacking_number(&in, UINT64_MAX);
+        for (uint64_t i = 0; i < count && !in.failed; i++) {
+            struct trk_event event = {.type = TRK_EVENT_SIGNAL};
+            event.domain = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
+            event.argument = trk_unpacking_number(&in, UINT64_MAX);
+            if (signalled && !in.failed && snapshot_note_signal(timelines, &event) != TRK_OK)
+                return TRK_E_MEMORY;
+        }
+    }
+    return TRK_OK;
+}
+
 static enum trk_status run_until(struct run *run, uint64_t event_number, struct domains *timelines,
                                  struct trk_error *error)
 {
@@ -165,6 +182,8 @@ enum trk_status trk_sim_snapshot(struct trk_trace *trace, uint64_t event_number,
     struct run *run;
     *out = (struct trk_packing){0};
     enum trk_status status = run_create(&run, trace, &options, &report, error);
+    if (status == TRK_OK)
+        status = snapshot_take_timelines(trace, &timelines);
     if (status == TRK_OK)
         status = run_until(run, event_number, &timelines, error);
     if (status == TRK_OK)

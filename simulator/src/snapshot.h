@@ -18,6 +18,9 @@ unsigned snapshot_layer_bits(const struct trk_tracker *tracker);
 /* Keep the greatest value of each timeline, under its number + 1. TRK_E_MEMORY. */
 enum trk_status snapshot_note_signal(struct domains *timelines, const struct trk_event *event);
 
+/* Likewise what was signalled before the trace, by its snapshot. TRK_E_MEMORY. */
+enum trk_status snapshot_take_timelines(const struct trk_trace *trace, struct domains *timelines);
+
 /* Give a tracker that was just declared its state there. TRK_E_DAMAGED, TRK_E_MEMORY. */
 enum trk_status snapshot_declare(struct run *run, uint32_t tracker_id);
 

@@ -8,16 +8,14 @@
 #include <string.h>
 
 #include "judge.h"
+#include "newest.h"
 #include "story.h"
-#include "versions_state.h"
 
 struct looking {
     const struct trk_trace *trace;
     struct judge judge;
     struct trk_why_report *report;
-    const struct shadow_history *history; /* of the byte; NULL: none is known */
-    const struct said_page *said;
-    enum said_state state;
+    struct newest newest; /* of the byte */
 };
 
 const char *trk_why_copy_name(enum trk_why_copy copy)
@@ -73,41 +71,12 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
 static void find_byte(struct looking *looking)
 {
     struct trk_why_report *report = looking->report;
-    const struct versions *versions = looking->judge.versions;
-    uint64_t guest_addr = report->guest_addr, page_addr = guest_addr & ~(SHADOW_PAGE_BYTES - 1ull);
-    const struct shadow_page *page =
-        shadow_find(versions->shadow, views_key(&versions->views, guest_addr));
-    report->first_addr = page_addr;
-    report->size_bytes = SHADOW_PAGE_BYTES;
-    for (uint32_t i = 0; page != NULL && i < page->count; i++) {
-        const struct shadow_segment *segment = &page->segments[i];
-        uint64_t offset = guest_addr - page_addr;
-        if (offset < segment->first || offset >= segment->end)
-            continue;
-        looking->history = &segment->history;
-        report->first_addr = page_addr + segment->first;
-        report->size_bytes = segment->end - segment->first;
-    }
-    report->untracked = versions_untracked(versions, guest_addr);
-    looking->said = said_find(&looking->judge.said, versions_tracked_addr(versions, guest_addr));
-    looking->state = looking->said == NULL ? SAID_CPU : (enum said_state)looking->said->state;
-}
-
-static bool by_gpu(const struct shadow_store *store)
-{
-    return (store->flags & SHADOW_STORE_GPU) != 0;
-}
-
-/* What the side without the newest store has of it: by the newest copy to there. */
-static enum trk_why_copy copied(const struct shadow_store *store, const struct shadow_copy *copy,
-                                uint32_t count)
-{
-    if (count == 0 || copy->end < store->event)
-        return TRK_WHY_OLDER;
-    if (copy->begin < store->event ||
-        (copy->flags & (SHADOW_COPY_ENDED | SHADOW_COPY_FETCHED)) != 0)
-        return TRK_WHY_UNCLEAR;
-    return (copy->flags & SHADOW_COPY_EARLY) != 0 ? TRK_WHY_OLDER : TRK_WHY_CURRENT;
+    newest_find(&looking->judge, report->guest_addr, &looking->newest);
+    report->first_addr = looking->newest.first_addr;
+    report->size_bytes = looking->newest.size_bytes;
+    report->untracked = looking->newest.untracked;
+    report->guest = looking->newest.guest;
+    report->gpu = looking->newest.gpu;
 }
 
 static void add_stores(struct looking *looking)
@@ -118,7 +87,7 @@ static void add_stores(struct looking *looking)
         [TRK_AGENT_FOREIGN] = "by a foreign mapping",
     };
     struct trk_why_report *report = looking->report;
-    const struct shadow_history *history = looking->history;
+    const struct shadow_history *history = looking->newest.history;
     if (history == NULL || history->store_count == 0)
         return;
     for (uint32_t i = 0; i < history->store_count && i < TRK_WHY_STORES; i++) {
@@ -130,12 +99,6 @@ static void add_stores(struct looking *looking)
         snprintf(to->by, sizeof to->by, "%s%s", agents[store->agent],
                  store->flags & SHADOW_STORE_UNTRACKED ? ", unwatched view" : "");
     }
-    const struct shadow_store *newest = &history->stores[0];
-    enum trk_why_copy other = by_gpu(newest)
-                                  ? copied(newest, &history->down[0], history->down_count)
-                                  : copied(newest, &history->up[0], history->up_count);
-    report->guest = by_gpu(newest) ? other : TRK_WHY_CURRENT;
-    report->gpu = by_gpu(newest) ? TRK_WHY_CURRENT : other;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -149,29 +112,26 @@ static void say_state(struct looking *looking)
         [SAID_GPU] = "the GPU's: any access must fault",
     };
     struct trk_why_report *report = looking->report;
-    const struct said_page *said = looking->said;
-    report->state_word = said == NULL || said->event == 0 ? "none" : words[looking->state];
+    const struct said_page *said = looking->newest.said;
+    report->state_word = said == NULL || said->event == 0 ? "none" : words[looking->newest.state];
     if (said == NULL || said->event == 0)
         snprintf(report->state, sizeof report->state,
                  "the CPU's: no operation of the tracker has met it");
     else
         snprintf(report->state, sizeof report->state, "%s; since event %" PRIu64 ", %s of %s",
-                 texts[looking->state], said->event - 1, trk_op_name(said->op),
+                 texts[looking->newest.state], said->event - 1, trk_op_name(said->op),
                  name_of(looking, said->stream).text);
 }
 
-/* An operation of some thread that is not over, and may not have left the page in its new state. */
 static void say_under_way(struct looking *looking)
 {
     struct trk_why_report *report = looking->report;
-    uint64_t tracked = versions_tracked_addr(looking->judge.versions, report->guest_addr);
-    for (uint32_t s = 0; s < looking->judge.stream_count && report->under_way[0] == '\0'; s++) {
-        const struct judge_operation *operation = judge_operation_of(&looking->judge, s);
-        if (operation == NULL || tracked - operation->guest_addr >= operation->size_bytes)
-            continue;
+    uint32_t stream;
+    const struct judge_operation *operation =
+        newest_under_way(&looking->judge, report->guest_addr, &stream);
+    if (operation != NULL)
         snprintf(report->under_way, sizeof report->under_way, "%s of %s, since event %" PRIu64,
-                 trk_op_name(operation->op), name_of(looking, s).text, operation->event);
-    }
+                 trk_op_name(operation->op), name_of(looking, stream).text, operation->event);
 }
 
 static void say_writer(struct looking *looking)
@@ -192,7 +152,7 @@ static void say_writer(struct looking *looking)
 /* What a side has. up: its newest bytes come by uploads, and it is the GPU's. */
 static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_TEXT_BYTES])
 {
-    const struct shadow_history *history = looking->history;
+    const struct shadow_history *history = looking->newest.history;
     enum trk_why_copy what = gpu ? looking->report->gpu : looking->report->guest;
     if (history == NULL || looking->report->store_count == 0) {
         snprintf(text, TRK_WHY_TEXT_BYTES, "not known: no store to these bytes is in the trace");
@@ -200,7 +160,7 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
     }
     const struct shadow_copy *copy = gpu ? &history->up[0] : &history->down[0];
     uint32_t copies = gpu ? history->up_count : history->down_count;
-    if (by_gpu(&history->stores[0]) == gpu)
+    if (newest_by_gpu(&history->stores[0]) == gpu)
         snprintf(text, TRK_WHY_TEXT_BYTES, "current: it was written there");
     else if (copies == 0)
         snprintf(text, TRK_WHY_TEXT_BYTES, "older: no copy of these bytes to there is known");
@@ -232,7 +192,7 @@ static const char *for_gpu(const struct looking *looking)
         return "not known";
     if (looking->report->gpu == TRK_WHY_CURRENT)
         return "nothing: the GPU's copy is current";
-    switch (looking->state) {
+    switch (looking->newest.state) {
     case SAID_CPU:
         return "an upload of the page: it is open, so the next one takes and copies it";
     case SAID_CLEAN:
@@ -250,7 +210,7 @@ static const char *for_cpu(const struct looking *looking)
         return "not known";
     if (looking->report->guest == TRK_WHY_CURRENT)
         return "nothing: guest memory is current";
-    if (looking->state == SAID_GPU)
+    if (looking->newest.state == SAID_GPU)
         return "a read-back: the page is the GPU's, so a load faults and brings the bytes home, or "
                "a download does";
     return "a download by hand: by the tracker's word the bytes are home already, so a load sees "

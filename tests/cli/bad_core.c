@@ -21,6 +21,7 @@ enum {
     BAD_TAKES_MEMORY,
     BAD_CLOSES, /* all files, as daemons do, and loops */
     BAD_FORKS,  /* a process that stays, and loops */
+    BAD_LEAVES, /* a process in a session of its own, whose parent is gone */
 };
 
 static enum trk_core_status bad_create(void **out, const struct trk_core_policy *policy,
@@ -72,6 +73,14 @@ static enum trk_core_status bad_transfer(void *tracker, const struct trk_core_tr
         }
         for (volatile unsigned turns = 0;; turns++) {
         }
+    case BAD_LEAVES:
+        if (fork() == 0) {
+            (void)setsid();
+            if (fork() == 0)
+                execlp("sleep", "sleep", "98613", (char *)NULL);
+            _exit(1);
+        }
+        break;
     case BAD_LOOPS:
         for (volatile unsigned turns = 0;; turns++) {
         }

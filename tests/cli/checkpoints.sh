@@ -17,16 +17,72 @@ cp out text.txt
 at_least checkpoints "$(grep -c '^checkpoint ' text.txt)" 10
 run 0 assemble text.txt -o again.trk
 cmp cp.trk again.trk || fail "other bytes after text and assemble"
-run 0 unpack cp.trk -o plain.trk
-run 0 dump --text plain.trk
-grep -q '^checkpoint ' out && fail "unpack keeps checkpoints that nobody made"
-
 # damage FILE: eight bytes in the first third of a copy of it, bad.trk.
 damage() {
     cp "$1" bad.trk
     printf 'TRKdamag' | dd of=bad.trk bs=1 seek=$(($(wc -c <"$1") / 6)) conv=notrunc 2>/dev/null
     run 3 doctor bad.trk
 }
+
+# resumed FILE: it is re-executed again behind damage.
+resumed() {
+    damage "$1"
+    run 3 sim --json bad.trk
+    get text | grep -q 're-executed again from event [0-9]* on$' || fail "$1 is not resumed: $(get text)"
+}
+
+# Whoever writes the same events again keeps them, at their places.
+grep '^checkpoint ' text.txt >checkpoints.txt
+run 0 unpack cp.trk -o plain.trk
+quiet
+run 0 dump --text plain.trk
+grep '^checkpoint ' out | cmp -s - checkpoints.txt || fail "unpack has other checkpoints"
+run 0 pack plain.trk -o repacked.trk
+quiet
+run 0 dump --text repacked.trk
+grep '^checkpoint ' out | cmp -s - checkpoints.txt || fail "pack has other checkpoints"
+resumed repacked.trk
+run 0 pack --checkpoints 9000 -f plain.trk -o fewer.trk
+run 0 dump --text fewer.trk
+at_least "checkpoints that were made anew" "$(grep -c '^checkpoint ' out)" 3
+[ "$(grep -c '^checkpoint ' out)" -lt "$(wc -l <checkpoints.txt)" ] || fail "pack keeps those that it replaces"
+
+# A part has those that are in it: the first one says all, whatever it said before.
+run 0 trim cp.trk 6000-30000 -o part.trk
+quiet
+run 0 dump --text part.trk
+cp out part.txt
+kept=$(grep -c '^checkpoint ' part.txt)
+at_least "checkpoints of a part" "$kept" 4
+[ "$kept" -lt "$(wc -l <checkpoints.txt)" ] || fail "a part has all checkpoints"
+grep '^checkpoint ' part.txt | head -n 1 | grep -q '"\\x01' || fail "the first checkpoint of a part does not say all"
+run 0 doctor part.trk
+run 0 sim --json part.trk
+same "verdict of a part with checkpoints" "$(get verdict)" ok
+resumed part.trk
+run 0 pack part.trk -o again-part.trk
+run 0 dump --text again-part.trk
+same "checkpoints of a part that is packed" "$(grep -c '^checkpoint ' out)" "$kept"
+same "what they say" "$(grep '^checkpoint ' out | cksum)" "$(grep '^checkpoint ' part.txt | cksum)"
+
+# A part gets new ones like any trace.
+run 0 trim ok.trk 6000-30000 -o part.trk -f
+run 0 pack --checkpoints 3000 part.trk -o part-cp.trk
+run 0 dump --text part-cp.trk
+at_least "checkpoints made in a part" "$(grep -c '^checkpoint ' out)" 4
+run 0 sim part-cp.trk
+resumed part-cp.trk
+
+# What cannot be kept, or cannot be made, is told.
+run 0 pack --redact cp.trk -o hidden.trk
+said "cp.trk: $(wc -l <checkpoints.txt) checkpoints are left out: the state has the addresses"
+run 0 dump --text hidden.trk
+grep -q '^checkpoint ' out && fail "a checkpoint with the addresses that were to be left out"
+run 0 trim cp.trk region:0x200000000 -o region.trk
+said "checkpoints are left out: the state is of all regions"
+run 0 pack --checkpoints 999999999 ok.trk -o none.trk
+said "no checkpoint was made"
+rm none.trk
 damage cp.trk
 run 3 sim --json bad.trk
 same "verdict of damage" "$(get verdict)" trace-incomplete

@@ -98,6 +98,43 @@ ends 11 "took longer than 1 s and was ended"
 timeout 60 sh -c '"$1" core-check --core-limit 1 "$2" two 2>&1 | cat >piped' sh "$trk" \
     "$bad/bad_core_11.so" || fail "a process of the plug-in's is left, and keeps the output"
 
+# What it leaves ends with it, in a session of its own too.
+left_behind() {
+    for line in /proc/[0-9]*/cmdline; do
+        tr '\0' ' ' 2>/dev/null <"$line" | grep -q '^sleep 98613 ' && return 0
+    done
+    return 1
+}
+run 1 core-check "$bad/bad_core_12.so" failed.json
+left_behind && fail "a process in a session of its own is left"
+
+# A file that is cut short, wherever, is no plug-in.
+for part in 1 64 1000 20000 50000; do
+    head -c "$part" "$core" >cut.so
+    run 4 core-check ./cut.so
+    [ ! -s out ] || fail "a report of $part bytes of a plug-in"
+done
+said "cut short"
+mkdir folder.so
+for what in folder.so /dev/null; do
+    run 4 core-check "$what"
+    said "no regular file"
+done
+
+# Scaled to larger pages the cases mean the same: libtrack holds them all.
+run 0 core-check --json "$bad/coarse_core.so"
+same "scaled: departs" "$(get departs)" 0
+same "scaled: crashes" "$(get crashes)" 0
+same "scaled: undecided" "$(get undecided)" 0
+at_least "scaled" "$(get scaled)" 150
+at_least "not scaled" "$(get unscaled)" 1
+run 0 core-check "$bad/coarse_core.so"
+grep -q "^scaled: [0-9]* cases of 4096-byte pages ran with pages of 16384 bytes" out ||
+    fail "not said that cases were scaled"
+grep -q "^not scaled: " out || fail "not said why others were not"
+run 0 core-check --json "$core"
+same "needlessly scaled" "$(get scaled)" 0
+
 # core-check of the core as it is, and of one that tracks nothing.
 run 0 core-check "$core"
 grep -q "^best match: default" out || fail "no best match"

@@ -1,7 +1,7 @@
 # Goal: trk diff tells what two programs did otherwise, first things first, and nothing that may differ by
 # right; of scenarios what their runs come to.
 # Method: recordings of one demo, with bugs and without, of other seeds, redacted, cut; a case and the one that
-# passes; two policies; what cannot be meant.
+# passes; two policies, of a program that differs in known places; what cannot be meant.
 . "$(dirname "$0")/lib.sh"
 need_vulkan
 
@@ -83,8 +83,55 @@ run 0 diff again.json --policies default,default
 "$trk" record -o race.trk -- "$tools/race_tool" good 2>err || fail "record race"
 run 0 diff race.trk --policies default,strict
 run 1 diff --json race.trk --policies default,kyty-2026-08
+same "a window: schema" "$(get schema)" trk-diff/1
 same "a window: verdict" "$(get rows.0.same)" true
 same "a window: orders" "$(get rows.1.key) $(get rows.1.same)" "orders false"
+
+# All of a trace, each region: the same policy twice is the same; of a program that is otherwise in one region
+# for each reason, behind many operations that are not, just these, with the operation that does it.
+run 0 diff --json a.trk --policies default,default
+same "one policy: regions that differ" "$(get differ)" 0
+at_least "regions" "$(get compared)" 2
+at_least "operations run" "$(get operations)" 500
+at_least "accesses run" "$(get accesses)" 100
+same "left out" "$(get left_out)" 0
+run 0 diff a.trk --policies default,strict
+grep -q "^trace: same" out || fail "the demo, strict: $(cat out)"
+"$trk" record -o policies.trk -- "$tools/policy_tool" 300 2>err || fail "record policies"
+run 0 diff --json policies.trk --policies default,default
+same "regions" "$(get compared)" 4
+same "all of it" "$(get complete)" true
+run 1 diff --json policies.trk --policies default,strict
+cp out strict.txt
+same "strict: regions" "$(get differ)" 1
+same "strict: region" "$(get differences.0.region_addr)" 0x200400000
+same "strict: what comes of it" "$(get differences.0.text_a), $(get differences.0.text_b)" "ok, retained"
+at_least "strict: event" "$(get differences.0.event)" 1000
+run 0 dump policies.trk "$(get differences.0.event strict.txt)"
+grep -q "op_begin *op=invalidate guest_addr=0x200400000" out || fail "strict: the event: $(cat out)"
+run 1 diff --json policies.trk --policies default,kyty-2026-08
+cp out kyty.txt
+same "kyty: regions" "$(get differ)" 3
+# difference N: where, and what it came to.
+difference() {
+    for key in region_addr text_a text_b; do
+        get "differences.$1.$key" kyty.txt
+    done | tr '\n' ' '
+}
+same "kyty: the arena" "$(difference 0)" "0x80000000000 ok range "
+same "kyty: one flush, and no look behind it" "$(difference 1)" "0x200400000 flushes: 2 flushes: 1 "
+same "kyty: the page behind the store's goes with it" "$(difference 2)" \
+    "0x200800000 page 0x200801000 is CLEAN, open to loads page 0x200801000 is CPU, open to stores "
+run 0 dump policies.trk "$(get differences.2.event kyty.txt)"
+grep -q " fault .*0x200800ffc" out || fail "kyty: the fault: $(cat out)"
+run 1 diff policies.trk --policies kyty-2026-08,default
+grep -q "^first: region 0x80000000000: 4 of 4 differ" out || fail "text: $(cat out)"
+head -c "$(($(wc -c <policies.trk) - 8))" policies.trk >cut.trk
+run 3 diff cut.trk --policies default,default
+run 1 diff cut.trk --policies default,strict
+run 0 trim -f policies.trk 900-1000 -o part.trk
+run 4 diff part.trk --policies default,strict
+said "begins with a snapshot"
 
 # What cannot be meant.
 run 2 diff a.trk
@@ -93,6 +140,9 @@ run 2 diff a.trk case.json
 said "cannot be compared"
 run 2 diff --asked case.json case.json
 run 2 diff a.trk b.trk --policies default,strict
+run 2 diff policies.trk --policies default,nonsense
+said "'nonsense' is none of"
+run 2 diff absent.trk --policies default,strict
 run 2 diff case.json --policies default
 said "two names"
 run 2 diff absent.trk a.trk

@@ -28,6 +28,37 @@ wait "$follower"
 same "exit code of following a file that grows" $? 0
 same "events of a file that grows" "$(wc -l <out)" 40
 
+# Through a pipe: as it comes, and no longer than the pipe lasts.
+mkfifo pipe
+"$trk" follow pipe >out 2>err &
+follower=$!
+exec 3>pipe
+head -c $((size / 2)) t.trk >&3
+tail -c +$((size / 2 + 1)) t.trk >&3
+wait "$follower" # the trace has ended, the pipe has not
+same "exit code of following a pipe" $? 0
+same "events of a pipe" "$(wc -l <out)" 40
+exec 3>&-
+# shellcheck disable=SC2002
+cat u.trk | "$trk" follow --json - >out 2>err
+same "exit code of a pipe that ends first" $? 3
+said "the pipe has ended, the trace has not"
+same "lines of a pipe that ends first" "$(wc -l <out)" 41
+# shellcheck disable=SC2002
+cat text.trk | "$trk" follow - >out 2>err
+same "exit code of following what is no trace" $? 3
+printf '\211TRK' | "$trk" follow - >out 2>err
+same "exit code of following a beginning" $? 3
+# shellcheck disable=SC2002
+cat u.trk | "$trk" recover - -o r.trk >out 2>err || fail "recover of a pipe"
+"$trk" recover u.trk -o named.trk >out 2>err || fail "recover"
+cmp r.trk named.trk || fail "recover of a pipe gives other bytes"
+"$trk" recover -f pipe -o r.trk >out 2>err &
+recovery=$!
+cat text.trk >pipe
+wait "$recovery"
+same "exit code of recovering what is no trace" $? 3
+
 # By its time the render thread's GPU write is behind the guest's read; the hold before the guest's fault
 # is lost, so that the fault waits until nothing else can go on.
 cat >guess.txt <<'END'

@@ -42,6 +42,9 @@ for seed in 1 4; do
         same "$name, $seed: verdict of the case" "$(get verdict)" "$(get verdict bad.txt)"
         same "$name, $seed: schedule" "$(get schedule)" "$(get schedule case.txt)"
         run 1 sim case.json --schedule "$(get schedule case.txt)"
+        # The line stands in the file, and fits it.
+        line=$(get about case.json | sed -n 's/.*; fails with --schedule \(trk1:.*\)$/\1/p')
+        same "$name, $seed: line in the file" "$line" "$(get schedule case.txt)"
         at_least "$name, $seed: length of the line" 120 "$(get schedule case.txt | wc -c)"
         [ "$(get passing case.txt)" != null ] || fail "$name, $seed: no change lets it pass"
         run 0 sim passing.json
@@ -129,6 +132,33 @@ run 1 sim cut.json
 [ -e x.json ] && fail "x.json is there"
 ls ./*.part 2>/dev/null && fail "a part of a file is left"
 
+# How far it has come: nothing where standard error is no terminal; there a bar that is wiped away; lines
+# for programs.
+run 0 minimise -f wide.json -o small.json
+quiet
+run 0 minimise -f wide.json --progress always -o small.json
+grep -q "\[#*\.*\] [0-9]* of [0-9]* operations, .* replays" err || fail "no bar: $(cat err)"
+TERM=xterm "$tools/on_terminal" shown "$trk" minimise -f wide.json -o small.json >out 2>err
+same "on a terminal: exit code" $? 0
+quiet
+grep -q "\[#*\.*\] [0-9]* of [0-9]* operations" shown || fail "no bar on a terminal: $(cat shown)"
+same "the bar is wiped away" "$(tr '\r' '\n' <shown | tail -1 | tr -d ' \n')" ""
+for how in "--progress=never" "--progress=auto"; do
+    TERM=dumb "$tools/on_terminal" shown "$trk" minimise -f wide.json $how -o small.json >out 2>err
+    [ ! -s shown ] || fail "$how, on a dumb terminal: $(cat shown)"
+done
+run 0 minimise -f wide.json --json --progress json -o small.json
+cp out small.txt
+at_least "lines of progress" "$(wc -l <err)" 3
+while read -r line; do
+    printf '%s\n' "$line" >line
+    same "schema of a line" "$(get schema line)" trk-progress/1
+done <err
+sed -n 1p err >first
+same "the first line is the window" "$(get operations first)" "$(get from.operations small.txt)"
+same "the last line is the case" "$(get operations line)" "$(get to.operations small.txt)"
+run 2 minimise -f wide.json --progress sometimes -o small.json
+
 # An interrupt ends it with the best so far; the other core makes it slow.
 awk 'BEGIN {
     printf "{\"scenario\": 1, \"name\": \"long\", \"memory\": {\"A\": {\"at\": \"0x200010000\", \"size\": \"64P\"}},"
@@ -145,8 +175,11 @@ sleep 1.5
 kill -INT "$pid"
 wait "$pid"
 same "interrupted: exit code" $? 3
+cp out long-case.txt
 same "interrupted: complete" "$(get complete)" false
 at_least "interrupted: replays" 20 "$(get replays)"
 run 1 sim long-case.json
 grep -q "verdict: stale-gpu-read" out || fail "the best so far does not fail"
+[ "$(get to.operations long-case.txt)" -lt "$(get from.operations long-case.txt)" ] ||
+    fail "the best so far is no smaller than the first"
 finish

@@ -4,7 +4,9 @@
 page=$3
 . "$(dirname "$0")/lib.sh"
 need_vulkan
+tests=$(cd "$(dirname "$page")/../tests" && pwd)
 mkdir bin play
+ln -s "$tests" play/tests
 ln -s "$trk" bin/trk
 PATH=$dir/bin:$PATH
 export PATH

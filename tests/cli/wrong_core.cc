@@ -1,4 +1,5 @@
 // The example's plug-in, wrong in one way each: WRONG says which.
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -21,22 +22,70 @@ enum : int {
     endless,      // create never comes back
     no_questions, // is_cpu and is_gpu are not there
     no_changes,   // unmark_gpu and mark_cpu are not there
+    done_twice,   // upload calls done() twice
+    gives_back,   // upload gives back a lock that nobody holds
+    throws_fault, // an exception leaves fault
+    no_watches,   // watch does nothing
+    late_run,     // upload reports a run behind done()
+    crashes,      // the third upload ends the process
 };
 
 trk_core_table changed;
-int trackers_made;
+int trackers_made, uploads;
 
 trk_core_fault fault(void *, std::uint64_t, bool)
 {
-    return TRK_CORE_UNHANDLED;
+    return WRONG == throws_fault
+               ? trk::core_detail::caught(
+                     "fault", TRK_CORE_UNHANDLED,
+                     []() -> trk_core_fault { throw std::runtime_error("no such page"); })
+               : TRK_CORE_UNHANDLED;
+}
+
+trk_core_status watch(void *, std::uint64_t, std::uint64_t, bool)
+{
+    return TRK_CORE_OK;
+}
+
+// The host's callbacks, behind ours.
+void range_as_asked(void *context, std::uint64_t guest_addr, std::uint64_t size_bytes)
+{
+    const auto *asked = static_cast<const trk_core_transfer *>(context);
+    if (asked->range != nullptr)
+        asked->range(asked->context, guest_addr, size_bytes);
+}
+
+void done_otherwise(void *context)
+{
+    const auto *asked = static_cast<const trk_core_transfer *>(context);
+    if (asked->done == nullptr)
+        return;
+    asked->done(asked->context);
+    if (WRONG == done_twice)
+        asked->done(asked->context);
+    else if (asked->range != nullptr)
+        asked->range(asked->context, asked->guest_addr, asked->size_bytes);
 }
 
 trk_core_status upload(void *its, const trk_core_transfer *asked)
 {
     if (WRONG == no_status)
         return static_cast<trk_core_status>(0x7fffffff);
-    if (trackers_made > 2)
+    if (WRONG == crashes && ++uploads == 3)
+        std::raise(SIGSEGV);
+    if (WRONG == forgets && trackers_made > 4)
         return TRK_CORE_CONFLICT;
+    if (WRONG == gives_back) {
+        static const std::uint32_t word = 0;
+        trk::core_host->unlock(&word);
+    }
+    if (WRONG == done_twice || WRONG == late_run) {
+        trk_core_transfer changed_asked = *asked;
+        changed_asked.range = range_as_asked;
+        changed_asked.done = done_otherwise;
+        changed_asked.context = const_cast<trk_core_transfer *>(asked);
+        return example_plugin(trk::core_host)->upload(its, &changed_asked);
+    }
     return example_plugin(trk::core_host)->upload(its, asked);
 }
 
@@ -56,7 +105,7 @@ trk_core_status create(void **out, const trk_core_policy *policy, const trk_core
 trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_fn *, void *)
 {
     return trk::core_detail::guarded(
-        []() -> trk_core_status { throw std::out_of_range("map::at"); });
+        "invalidate", []() -> trk_core_status { throw std::out_of_range("map::at"); });
 }
 
 } // namespace
@@ -64,9 +113,10 @@ trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_
 const trk_core_table *trk_core_plugin(const trk_core_host *host)
 {
     changed = *example_plugin(host);
-    if (WRONG == unhandled_faults)
+    if (WRONG == unhandled_faults || WRONG == throws_fault)
         changed.fault = fault;
-    if (WRONG == no_status || WRONG == forgets)
+    if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
+        WRONG == late_run || WRONG == crashes)
         changed.upload = upload;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets)
         changed.create = create;
@@ -76,5 +126,7 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.is_cpu = changed.is_gpu = nullptr;
     if (WRONG == no_changes)
         changed.unmark_gpu = changed.mark_cpu = nullptr;
+    if (WRONG == no_watches)
+        changed.watch = watch;
     return &changed;
 }

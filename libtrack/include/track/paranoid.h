@@ -10,8 +10,7 @@
  * It listens to the tracker as its observer and hands all events on. Only a sample of the pages is
  * looked at each time, another one each frame, so that all have their turn. What is said is
  * certain; what is not seen is not: two stores that cancel out, a store to a page whose turn has
- * not come before its next upload, a page that an operation is about at the time, and one that
- * could not be learned because operations that may write pages were under way elsewhere.
+ * not come before its next upload, and a page that an operation is about at the time.
  */
 #ifndef TRACK_PARANOID_H
 #define TRACK_PARANOID_H

@@ -8,6 +8,7 @@
 #ifndef RECORDER_CHECKPOINT_H
 #define RECORDER_CHECKPOINT_H
 
+#include "recorder/packing.h"
 #include "recorder/trace.h"
 #include "recorder/writer.h"
 
@@ -52,6 +53,24 @@ const struct trk_trace_event *trk_trace_prologue(const struct trk_trace *trace, 
 
 /* After trk_trace_go_to: how many events of a stream there are before; else 0. */
 uint64_t trk_trace_before(const struct trk_trace *trace, size_t stream);
+
+/* What a checkpoint says, but for where the streams stand: that is each file's own. */
+struct trk_checkpoint_body {
+    bool full;               /* it says all, and rests on none before it */
+    struct trk_packing rest; /* of the payload, behind the streams; bytes are to be freed */
+};
+
+/**
+ * For who writes the events of a trace again: what the checkpoint says that trk_trace_go_to went
+ * to.
+ *
+ * @param index  As was given there.
+ * @param full   Say all, also where the checkpoint tells only what is other than before.
+ * @return TRK_OK; TRK_E_DAMAGED, TRK_E_MEMORY, TRK_E_SYSTEM: out is empty.
+ */
+TRK_MUST_USE enum trk_status trk_trace_checkpoint_body(struct trk_trace *trace, size_t index,
+                                                       bool full, struct trk_checkpoint_body *out,
+                                                       struct trk_error *error);
 
 /**
  * Write a checkpoint behind all that was appended so far.

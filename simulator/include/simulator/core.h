@@ -40,6 +40,12 @@ struct trk_core_about {
 /* What is loaded; false: nothing, libtrack's own core is in force. */
 bool trk_core_about(struct trk_core_about *out);
 
+/*
+ * Let the plug-in that was loaded run scenarios alone: traces are read with libtrack's own core,
+ * and what they did is tried on the plug-in (simulator/explore.h).
+ */
+void trk_core_spare_traces(void);
+
 /* Make trackers of the usual policies and destroy them: what never comes back then, or crashes,
  * does so in any run. */
 void trk_core_try(void);
@@ -52,8 +58,27 @@ void trk_core_try(void);
  */
 const char *trk_core_lacks(const struct trk_scenario *scenario);
 
+/* The size of pages that the plug-in takes in a scenario whose policy is as it is else: the
+ * scenario's own, where it takes that one, or none; or a larger one instead of 4 KiB. */
+uint32_t trk_core_page_size(const struct trk_scenario *scenario);
+
+/**
+ * Make a scenario of 4 KiB pages one of larger pages: what core-check runs on a tracker that has no
+ * smaller ones. The file means what it meant; this is another program, in which each page has
+ * become a page of the tracker's.
+ *
+ * @param page_size_bytes  16384 or 65536.
+ * @param why              Of TRK_E_UNSUPPORTED: what of the program has no meaning then.
+ * @return TRK_OK; TRK_E_UNSUPPORTED, TRK_E_MEMORY: the scenario is to be destroyed.
+ */
+TRK_MUST_USE enum trk_status trk_scenario_scale(struct trk_scenario *scenario,
+                                                uint32_t page_size_bytes, const char **why);
+
 /* Why a run against the plug-in came to no end: what it did that is no answer; NULL: nothing. */
 const char *trk_core_complaint(void);
+/* Whether that is a call against the interface, or an exception: no run with it counts, whatever it
+ * came to. */
+bool trk_core_misused(void);
 
 TRK_EXTERN_C_END
 

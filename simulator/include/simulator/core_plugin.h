@@ -98,7 +98,7 @@ struct trk_core_policy {
  *
  * A lock is a word of the plug-in's, 0 when free. Taking it: call lock(&word), which comes back
  * when the word is 0, and write self() into it at once. Giving it back: call unlock(&word), then
- * write 0.
+ * write 0; a word that is 0 already is told of as a fault of the plug-in.
  */
 struct trk_core_host {
     size_t size;
@@ -114,6 +114,9 @@ struct trk_core_host {
      * watches are about to change, or are looked at without a lock. Others need not call them. */
     void (*word)(const void *word, uint32_t access);
     void (*pages)(const void *region, bool change);
+    /* The tracker itself is at fault, and of this run nothing counts; the text goes into the
+     * report. Not there in hosts whose size ends before it. */
+    void (*complain)(const char *text);
 };
 
 struct trk_event;    /* track/event.h */
@@ -154,7 +157,7 @@ struct trk_core_transfer {
     bool written;             /* upload: the pages become the GPU's as a whole */
     bool clear;               /* download: reported pages become clean */
     trk_core_range_fn *range; /* NULL: nobody wants the runs */
-    trk_core_done_fn *done;   /* upload: after the last run; NULL: nothing */
+    trk_core_done_fn *done;   /* upload: once, after the last run; NULL: nothing */
     void *context;
 };
 

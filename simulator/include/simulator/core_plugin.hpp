@@ -16,11 +16,13 @@
 // is_cpu and is_gpu(addr, size, bool &), mark_cpu, mark_gpu, unmark_gpu, untrack, register_bytes
 // and unregister_bytes(addr, size), guest_rights(addr, size, rights), lock and unlock(addr),
 // watch(addr, size, bool add), digest(), and static bool accepts(const trk_core_policy &).
-// An exception that leaves a method ends the case, as "unsupported"; std::bad_alloc as "memory".
+// An exception that leaves a method ends the case; the report has the method's name and what().
 #ifndef SIMULATOR_CORE_PLUGIN_HPP
 #define SIMULATOR_CORE_PLUGIN_HPP
 
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -180,16 +182,32 @@ template <class T> using watch_t = decltype(std::declval<T &>().watch(address(),
 template <class T> using digest_t = decltype(std::declval<T &>().digest());
 // clang-format on
 
-// A method's status; what it throws becomes one.
-template <class Call> trk_core_status guarded(Call &&call) noexcept
+// Say that an exception left a method.
+inline void escaped(const char *method, const char *what) noexcept
+{
+    char text[128];
+    std::snprintf(text, sizeof text, "an exception left %s: %s", method, what);
+    if (core_host->size >= sizeof *core_host)
+        core_host->complain(text);
+}
+
+// What a method gives; what it throws is told, and the answer is then `otherwise`.
+template <class Call, class Result>
+Result caught(const char *method, Result otherwise, Call &&call) noexcept
 {
     try {
         return call();
-    } catch (const std::bad_alloc &) {
-        return TRK_CORE_MEMORY;
+    } catch (const std::exception &thrown) {
+        escaped(method, thrown.what());
     } catch (...) {
-        return TRK_CORE_UNSUPPORTED;
+        escaped(method, "no std::exception");
     }
+    return otherwise;
+}
+
+template <class Call> trk_core_status guarded(const char *method, Call &&call) noexcept
+{
+    return caught(method, TRK_CORE_UNSUPPORTED, call);
 }
 
 template <class T> struct table {
@@ -215,7 +233,7 @@ template <class T> struct table {
         } else {
             (void)policy;
         }
-        return guarded([=] {
+        return guarded("create", [=] {
             *out = new tracker(owner);
             return TRK_CORE_OK;
         });
@@ -226,24 +244,25 @@ template <class T> struct table {
     }
     static void page(void *self, address guest_addr, trk_core_page *out) noexcept
     {
-        *out = its(self).page(guest_addr);
+        *out = caught("page", trk_core_page{}, [=] { return its(self).page(guest_addr); });
     }
     static trk_core_fault fault(void *self, address guest_addr, bool store) noexcept
     {
-        return its(self).fault(guest_addr, store);
+        return caught("fault", TRK_CORE_UNHANDLED,
+                      [=] { return its(self).fault(guest_addr, store); });
     }
     static trk_core_status upload(void *self, const trk_core_transfer *asked) noexcept
     {
-        return guarded([=] { return its(self).upload(core_transfer(asked)); });
+        return guarded("upload", [=] { return its(self).upload(core_transfer(asked)); });
     }
     static trk_core_status download(void *self, const trk_core_transfer *asked) noexcept
     {
-        return guarded([=] { return its(self).download(core_transfer(asked)); });
+        return guarded("download", [=] { return its(self).download(core_transfer(asked)); });
     }
     static trk_core_status invalidate(void *self, address guest_addr, address size_bytes,
                                       trk_core_range_fn *flush, void *context) noexcept
     {
-        return guarded([=] {
+        return guarded("invalidate", [=] {
             return its(self).invalidate(guest_addr, size_bytes, core_flush(flush, context));
         });
     }
@@ -275,41 +294,51 @@ template <class T> struct table {
         (void)out;
         if constexpr (has_v<is_cpu_t, T>)
             out.is_cpu = [](void *self, address guest_addr, address size_bytes, bool *answer) {
-                return guarded([=] { return its(self).is_cpu(guest_addr, size_bytes, *answer); });
+                return guarded("is_cpu",
+                               [=] { return its(self).is_cpu(guest_addr, size_bytes, *answer); });
             };
         if constexpr (has_v<is_gpu_t, T>)
             out.is_gpu = [](void *self, address guest_addr, address size_bytes, bool *answer) {
-                return guarded([=] { return its(self).is_gpu(guest_addr, size_bytes, *answer); });
+                return guarded("is_gpu",
+                               [=] { return its(self).is_gpu(guest_addr, size_bytes, *answer); });
             };
         if constexpr (has_v<digest_t, T>)
-            out.digest = [](void *self) -> std::uint64_t { return its(self).digest(); };
+            out.digest = [](void *self) -> std::uint64_t {
+                return caught("digest", std::uint64_t{0}, [=] { return its(self).digest(); });
+            };
     }
     static void changes(trk_core_table &out) noexcept
     {
         (void)out;
         if constexpr (has_v<mark_cpu_t, T>)
             out.mark_cpu = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).mark_cpu(guest_addr, size_bytes); });
+                return guarded("mark_cpu",
+                               [=] { return its(self).mark_cpu(guest_addr, size_bytes); });
             };
         if constexpr (has_v<mark_gpu_t, T>)
             out.mark_gpu = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).mark_gpu(guest_addr, size_bytes); });
+                return guarded("mark_gpu",
+                               [=] { return its(self).mark_gpu(guest_addr, size_bytes); });
             };
         if constexpr (has_v<unmark_gpu_t, T>)
             out.unmark_gpu = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).unmark_gpu(guest_addr, size_bytes); });
+                return guarded("unmark_gpu",
+                               [=] { return its(self).unmark_gpu(guest_addr, size_bytes); });
             };
         if constexpr (has_v<untrack_t, T>)
             out.untrack = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).untrack(guest_addr, size_bytes); });
+                return guarded("untrack",
+                               [=] { return its(self).untrack(guest_addr, size_bytes); });
             };
         if constexpr (has_v<register_t, T>)
             out.register_bytes = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).register_bytes(guest_addr, size_bytes); });
+                return guarded("register_bytes",
+                               [=] { return its(self).register_bytes(guest_addr, size_bytes); });
             };
         if constexpr (has_v<unregister_t, T>)
             out.unregister_bytes = [](void *self, address guest_addr, address size_bytes) {
-                return guarded([=] { return its(self).unregister_bytes(guest_addr, size_bytes); });
+                return guarded("unregister_bytes",
+                               [=] { return its(self).unregister_bytes(guest_addr, size_bytes); });
             };
     }
     static void rest(trk_core_table &out) noexcept
@@ -317,25 +346,27 @@ template <class T> struct table {
         (void)out;
         if constexpr (has_v<drain_t, T>)
             out.drain = [](void *self, const trk_core_transfer *asked) {
-                return guarded([=] { return its(self).drain(core_transfer(asked)); });
+                return guarded("drain", [=] { return its(self).drain(core_transfer(asked)); });
             };
         if constexpr (has_v<rights_t, T>)
             out.guest_rights = [](void *self, address guest_addr, address size_bytes,
                                   std::uint32_t rights) {
-                return guarded(
-                    [=] { return its(self).guest_rights(guest_addr, size_bytes, rights); });
+                return guarded("guest_rights", [=] {
+                    return its(self).guest_rights(guest_addr, size_bytes, rights);
+                });
             };
         if constexpr (has_v<lock_t, T>)
             out.lock = [](void *self, address guest_addr) {
-                return guarded([=] { return its(self).lock(guest_addr); });
+                return guarded("lock", [=] { return its(self).lock(guest_addr); });
             };
         if constexpr (has_v<unlock_t, T>)
             out.unlock = [](void *self, address guest_addr) {
-                return guarded([=] { return its(self).unlock(guest_addr); });
+                return guarded("unlock", [=] { return its(self).unlock(guest_addr); });
             };
         if constexpr (has_v<watch_t, T>)
             out.watch = [](void *self, address guest_addr, address size_bytes, bool add) {
-                return guarded([=] { return its(self).watch(guest_addr, size_bytes, add); });
+                return guarded("watch",
+                               [=] { return its(self).watch(guest_addr, size_bytes, add); });
             };
     }
 };

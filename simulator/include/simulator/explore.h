@@ -10,6 +10,10 @@
  * Beyond the first read that sees something else than in the recording nobody knows what the guest
  * would have done: a verdict there is speculative, and says from which event on.
  *
+ * With a plug-in in force (simulator/core.h) the orders are tried on it, of foreign trackers'
+ * operations too, and of one thread's alone: the tracker is another than the one that was recorded.
+ * Whether a window tells the trace is asked of libtrack's own core.
+ *
  * Deterministic: the same trace and options give the same report, byte for byte.
  */
 #ifndef SIMULATOR_EXPLORE_H
@@ -88,7 +92,8 @@ struct trk_explore_report {
     uint32_t foci;                  /* sets of pages */
     uint64_t windows;               /* with more than one thread in them */
     uint64_t distinct;              /* that differ in more than numbers: these were explored */
-    uint64_t left_out;              /* that no scenario can say */
+    uint64_t left_out;              /* that no scenario can say, or that the plug-in cannot run */
+    char lacks[128];     /* what the first of these needs of the plug-in; "": none does */
     uint64_t unfaithful; /* whose recorded order ends otherwise than the trace: not judged */
     uint64_t stopped;    /* that have more orders than were to be tried */
     uint64_t schedules;  /* tried in all */
@@ -98,7 +103,8 @@ struct trk_explore_report {
     bool not_shown;
     /* Pages or events were asked for in which no threads meet: no window, so nothing was judged. */
     bool nothing;
-    bool foreign;           /* operations of foreign trackers are in no window: not complete */
+    /* Operations of foreign trackers are in no window: not complete. Never so with a plug-in. */
+    bool foreign;
     bool complete;          /* the trace is whole, and every order of every window was tried */
     uint64_t finding_count; /* findings beyond the first TRK_EXPLORE_FINDINGS_MOST are counted */
     struct trk_explore_finding findings[TRK_EXPLORE_FINDINGS_MOST];

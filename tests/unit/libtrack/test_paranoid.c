@@ -193,6 +193,77 @@ Test(paranoid, tells_silent_stores_once_and_nothing_else)
     }
 }
 
+static void upload_page(uint32_t page)
+{
+    struct trk_transfer transfer = {
+        .size = sizeof transfer, .guest_addr = page_addr(page), .size_bytes = 1};
+    cr_assert_eq(trk_tracker_upload(tracker, &transfer), TRK_OK);
+}
+
+static void set_layer(trk_flush_fn *flush, trk_flush_fn *read_back)
+{
+    struct trk_resource_layer layer = {.flush = flush, .read_back = read_back};
+    cr_assert_eq(trk_tracker_set_resource_layer(tracker, &layer), TRK_OK);
+}
+
+static void bring_home(uint64_t guest_addr)
+{
+    cr_assert_eq(trk_tracker_unmark_gpu(tracker, guest_addr, 1), TRK_OK);
+}
+
+/* Brings page 0 home; meanwhile page 3 is uploaded and stored to unseen, as other threads would. */
+static void flush_beside(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    (void)size_bytes;
+    upload_page(3);
+    memory[3][1234]++;
+    trk_paranoid_frame(paranoid);
+    bring_home(guest_addr);
+}
+
+/* An operation about another page hides nothing: in the midst of it a page is learned, and held. */
+Test(paranoid, a_fault_elsewhere_hides_no_store)
+{
+    start(1);
+    set_layer(flush_beside, NULL);
+    upload_page(0);
+    cr_assert_eq(trk_tracker_mark_gpu(tracker, page_addr(0), 1), TRK_OK);
+    cr_assert_eq(trk_tracker_fault(tracker, page_addr(0), TRK_ACCESS_WRITE), TRK_FAULT_SERVED);
+    cr_assert_eq(findings, 1u);
+    cr_assert_eq(last.guest_addr, page_addr(3));
+    cr_assert_eq(last.moment, TRK_PARANOID_FRAME);
+    trk_paranoid_frame(paranoid);
+    cr_assert_eq(findings, 1u);
+    stop();
+}
+
+/* The page is clean before its bytes have come. */
+static void fill_late(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)context;
+    (void)size_bytes;
+    bring_home(guest_addr);
+    trk_paranoid_frame(paranoid);
+    memory[3][1234]++;
+}
+
+/* A page that an operation is about is not learned before that ends, though it is clean. */
+Test(paranoid, nothing_is_learned_of_a_page_that_is_being_filled)
+{
+    start(1);
+    set_layer(NULL, fill_late);
+    upload();
+    cr_assert_eq(trk_tracker_mark_gpu(tracker, page_addr(3), 1), TRK_OK);
+    cr_assert_eq(trk_tracker_fault(tracker, page_addr(3), TRK_ACCESS_READ), TRK_FAULT_SERVED);
+    trk_paranoid_frame(paranoid);
+    cr_assert_eq(findings, 0u);
+    memory[3][1234]++; /* and is learned behind it */
+    trk_paranoid_frame(paranoid);
+    cr_assert_eq(findings, 1u);
+    stop();
+}
+
 /* Every bit of a page counts, and each page of a sample has its turn. */
 Test(paranoid, sees_every_byte_and_looks_at_every_page_in_turn)
 {

@@ -12,6 +12,7 @@ capture_unit(capture_nested capture_nested.c)
 capture_unit(capture_open capture_open.c capture_support.c)
 capture_unit(capture_threads capture_threads.c capture_support.c)
 capture_unit(capture_foreign capture_foreign.c capture_support.c)
+capture_unit(capture_trust capture_trust.c capture_support.c)
 
 add_executable(unit_recorder_capture_poison capture_poison.c)
 target_link_libraries(unit_recorder_capture_poison PRIVATE trk_trace trk_capture track)

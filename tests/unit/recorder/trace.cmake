@@ -12,7 +12,7 @@ function(trace_unit name)
   add_test(NAME unit.recorder.${name} COMMAND unit_recorder_${name})
 endfunction()
 
-trace_unit(trace_bytes trace_bytes.c)
+trace_unit(trace_bytes trace_bytes.c trace_limits.c)
 trace_unit(trace_columns trace_columns.c)
 trace_unit(trace_linear trace_linear.c)
 trace_unit(trace_writer trace_writer.c)

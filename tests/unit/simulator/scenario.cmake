@@ -4,6 +4,7 @@ simulator_unit(scenario test_scenario_index.c test_scenario_parse.c test_scenari
 simulator_unit(scenario_oracle test_scenario_oracle.c)
 simulator_unit(scenario_touched test_scenario_touched.c)
 simulator_unit(schedules test_schedules.c)
+simulator_unit(bisect test_bisect.c)
 simulator_unit(explorers test_explorers.c generated_program.c)
 simulator_unit(generate test_generate.c)
 target_compile_definitions(unit_simulator_schedules

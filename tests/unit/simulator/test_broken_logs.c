@@ -146,9 +146,10 @@ Test(broken_logs, a_hold_twice_is_not_ok)
     tape_as(tape, 0);
     tape_store_faulting(tape, TAPE_A, 1);
     tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_store_faulting(tape, TAPE_A, 2);
     tape_as(tape, 1);
-    tape_put(tape, tape_find(tape, TRK_EVENT_UNLOCK, 0));
-    tape_check(tape, TAPE_CPU, TAPE_A, 1);
+    tape_put(tape, tape_find(tape, TRK_EVENT_PROTECT, 0));
+    tape_check(tape, TAPE_CPU, TAPE_A, 2);
     struct trk_sim_report report = tape_judge_alone(tape, 1);
     cr_expect_eq(report.verdict, TRK_VERDICT_TRACE_INCOMPLETE, "%s", report.text);
     cr_expect_neq(tape_judge(tape).verdict, TRK_VERDICT_OK);

@@ -1,0 +1,19 @@
+/*
+ * Running another command, and waiting for it. When this process ends before it, by a signal too,
+ * the command gets a SIGTERM.
+ */
+#ifndef CLI_SPAWN_H
+#define CLI_SPAWN_H
+
+#include <stdbool.h>
+
+struct trk_spawn {
+    const char *command;     /* of ours: whose messages it gives */
+    const char *const *argv; /* argv[0] is looked for in PATH; ends with NULL */
+    bool quiet;              /* what it prints is thrown away; else it goes to standard error */
+};
+
+/* Run it; its wait status, or -1: it could not be run, said. */
+int trk_spawn_run(const struct trk_spawn *spawn);
+
+#endif
