@@ -62,7 +62,7 @@ static void add_policy(cJSON *list, const struct trk_advise_result *result, uint
     cJSON_AddNumberToObject(item, "best_difference", against->difference);
     cJSON_AddNumberToObject(item, "low", against->low);
     cJSON_AddNumberToObject(item, "high", against->high);
-    cJSON_AddNumberToObject(item, "detectable", against->detectable);
+    trk_bench_json_detectable(item, against);
 }
 
 static void add_measured(cJSON *object, const struct trk_advise_result *result)

@@ -140,8 +140,10 @@ static void print_choice(const struct trk_advise_result *result)
     }
     for (uint32_t i = 0; i < result->runs->count; i++) {
         if (i != result->best && !result->against[i].shown) {
-            printf("         not to be told from %s: differences below %.1f %% would not show\n",
-                   result->runs->runs[i].text, 100.0 * result->against[i].detectable);
+            char detectable[40];
+            trk_bench_say_detectable(&result->against[i], detectable, sizeof detectable);
+            printf("         not to be told from %s: smallest detectable difference %s\n",
+                   result->runs->runs[i].text, detectable);
         }
     }
     print_reason(result, 0);

@@ -1,5 +1,6 @@
 /* A bench of policies as JSON: all that a program needs to compare it with another machine's. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "bench_print.h"
@@ -155,6 +156,26 @@ static void add_policies(cJSON *object, const struct trk_bench_result *result)
     trk_bench_json_left_out(object, result->runs);
 }
 
+void trk_bench_json_detectable(cJSON *object, const struct trk_comparison *comparison)
+{
+    if (isfinite(comparison->detectable)) {
+        cJSON_AddNumberToObject(object, "detectable", comparison->detectable);
+    } else {
+        cJSON_AddNullToObject(object, "detectable");
+    }
+}
+
+/* How small a difference was to be detectable, and whether it is. */
+static void add_detect(cJSON *object, const struct trk_bench_result *result)
+{
+    add_known(object, "detect", result->runs->detect.share);
+    if (result->runs->detect.share > 0.0) {
+        cJSON_AddBoolToObject(object, "detected", result->detected);
+    } else {
+        cJSON_AddNullToObject(object, "detected");
+    }
+}
+
 static void add_verdicts(cJSON *object, const struct trk_bench_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "comparisons");
@@ -173,7 +194,7 @@ static void add_verdicts(cJSON *object, const struct trk_bench_result *result)
         cJSON_AddNumberToObject(item, "low", comparison->low);
         cJSON_AddNumberToObject(item, "high", comparison->high);
         cJSON_AddNumberToObject(item, "difference_ns", comparison->difference_ns);
-        cJSON_AddNumberToObject(item, "detectable", comparison->detectable);
+        trk_bench_json_detectable(item, comparison);
         trk_json_out_number(item, "slower", comparison->slower);
         trk_json_out_number(item, "faster", comparison->faster);
         cJSON_AddNumberToObject(item, "sign_p", comparison->sign_p);
@@ -204,6 +225,7 @@ void trk_bench_print_json(const struct trk_bench_result *result)
     trk_json_out_number(object, "rounds", result->bench.rounds);
     trk_json_out_number(object, "rounds_wanted", result->rounds_wanted);
     trk_json_out_number(object, "turns", result->bench.turns);
+    add_detect(object, result);
     add_one_region(object, result);
     add_policies(object, result);
     add_verdicts(object, result);

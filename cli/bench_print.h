@@ -23,6 +23,7 @@ struct trk_bench_result {
     uint32_t rounds_wanted;
     struct trk_bench_verdict verdicts[TRK_BENCH_POLICIES_MOST];
     uint32_t verdict_count;
+    bool detected; /* all verdicts' detectable is as small as runs->detect asks for */
 };
 
 void trk_bench_print_text(const struct trk_bench_result *result);
@@ -45,5 +46,8 @@ void trk_bench_json_left_out(cJSON *object, const struct trk_policy_runs *runs);
 
 /* "4.97 % slower", "1.20 times as fast" ..., and the interval; into out. */
 void trk_bench_say_difference(const struct trk_comparison *comparison, char *out, size_t size);
+/* "3.21 %", or that it is not known. */
+void trk_bench_say_detectable(const struct trk_comparison *comparison, char *out, size_t size);
+void trk_bench_json_detectable(cJSON *object, const struct trk_comparison *comparison);
 
 #endif

@@ -1,5 +1,6 @@
 /* A bench of policies, for people, and its raw passes as CSV. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,23 @@ void trk_bench_print_left_out(const struct trk_policy_runs *runs)
     }
 }
 
+/* What ended the rounds, where it was not their number. */
+static void print_end(const struct trk_bench_result *result)
+{
+    const struct trk_policy_runs *runs = result->runs;
+    const bool timeout = result->bench.rounds < result->rounds_wanted && !result->detected;
+    const double percent = 100.0 * runs->detect.share;
+    if (runs->detect.share > 0.0 && result->detected) {
+        printf("; as many as it takes to detect %.0f %%", percent);
+    } else if (runs->detect.share > 0.0) {
+        printf("; too few to detect %.0f %%", percent);
+    }
+    if (timeout) {
+        printf("; %" PRIu32 " were %s, but %" PRIu64 " seconds were over", result->rounds_wanted,
+               runs->detect.share > 0.0 ? "allowed" : "asked for", runs->seconds);
+    }
+}
+
 static void print_clock(const struct trk_bench_result *result)
 {
     const struct trk_policy_clocks *before = &result->runs->before, *after = &result->runs->after;
@@ -54,10 +72,7 @@ static void print_clock(const struct trk_bench_result *result)
     }
     printf("\nrounds   %" PRIu32 ", each policy %" PRIu32 " times in each, seed %" PRIu64,
            result->bench.rounds, 2 * result->bench.turns, result->seed);
-    if (result->bench.rounds < result->rounds_wanted) {
-        printf("; %" PRIu32 " were asked for, but %" PRIu64 " seconds were over",
-               result->rounds_wanted, result->runs->seconds);
-    }
+    print_end(result);
     fputs("\n\n", stdout);
 }
 
@@ -165,6 +180,15 @@ void trk_bench_say_difference(const struct trk_comparison *comparison, char *out
     }
 }
 
+void trk_bench_say_detectable(const struct trk_comparison *comparison, char *out, size_t size)
+{
+    if (isfinite(comparison->detectable)) {
+        snprintf(out, size, "%.2f %%", 100.0 * comparison->detectable);
+    } else {
+        snprintf(out, size, "not known");
+    }
+}
+
 static void print_verdicts(const struct trk_bench_result *result)
 {
     if (result->verdict_count == 0) {
@@ -174,16 +198,16 @@ static void print_verdicts(const struct trk_bench_result *result)
     printf("\ncompared with %s\n", result->runs->runs[0].text);
     for (uint32_t i = 0; i < result->verdict_count; i++) {
         const struct trk_comparison *comparison = &result->verdicts[i].comparison;
-        char said[120];
+        char said[120], detectable[40];
         trk_bench_say_difference(comparison, said, sizeof said);
+        trk_bench_say_detectable(comparison, detectable, sizeof detectable);
         printf("%-34s ", result->runs->runs[result->verdicts[i].policy].text);
         trk_terminal_word(comparison->shown ? TRK_TONE_PLAIN : TRK_TONE_DOUBT, said);
         printf("\n%-34s slower in %" PRIu32 " rounds, faster in %" PRIu32
-               ", sign test p %.4f; smallest detectable %.2f %%\n",
+               ", sign test p %.4f; smallest detectable %s\n",
                result->verdicts[i].clock == TRK_BENCH_DEVICE ? "  by the device's time"
                                                              : "  by the host's time",
-               comparison->slower, comparison->faster, comparison->sign_p,
-               100.0 * comparison->detectable);
+               comparison->slower, comparison->faster, comparison->sign_p, detectable);
     }
     if (result->verdict_count > 1) {
         printf("Of %" PRIu32 " comparisons one in twenty shows a difference by chance.\n",

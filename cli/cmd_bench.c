@@ -8,6 +8,9 @@
 
 #define SCHEMA "trk-bench/1"
 
+#define ROUNDS        30u
+#define ROUNDS_DETECT 2000u
+
 static const char *const sides[] = {"a", "b", "c", "d"};
 #define SIDES (sizeof sides / sizeof sides[0])
 
@@ -32,10 +35,16 @@ static const struct trk_option bench_options[] = {
     {.name = "rounds",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
-     .fallback = "30",
      .least = TRK_STATISTICS_ROUNDS_LEAST,
      .most = TRK_STATISTICS_ROUNDS_MOST,
-     .about = "Rounds to run and compare."},
+     .about = "Rounds to run and compare. Default: 30; with --detect 2000."},
+    {.name = "detect",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "PERCENT",
+     .least = 1,
+     .most = 100,
+     .about = "Run rounds only until the smallest detectable difference of every policy from --a "
+              "is at most so many per cent; --rounds and --seconds end the bench in any case."},
     TRK_POLICY_RUNS_OPTIONS,
     {.name = "clock",
      .kind = TRK_OPTION_CHOICE,
@@ -55,8 +64,8 @@ static int clock_choose(const struct trk_bench_result *result, const struct trk_
                         struct trk_bench_verdict *verdict)
 {
     const char *clock = trk_options_text(options, "clock");
-    const bool device = trk_bench_has(&result->bench, 0, TRK_BENCH_DEVICE) &&
-                        trk_bench_has(&result->bench, verdict->policy, TRK_BENCH_DEVICE);
+    const uint32_t pair[2] = {0, verdict->policy};
+    const bool device = trk_bench_clock_of(&result->bench, pair) == TRK_BENCH_DEVICE;
     verdict->clock = device && strcmp(clock, "host") != 0 ? TRK_BENCH_DEVICE : TRK_BENCH_HOST;
     if (!device && strcmp(clock, "device") == 0) {
         trk_terminal_say("bench", "--clock device: %s or %s has no time of the device",
@@ -85,6 +94,8 @@ static int judge(struct trk_bench_result *result, const struct trk_options *opti
                               result->seed, &error) != TRK_OK) {
             return trk_policy_runs_fail(result->runs, options, result->runs->runs[i].text, &error);
         }
+        result->detected = (i == 1 || result->detected) &&
+                           verdict->comparison.detectable <= result->runs->detect.share;
     }
     return TRK_EXIT_OK;
 }
@@ -135,8 +146,15 @@ static int run_rounds(struct trk_policy_runs *runs, const struct trk_options *op
         .runs = runs,
         .seed = trk_options_number(options, "seed"),
         .device_number = (uint32_t)trk_options_number(options, "device"),
-        .rounds_wanted = (uint32_t)trk_options_number(options, "rounds"),
+        .rounds_wanted = trk_options_given(options, "detect") ? ROUNDS_DETECT : ROUNDS,
     };
+    if (trk_options_given(options, "rounds")) {
+        result.rounds_wanted = (uint32_t)trk_options_number(options, "rounds");
+    }
+    if (trk_options_given(options, "detect")) {
+        runs->detect.share = (double)trk_options_number(options, "detect") / 100.0;
+        runs->detect.by_host = strcmp(trk_options_text(options, "clock"), "host") == 0;
+    }
     if (trk_options_given(options, "seconds")) {
         runs->seconds = trk_options_number(options, "seconds");
     }
@@ -189,6 +207,12 @@ const struct trk_command trk_cmd_bench = {
         "option slow=5% does that share of a policy's copies twice, inside of what is measured: "
         "with it the bench itself can be tried.\n"
         "\n"
+        "With --detect the bench takes as many rounds as it needs on this machine. Only the "
+        "width "
+        "of the intervals ends it, never where they lie, so that the verdict is not bent by when "
+        "it "
+        "ends. Where so small a difference is not reached it says so.\n"
+        "\n"
         "With --all the same bytes are also copied in one region, in the same rounds: what the "
         "link "
         "gives at best. Each policy's rate is held against that and against per-range's, and auto "
@@ -197,6 +221,7 @@ const struct trk_command trk_cmd_bench = {
         "Before the rounds each policy's bytes are compared once with what they should be; wrong "
         "ones end the run with 1.",
     .examples = "trk bench --b auto trace.trk\n"
+                "trk bench --b auto --detect 4 --seconds 60 trace.trk\n"
                 "trk bench --all --seconds 250 --json trace.trk\n"
                 "trk bench --b per-range,slow=5% --csv trace.trk",
     .options = bench_options,

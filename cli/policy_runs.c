@@ -273,30 +273,39 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
 }
 
 /* A round is expected to last as long as the longest before it. */
-static bool round_fits(void *context)
+static bool round_fits(struct trk_policy_runs *runs)
 {
-    struct trk_policy_runs *runs = context;
     const uint64_t now = trk_clock_ns(), last = now - runs->round_start_ns;
     runs->round_ns = last > runs->round_ns ? last : runs->round_ns;
-    runs->round_start_ns = now;
-    return now + runs->round_ns <= runs->start_ns + runs->seconds * SECOND_NS;
+    return runs->seconds == 0 || now + runs->round_ns <= runs->start_ns + runs->seconds * SECOND_NS;
+}
+
+static bool round_more(void *context, const struct trk_bench *so_far)
+{
+    struct trk_policy_runs *runs = context;
+    const bool more = round_fits(runs) && !(runs->detect.share > 0.0 &&
+                                            trk_bench_detects(so_far, &runs->detect, runs->seed));
+    runs->round_start_ns = trk_clock_ns();
+    return more;
 }
 
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
                           uint32_t rounds, struct trk_bench *out)
 {
     struct trk_error error = no_place;
+    runs->seed = trk_options_number(options, "seed");
     const struct trk_bench_options bench = {
         .size = sizeof bench,
         .policies = runs->count + (runs->one != NULL),
         .rounds = rounds,
         .turns = runs->turns,
-        .seed = trk_options_number(options, "seed"),
+        .seed = runs->seed,
         .pass = pass_run,
-        .more = runs->seconds > 0 ? round_fits : NULL,
+        .more = round_more,
         .warm = true, /* sizing up was a pass of each */
         .context = runs,
     };
+    runs->detect.policies = runs->count;
     clocks_read(runs, &runs->before);
     runs->round_start_ns = trk_clock_ns();
     enum trk_status status = trk_bench_run(out, &bench, &error);

@@ -43,9 +43,11 @@ struct trk_policy_runs {
     uint32_t count;
     struct trk_policy_left_out left_out[TRK_BENCH_POLICIES_MOST];
     uint32_t left_out_count;
-    uint32_t turns;             /* of a round, so that a round is long enough */
-    bool want_one;              /* measure also what the link gives in one region */
-    struct trk_one_region *one; /* that; in a bench it is the policy behind the last; or NULL */
+    uint32_t turns;                 /* of a round, so that a round is long enough */
+    bool want_one;                  /* measure also what the link gives in one region */
+    struct trk_one_region *one;     /* that; in a bench it is the policy behind the last; or NULL */
+    struct trk_bench_detect detect; /* share 0: all rounds are run */
+    uint64_t seed;                  /* the bench's */
     uint64_t start_ns, seconds; /* no round begins that would end later than this; 0: no limit */
     uint64_t round_ns;          /* the longest so far */
     uint64_t round_start_ns;

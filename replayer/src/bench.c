@@ -68,7 +68,7 @@ enum trk_status trk_bench_run(struct trk_bench *out, const struct trk_bench_opti
     enum trk_status status = options->warm ? TRK_OK : warm_up(options, error);
     out->rounds = 0;
     while (status == TRK_OK && out->rounds < options->rounds &&
-           (out->rounds == 0 || options->more == NULL || options->more(options->context))) {
+           (out->rounds == 0 || options->more == NULL || options->more(options->context, out))) {
         status = round_run(out, options, out->rounds, error);
         out->rounds++;
     }
@@ -144,4 +144,51 @@ enum trk_status trk_bench_compare(struct trk_comparison *out, const struct trk_b
     enum trk_status status = trk_comparison_make(out, of[0], of[1], bench->rounds, seed, error);
     free(rounds);
     return status;
+}
+
+enum trk_bench_clock trk_bench_clock_of(const struct trk_bench *bench, const uint32_t pair[2])
+{
+    return trk_bench_has(bench, pair[0], TRK_BENCH_DEVICE) &&
+                   trk_bench_has(bench, pair[1], TRK_BENCH_DEVICE)
+               ? TRK_BENCH_DEVICE
+               : TRK_BENCH_HOST;
+}
+
+/*
+ * The number of rounds of the look before one with so many; 0: this is the first look, or none.
+ * Numbers are even: behind each round there is the one that has its order reversed.
+ */
+static uint32_t look_before(uint32_t rounds)
+{
+    uint32_t look = TRK_BENCH_LOOK_FIRST, before = 0;
+    while (look < rounds) {
+        before = look;
+        look += (look / 4 + 1) / 2 * 2;
+    }
+    return look == rounds ? before : 0;
+}
+
+static bool detects(const struct trk_bench *bench, const struct trk_bench_detect *detect,
+                    uint64_t seed)
+{
+    for (uint32_t i = 1; i < detect->policies; i++) {
+        struct trk_comparison comparison;
+        const uint32_t pair[2] = {0, i};
+        const enum trk_bench_clock clock =
+            detect->by_host ? TRK_BENCH_HOST : trk_bench_clock_of(bench, pair);
+        if (trk_bench_compare(&comparison, bench, pair, clock, seed, NULL) != TRK_OK ||
+            !(comparison.detectable <= detect->share)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool trk_bench_detects(const struct trk_bench *bench, const struct trk_bench_detect *detect,
+                       uint64_t seed)
+{
+    struct trk_bench before = *bench;
+    before.rounds = look_before(bench->rounds);
+    before.pass_count = trk_bench_passes_of(&before) * bench->policies;
+    return before.rounds > 0 && detects(bench, detect, seed) && detects(&before, detect, seed);
 }

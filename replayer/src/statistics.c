@@ -1,5 +1,6 @@
 #include "replayer/statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,11 +102,12 @@ static double resampled_median(const double *sorted, uint32_t *counts, size_t co
 
 /*
  * Differences are kept as (b - a) / ((a + b) / 2), which changes its sign alone when a and b change
- * places; as a share of a it is this. The function grows, so medians and intervals go with it.
+ * places; as a share of a it is this. The function grows, so medians and intervals go with it. A
+ * difference is within 2 and -2; a sum of two can be outside of that, where no b is so much slower.
  */
 static double share_of_a(double symmetric)
 {
-    return 2.0 * symmetric / (2.0 - symmetric);
+    return symmetric >= 2.0 ? (double)INFINITY : 2.0 * symmetric / (2.0 - symmetric);
 }
 
 static double greater(double a, double b)

@@ -16,7 +16,7 @@ static void called_range(void *context, uint64_t guest_addr, uint64_t size_bytes
 {
     const struct called *called = context;
     if (called->done)
-        core_misuse("%s reported a run behind done()", trk_op_name(called->op));
+        core_misuse("%s reported a run behind done()", trk_op_name((uint16_t)called->op));
     if (called->asked->range != NULL)
         called->asked->range(called->asked->context, guest_addr, size_bytes);
 }
@@ -25,7 +25,7 @@ static void called_done(void *context)
 {
     struct called *called = context;
     if (called->done) {
-        core_misuse("%s called done() twice", trk_op_name(called->op));
+        core_misuse("%s called done() twice", trk_op_name((uint16_t)called->op));
         return;
     }
     called->done = true;

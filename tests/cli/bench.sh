@@ -17,6 +17,8 @@ nothing to compare with per-range: give --b or --all|bench absent.trk
 both want standard output|bench --b auto --csv --json absent.trk
 not within|bench --b auto --rounds 5 absent.trk
 not within|bench --b auto --seconds 0 absent.trk
+not within|bench --b auto --detect 0 absent.trk
+not within|bench --b auto --detect 101 absent.trk
 No such file|bench --b auto absent.trk
 No such file|advise absent.trk
 none of auto|bench --b auto --clock wall absent.trk
@@ -82,6 +84,27 @@ run 0 bench --b per-range --rounds 6 --json --no-check --clock host t.trk
 same 'the hash of the same trace' "$(get trace.hash)" "$hash"
 same 'the clock' "$(get comparisons.0.clock)" host
 same 'nothing was compared' "$(get policies.0.compared_bytes)" null
+
+# As many rounds as it takes, and what it says where there are fewer.
+run 0 bench --b auto --detect 100 --no-check --json t.trk
+quiet
+same 'detect' "$(get detect)" 1
+same 'detected' "$(get detected)" true
+same 'wanted' "$(get rounds_wanted)" 2000
+at_least 'rounds' "$(get rounds)" 20
+at_least 'not all rounds' 1999 "$(get rounds)"
+run 0 bench --b auto --detect 100 --no-check t.trk
+grep -Eq '^rounds   [0-9]+, .*; as many as it takes to detect 100 %$' out || fail "no word on the end"
+run 0 bench --b auto --detect 1 --rounds 6 --no-check --json t.trk
+same 'rounds' "$(get rounds)" 6
+[ "$(get comparisons.0.detectable)" = null ] ||
+    same 'detected' "$(get detected)" "$(get comparisons.0.detectable | awk '{ print $1 <= 0.01 ? "true" : "false" }')"
+run 0 bench --b whole --all --detect 1 --seconds 1 --no-check t.trk
+grep -Eq '^rounds   [1-5], .*; too few to detect 1 %; 2000 were allowed, but 1 seconds were over$' out ||
+    fail "no word on what was not reached"
+run 0 bench --b auto --rounds 6 --no-check --json t.trk
+same 'detect' "$(get detect)" null
+same 'detected' "$(get detected)" null
 
 run 0 bench --b auto --rounds 6 --csv --no-check t.trk
 quiet

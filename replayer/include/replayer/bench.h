@@ -40,8 +40,11 @@ struct trk_bench_pass {
 typedef enum trk_status trk_bench_pass_fn(void *context, uint32_t policy,
                                           struct trk_bench_times *out, struct trk_error *error);
 
-/* Whether there is time for another round. */
-typedef bool trk_bench_more_fn(void *context);
+struct trk_bench;
+
+/* Whether to run another round behind those of `so_far`. Whoever compares the policies by the
+ * rounds must not let what they say of the difference decide this; trk_bench_detects does not. */
+typedef bool trk_bench_more_fn(void *context, const struct trk_bench *so_far);
 
 struct trk_bench_options {
     size_t size;       /* sizeof(struct trk_bench_options) */
@@ -101,6 +104,32 @@ TRK_MUST_USE enum trk_status trk_bench_compare(struct trk_comparison *out,
                                                const struct trk_bench *bench,
                                                const uint32_t pair[2], enum trk_bench_clock clock,
                                                uint64_t seed, struct trk_error *error);
+
+/* How small a difference is to be detectable. */
+struct trk_bench_detect {
+    double share;      /* of the first policy's time */
+    uint32_t policies; /* so many, the first one among them, are looked at */
+    bool by_host;      /* compared by the host's clock also where there is the device's */
+};
+
+/* The clock that two policies are compared by, where none is asked for. */
+enum trk_bench_clock trk_bench_clock_of(const struct trk_bench *bench, const uint32_t pair[2]);
+
+/**
+ * Whether the smallest detectable difference of each policy from the first is at most so much: for
+ * a trk_bench_more_fn that ends a bench with it.
+ *
+ * To end a bench where its interval is narrow must not make its verdict wrong more often. So the
+ * interval's width alone counts, never its place. As a width can be small by chance, too, it is
+ * looked at only now and then, with TRK_BENCH_LOOK_FIRST rounds and each time that there are a
+ * quarter more, and it must be so small in two looks in a row. With other numbers of rounds this
+ * gives false.
+ *
+ * Allocates: yes; without memory it gives false. Blocks: no. Threads: any.
+ */
+#define TRK_BENCH_LOOK_FIRST 20u
+bool trk_bench_detects(const struct trk_bench *bench, const struct trk_bench_detect *detect,
+                       uint64_t seed);
 
 TRK_EXTERN_C_END
 

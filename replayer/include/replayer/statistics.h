@@ -34,7 +34,8 @@ struct trk_comparison {
     /*
      * The smallest true difference that a run like this one, with as many rounds and as much
      * noise, shows 95 times in 100: half the interval's width (its longer side), and the 95 %
-     * quantile of what the median misses by.
+     * quantile of what the median misses by. Infinite where the rounds differ so much that none is
+     * known to.
      */
     double detectable;
     uint32_t slower, faster, equal; /* rounds in which B was so */

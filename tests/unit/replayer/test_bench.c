@@ -21,8 +21,9 @@ struct fake {
     uint32_t rounds_left;
 };
 
-static bool fake_more(void *context)
+static bool fake_more(void *context, const struct trk_bench *so_far)
 {
+    (void)so_far;
     struct fake *fake = context;
     return fake->rounds_left-- > 0;
 }
@@ -222,6 +223,98 @@ Test(bench, five_per_cent, .timeout = 120)
                           turns, tally.found, tally.sure);
         }
     }
+}
+
+/* Benches that end where 4 % is detectable. */
+struct until {
+    struct fake fake; /* first: its pass takes the context for one */
+    struct trk_bench_detect detect;
+    uint32_t seed;
+};
+
+static bool until_more(void *context, const struct trk_bench *so_far)
+{
+    const struct until *until = context;
+    return !trk_bench_detects(so_far, &until->detect, until->seed);
+}
+
+struct until_tally {
+    uint32_t reached, shown, rounds;
+};
+
+static struct until_tally until_benches(enum noise_kind kind, double slow, uint32_t rounds)
+{
+    struct until_tally tally = {0};
+    const uint32_t pair[2] = {0, 1};
+    for (uint32_t i = 0; i < BENCHES; i++) {
+        struct until until = {
+            .fake = {.times_of = {1, 1 + slow},
+                     .turns = 1,
+                     .noise = {.kind = kind, .deviation = 0.05, .drift = 1e-4, .chance = 7000 + i}},
+            .detect = {.share = 0.04, .policies = 2},
+            .seed = i,
+        };
+        struct trk_bench bench;
+        struct trk_comparison comparison;
+        struct trk_bench_options options = fake_options(&until.fake, 2, rounds);
+        options.more = until_more;
+        options.context = &until;
+        cr_assert_eq(trk_bench_run(&bench, &options, NULL), TRK_OK);
+        cr_assert_eq(trk_bench_compare(&comparison, &bench, pair, TRK_BENCH_DEVICE, i, NULL),
+                     TRK_OK);
+        cr_expect(comparison.detectable <= 0.04 || bench.rounds == rounds, "it ends too soon");
+        tally.reached += comparison.detectable <= 0.04;
+        tally.shown += comparison.detectable <= 0.04 && comparison.shown;
+        tally.rounds += bench.rounds;
+        trk_bench_free(&bench);
+    }
+    return tally;
+}
+
+/* To end where the interval is narrow bends the verdict neither way. */
+Test(bench, until_detectable, .timeout = 240)
+{
+    for (enum noise_kind kind = NOISE_GAUSS; kind < NOISE_KINDS; kind++) {
+        const struct until_tally same = until_benches(kind, 0.0, 1000);
+        cr_expect_eq(same.reached, BENCHES, "noise %u: %u reach it", kind, same.reached);
+        cr_expect_gt(same.rounds, BENCHES * TRK_BENCH_LOOK_FIRST, "some take more than the least");
+        cr_expect_lt(same.shown, 18, "noise %u: %u of %u show a difference", kind, same.shown,
+                     BENCHES);
+        const struct until_tally slower = until_benches(kind, 0.05, 1000);
+        cr_expect_eq(slower.reached, BENCHES, "noise %u: %u reach it", kind, slower.reached);
+        cr_expect_geq(100 * slower.shown, 95 * BENCHES, "noise %u: %u of %u found", kind,
+                      slower.shown, BENCHES);
+    }
+}
+
+/* It is looked at with few numbers of rounds, all even, and by every policy. */
+Test(bench, looks)
+{
+    uint32_t looks = 0;
+    for (uint32_t rounds = 6; rounds <= 100; rounds++) {
+        struct fake fake = {.times_of = {1, 1.1, 1.2}, .turns = 1};
+        const struct trk_bench_detect two = {.share = 0.04, .policies = 2};
+        struct trk_bench_options options = fake_options(&fake, 3, rounds);
+        struct trk_bench bench;
+        cr_assert_eq(trk_bench_run(&bench, &options, NULL), TRK_OK);
+        if (trk_bench_detects(&bench, &two, 1)) {
+            cr_expect_gt(rounds, TRK_BENCH_LOOK_FIRST, "one look is none");
+            cr_expect_eq(rounds % 2, 0, "%u rounds", rounds);
+            looks++;
+            struct trk_bench_detect three = two;
+            three.policies = 3;
+            cr_expect(trk_bench_detects(&bench, &three, 1));
+            for (size_t i = 0; i < bench.pass_count; i++) { /* the third one's become noise */
+                bench.passes[i].times.device_ns *= bench.passes[i].policy == 2 ? 1 + i % 7 : 1;
+            }
+            cr_expect(trk_bench_detects(&bench, &two, 1));
+            cr_expect_not(trk_bench_detects(&bench, &three, 1));
+            three.by_host = true;
+            cr_expect(trk_bench_detects(&bench, &three, 1));
+        }
+        trk_bench_free(&bench);
+    }
+    cr_expect(looks >= 6 && looks <= 10, "%u looks", looks);
 }
 
 /*

@@ -91,6 +91,27 @@ Test(statistics, outliers)
     cr_expect_lt(out.detectable, 0.01);
 }
 
+/* Rounds that differ so much that no size of a difference would be sure to show. */
+Test(statistics, nothing_detectable)
+{
+    const double a[6] = {1, 1, 1, 1, 1, 6}, b[6] = {1, 1, 8, 1, 6, 1};
+    struct trk_comparison out;
+    cr_assert_eq(trk_comparison_make(&out, a, b, 6, 1, NULL), TRK_OK);
+    cr_expect(isinf(out.detectable) && out.detectable > 0, "%f", out.detectable);
+    cr_expect_not(out.shown);
+    for (unsigned i = 0; i < 900; i++) { /* and never below 0, however many rounds are disturbed */
+        double one[18], two[18];
+        uint64_t chance = i;
+        for (unsigned k = 0; k < 18; k++) {
+            chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            one[k] = 100.0 * (chance >> 61 == 0 ? 9.0 : 1.0);
+            two[k] = 101.0 * ((chance >> 58) % 8 == 0 ? 9.0 : 1.0) + (double)k;
+        }
+        cr_assert_eq(trk_comparison_make(&out, one, two, i % 2 == 0 ? 6 : 18, i, NULL), TRK_OK);
+        cr_expect_geq(out.detectable, 0.0, "%u: %f", i, out.detectable);
+    }
+}
+
 /* The same samples and seed give the same bytes; another seed moves an end by a little at most. */
 Test(statistics, deterministic)
 {
