@@ -157,10 +157,10 @@ static struct trk_flight_view *take_view(const struct recording *recording, uint
 {
     const struct trk_record_flight *flight = recording->flight;
     char why[192];
-    char text[256];
     struct trk_flight_state *state =
         trk_record_states_for(flight->states, since_ticks, why, sizeof why);
     if (why[0] != '\0') {
+        char text[256];
         snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(flight->kind), why);
         say(recording, text);
     }

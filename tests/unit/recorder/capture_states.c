@@ -30,6 +30,23 @@ static char told[4096];
 static atomic_uint calls;
 static unsigned none_before; /* bursts that have to be over before there is a state */
 
+static void make_folder(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+    cr_assert_eq(chdir(folder), 0);
+    cr_assert_eq(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+}
+
+static void remove_folder(void)
+{
+    char command[96];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    cr_assert_eq(chdir("/"), 0);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(capture_states, .init = make_folder, .fini = remove_folder);
+
 static bool is_there(const char *name)
 {
     return access(name, F_OK) == 0;
@@ -126,9 +143,6 @@ static void fly(const char *const *bursts, unsigned count)
         .control = true,
         .say = say,
     };
-    cr_assert_not_null(mkdtemp(folder));
-    cr_assert_eq(chdir(folder), 0);
-    cr_assert_eq(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
     cr_assert_eq(pthread_create(&thread, NULL, let_go, &count), 0);
     cr_assert_eq(trk_record_command(&options, &result, &error), TRK_OK, "%s", error.text);
     pthread_join(thread, NULL);
@@ -136,21 +150,17 @@ static void fly(const char *const *bursts, unsigned count)
     cr_assert_eq(result.dumps, 1u);
 }
 
-/* Leaves nothing behind; gives whether the dump begins with a state, and what it has lost. */
+/* Whether the dump begins with a state; what it has lost. */
 static bool begins_with_state(uint64_t *dropped)
 {
     struct trk_trace *trace = NULL;
     struct trk_error error;
     const uint8_t *end;
-    char command[96];
     cr_assert_eq(trk_trace_open(&trace, TRACE, &error), TRK_OK);
     cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK);
     *dropped = trk_trace_state(trace).dropped;
     bool begins = trk_trace_snapshot(trace, &end) != NULL;
     trk_trace_close(trace);
-    cr_assert_eq(chdir("/"), 0);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    cr_assert_eq(system(command), 0);
     return begins;
 }
 
