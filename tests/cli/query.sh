@@ -334,6 +334,13 @@ for table in events touches faults operations uploads downloads protections; do
 done
 at_least "rows compared" "$compared" 5000
 
+# A range that no tracker takes touches no pages.
+refused="$here/../../traces/corpus/scenario-empty-and-outside-ranges-are-refused.trk"
+run 0 query "$refused" "SELECT count(*) FROM events WHERE size > 1099511627775 AND op = 'untrack'"
+at_least "operations with more than there can be" "$(sed 1d out)" 1
+run 0 query --limit 20 "$refused" "SELECT count(*) FROM touches WHERE event <= 34"
+same "pages of the ranges that were taken" "$(sed 1d out)" 18
+
 # Only reading.
 cp a.trk before.trk
 for sql in "ATTACH 'x.db' AS x" "CREATE TABLE t(a)" "DELETE FROM threads" "PRAGMA writable_schema = 1" \

@@ -222,11 +222,12 @@ static void begin_touches(struct events_cursor *cursor)
     uint64_t guest_addr;
     uint64_t size_bytes;
     cursor->left_pages = 0;
-    if (!trk_query_extent(&row->event, &guest_addr, &size_bytes) || size_bytes == 0) {
+    /* A range that no tracker takes was refused, and has no pages. */
+    if (!trk_query_extent(&row->event, &guest_addr, &size_bytes) ||
+        !trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes)) {
         return;
     }
     uint64_t last = guest_addr + (size_bytes - 1);
-    last = last < guest_addr ? UINT64_MAX : last;
     uint64_t first_page = guest_addr / TRK_HOST_PAGE_BYTES;
     uint64_t last_page = last / TRK_HOST_PAGE_BYTES;
     const struct trk_query_plan *plan = &cursor->plan;
