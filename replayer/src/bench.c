@@ -93,7 +93,8 @@ bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_benc
 {
     for (size_t i = 0; i < bench->pass_count; i++) {
         const struct trk_bench_pass *pass = &bench->passes[i];
-        if (pass->policy == policy && time_by(pass, clock) == TRK_NOT_KNOWN) {
+        const uint64_t time = time_by(pass, clock);
+        if (pass->policy == policy && (time == TRK_NOT_KNOWN || time == 0)) {
             return false;
         }
     }

@@ -11,10 +11,7 @@
 
 /* A read takes no more than this: what is larger is no item of any program. */
 #define ITEM_BYTES_MAX (UINT64_C(1) << 40)
-#define RAWS_MAX       (UINT64_C(1) << 28)
 #define DEPTH_MAX      8u
-/* GPU writes that have not run yet, looked at for a read-back that came too early. */
-#define UNDONE_MAX 4096u
 /* Hashes of pages between a copy's begin and its end. */
 #define HASHES_MAX 65536u
 
@@ -37,10 +34,8 @@ struct read {
     struct read_stream *streams;
     size_t stream_count;
     uint64_t operations;
-    uint64_t done_tick; /* newest that is known to have run */
     uint32_t frame;
-    size_t undone[UNDONE_MAX]; /* raws: GPU writes whose tick has not run */
-    size_t undone_count;
+    struct plan_undone undone;
 };
 
 /* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole.
@@ -53,7 +48,7 @@ static enum trk_status read_add(struct read *read, const struct plan_raw *what)
         return TRK_OK; /* no bytes of any memory */
     }
     while (left > 0) {
-        void *all = raws->count < RAWS_MAX
+        void *all = raws->count < PLAN_RAWS_MAX
                         ? plan_grow(raws->all, raws->count, &raws->capacity, sizeof *raws->all)
                         : NULL;
         if (all == NULL) {
@@ -95,23 +90,9 @@ static enum trk_status read_gpu_write(struct read *read, const struct plan_raw *
     size_t first = read->raws->count;
     enum trk_status status = read_add(read, raw);
     for (size_t i = first; i < read->raws->count && raw->tick != 0; i++) {
-        if (read->undone_count < UNDONE_MAX) {
-            read->undone[read->undone_count++] = i;
-        }
+        plan_undone_add(&read->undone, i);
     }
     return status;
-}
-
-static void read_complete(struct read *read, uint64_t tick)
-{
-    size_t kept = 0;
-    read->done_tick = tick > read->done_tick ? tick : read->done_tick;
-    for (size_t i = 0; i < read->undone_count; i++) {
-        if (read->raws->all[read->undone[i]].tick > (uint32_t)read->done_tick) {
-            read->undone[kept++] = read->undone[i];
-        }
-    }
-    read->undone_count = kept;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -151,27 +132,6 @@ static enum trk_status read_versions(struct read *read, struct read_stream *stre
     return status;
 }
 
-/*
- * A read-back whose bytes the GPU had not written yet brings what was there before: it stands
- * before the write.
- */
-static void read_early(struct read *read, size_t first)
-{
-    struct plan_raws *raws = read->raws;
-    for (size_t i = first; i < raws->count && read->done_tick > 0; i++) {
-        struct plan_raw *down = &raws->all[i];
-        for (size_t k = 0; k < read->undone_count; k++) {
-            const struct plan_raw *write = &raws->all[read->undone[k]];
-            if (write->item.offset < down->item.offset + down->item.size_bytes &&
-                down->item.offset < write->item.offset + write->item.size_bytes) {
-                down->order = write->order - 1;
-                down->frame = write->frame;
-                break;
-            }
-        }
-    }
-}
-
 static enum trk_status read_copy(struct read *read, struct read_stream *stream,
                                  const struct trk_trace_event *event)
 {
@@ -188,10 +148,7 @@ static enum trk_status read_copy(struct read *read, struct read_stream *stream,
     if (status == TRK_OK) {
         status = read_add(read, &raw);
     }
-    if (down) {
-        read_early(read, first);
-    }
-    return status;
+    return status == TRK_OK && down ? plan_undone_down(&read->undone, read->raws, first) : status;
 }
 
 static enum trk_status read_range(struct read *read, struct read_stream *stream,
@@ -368,7 +325,7 @@ static enum trk_status read_event(struct read *read, const struct trk_trace_even
         return event->event.flags == TRK_AGENT_GPU ? TRK_OK
                                                    : read_check(read, event, TRK_PLAN_GUEST, found);
     case TRK_EVENT_GPU_COMPLETE:
-        read_complete(read, event->event.argument);
+        plan_undone_complete(&read->undone, read->raws, event->event.argument);
         return TRK_OK;
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
