@@ -162,7 +162,8 @@ static int run_replay(const struct trk_options *options)
         trk_terminal_flush();
         code = trk_input_report(&run.input, options);
         code = say_lost(&run) ? TRK_EXIT_ENVIRONMENT : code;
-        if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0) {
+        if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0 ||
+            trk_replay_broken(&run) > 0) {
             code = TRK_EXIT_BROKEN;
         }
     }
@@ -202,7 +203,8 @@ const struct trk_command trk_cmd_replay = {
     .examples = "trk replay trace.trk\n"
                 "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"
                 "trk replay --check --from 5 --to 9 trace.trk",
-    .exits = "0 good, 1 wrong bytes or messages of the validation layer, 2 usage, 3 damaged or "
+    .exits = "0 good, 1 wrong bytes, a broken rule or messages of the validation layer, 2 usage, 3 "
+             "damaged or "
              "incomplete input, 4 no Vulkan, not what the policy needs, a device that was lost or "
              "has no memory left, or a "
              "lost time stamp, 70 internal",

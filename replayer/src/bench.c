@@ -173,7 +173,7 @@ static bool detects(const struct trk_bench *bench, const struct trk_bench_detect
                     uint64_t seed)
 {
     for (uint32_t i = 1; i < detect->policies; i++) {
-        struct trk_comparison comparison;
+        struct trk_comparison comparison = {.rounds = 0};
         const uint32_t pair[2] = {0, i};
         const enum trk_bench_clock clock =
             detect->by_host ? TRK_BENCH_HOST : trk_bench_clock_of(bench, pair);

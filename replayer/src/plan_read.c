@@ -30,6 +30,7 @@ struct read_stream {
 
 struct read {
     struct plan_raws *raws;
+    struct trk_oracle *oracle;
     struct plan_views views;
     struct read_stream *streams;
     size_t stream_count;
@@ -194,6 +195,12 @@ static enum trk_status read_page(struct read_stream *stream, const struct trk_tr
 static enum trk_status read_finding(struct read *read, const struct trk_oracle_finding *found)
 {
     struct plan_raws *raws = read->raws;
+    const struct trk_plan_finding *last =
+        raws->finding_count > 0 ? &raws->findings[raws->finding_count - 1] : NULL;
+    if (last != NULL && found->store_event == TRK_NOT_KNOWN && last->verdict == found->verdict &&
+        last->event_at == found->event_at && last->store_event == TRK_NOT_KNOWN) {
+        return TRK_OK; /* it is told again at each event */
+    }
     void *findings = plan_grow(raws->findings, raws->finding_count, &raws->finding_capacity,
                                sizeof *raws->findings);
     if (findings == NULL) {
@@ -224,6 +231,37 @@ static enum trk_status read_finding(struct read *read, const struct trk_oracle_f
     return read_add(read, &raw);
 }
 
+/*
+ * Bytes of a read that nothing is wrong with: cut where the oracle says that they are of another
+ * store. Only what the program saw the stamp of is held against the oracle.
+ */
+static enum trk_status read_current(struct read *read, const struct plan_raw *check, uint32_t seen)
+{
+    const uint64_t end = check->item.guest_addr + check->item.size_bytes;
+    struct plan_raw raw = *check;
+    enum trk_status status = TRK_OK;
+    raw.item.size_bytes = 0;
+    for (uint64_t at = check->item.guest_addr; at < end && status == TRK_OK;) {
+        struct trk_oracle_current current = {.size_bytes = end - at, .store_event = TRK_NOT_KNOWN};
+        if (seen != 0) {
+            trk_oracle_current(read->oracle, at, check->item.side == TRK_PLAN_DEVICE, &current);
+        }
+        const bool sure = current.store_event != TRK_NOT_KNOWN && current.stamp == seen;
+        const uint64_t content = sure ? current.store_event : 0;
+        const uint64_t size = current.size_bytes < end - at ? current.size_bytes : end - at;
+        if (raw.item.size_bytes > 0 && raw.item.content != content) {
+            status = read_add(read, &raw);
+            raw.item.guest_addr = at;
+            raw.item.size_bytes = 0;
+        }
+        raw.item.content = content;
+        raw.item.by_gpu = sure && current.by_gpu;
+        raw.item.size_bytes += size;
+        at += size;
+    }
+    return status == TRK_OK ? read_add(read, &raw) : status;
+}
+
 /* The bytes of a read that nothing is wrong with. */
 static enum trk_status read_check(struct read *read, const struct trk_trace_event *event,
                                   enum trk_plan_side side, const struct trk_oracle_finding *found)
@@ -232,18 +270,21 @@ static enum trk_status read_check(struct read *read, const struct trk_trace_even
     uint64_t first = raw.item.guest_addr, end = first + raw.item.size_bytes;
     enum trk_status status = TRK_OK;
     raw.item.side = (uint16_t)side;
+    if (first + raw.item.size_bytes < first || raw.item.size_bytes > ITEM_BYTES_MAX) {
+        return TRK_OK; /* no bytes of any memory */
+    }
     if (!found->found) {
-        return read_add(read, &raw);
+        return read_current(read, &raw, event->event.domain);
     }
     if (found->guest_addr > first && found->guest_addr <= end) {
         raw.item.size_bytes = found->guest_addr - first;
-        status = read_add(read, &raw);
+        status = read_current(read, &raw, event->event.domain);
     }
     uint64_t behind = found->guest_addr + found->size_bytes;
     if (status == TRK_OK && behind > first && behind < end) {
         raw.item.guest_addr = behind;
         raw.item.size_bytes = end - behind;
-        status = read_add(read, &raw);
+        status = read_current(read, &raw, event->event.domain);
     }
     return status;
 }
@@ -386,6 +427,7 @@ enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace, struc
                                   : trk_error_set(error, TRK_E_MEMORY, "no memory for the plan");
     if (status == TRK_OK && read != NULL) {
         read->raws = raws;
+        read->oracle = oracle;
         read->stream_count = trk_trace_stream_count(trace);
         read->streams = calloc(read->stream_count + 1, sizeof *read->streams);
         status = read->streams
