@@ -1,6 +1,4 @@
-/*
- * From the events of a trace to the list of what was done to bytes.
- */
+/* From the events of a trace to the list of what was done to bytes. */
 #include "plan_internal.h"
 
 #include <stdlib.h>
@@ -9,7 +7,7 @@
 #include "simulator/oracle.h"
 #include "track/address.h"
 
-/* A read takes no more than this: what is larger is no item of any program. */
+/* What is larger is refused. */
 #define ITEM_BYTES_MAX (UINT64_C(1) << 40)
 #define DEPTH_MAX      8u
 /* Hashes of pages between a copy's begin and its end. */
@@ -39,14 +37,16 @@ struct read {
     struct plan_undone undone;
 };
 
-/* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole.
- */
+/* Add an item, in pieces where views cut it. what: all but offset; size and address of all. */
 static enum trk_status read_add(struct read *read, const struct plan_raw *what)
 {
     struct plan_raws *raws = read->raws;
     uint64_t left = what->item.size_bytes, guest_addr = what->item.guest_addr;
-    if (left == 0 || left > ITEM_BYTES_MAX || guest_addr + left < guest_addr) {
+    if (left == 0 || guest_addr + left < guest_addr) {
         return TRK_OK; /* no bytes of any memory */
+    }
+    if (left > ITEM_BYTES_MAX) {
+        return TRK_E_UNSUPPORTED;
     }
     while (left > 0) {
         void *all = raws->count < PLAN_RAWS_MAX
@@ -403,8 +403,9 @@ static enum trk_status read_all(struct read *read, struct trk_trace *trace,
         }
         if (status != TRK_OK) {
             return trk_error_set(error, status, "%s, at event %llu",
-                                 status == TRK_E_DAMAGED ? "an image that cannot be"
-                                                         : "no memory for the plan",
+                                 status == TRK_E_DAMAGED       ? "an image that cannot be"
+                                 : status == TRK_E_UNSUPPORTED ? "a range of more than 1 TiB"
+                                                               : "no memory for the plan",
                                  (unsigned long long)event.number);
         }
         status = trk_trace_next(trace, &event, error);

@@ -110,5 +110,27 @@ same 'the clock' "$(get comparisons.0.clock)" host
 run 0 replay --json gpuonly.trk
 same 'the time of the device' "$(get passes.0.device_ns)" null
 run 0 replay gpuonly.trk
+# More than any memory is refused, not left out.
+made huge.trk <<EVENTS
+$(begin)
+copy_begin seq=0 domain=0x200 page=1 argument=0x200000000
+copy_end seq=0 domain=0x200 page=1 argument=0x200000000
+EVENTS
+run 4 replay huge.trk
+said 'a range of more than 1 TiB, at event 3'
+
+# A slow-down that would do nothing is refused.
+run 4 replay --policy per-range,slow=5% odd.trk
+said 'slow=5%: of [0-9]* submits none would be done twice'
+
+# What a damaged trace lacks is no wrong usage; where it is damaged is said.
+size=$(wc -c <demo.trk)
+head -c $((size * 3 / 4)) demo.trk >cut.trk
+for command in replay 'bench --b auto' advise; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 3 $command --from 1000 cut.trk
+    said 'cut.trk'
+    [ "$(wc -l <err)" -ge 2 ] || fail "$command: no word on the damage: $(cat err)"
+done
 [ -n "$validate" ] || echo 'without the validation layer, which is not installed'
 finish
