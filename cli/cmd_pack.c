@@ -271,9 +271,11 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
     char *redacted = NULL;
     enum trk_status status = make_room(pack, &error);
     if (status == TRK_OK && pack->redacted) {
-        redacted = trk_redact_header(header);
-        status = redacted ? look_first(pack, &error)
-                          : trk_error_set(&error, TRK_E_MEMORY, "out of memory");
+        status = look_first(pack, &error);
+        redacted = trk_redact_header(&pack->redact, header);
+        if (status == TRK_OK && !redacted) {
+            status = trk_error_set(&error, TRK_E_MEMORY, "out of memory");
+        }
     }
     int code = trk_rewrite_open(&pack->rewrite, options, writer, redacted ? redacted : header);
     cJSON_free(redacted);

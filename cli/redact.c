@@ -9,9 +9,12 @@
 
 #define NONE UINT32_MAX
 
+/* The widest fault that a policy can ask for: its events do not say the width. */
+#define FAULT_BYTES_MOST 8u
+
 void trk_redact_init(struct trk_redact *redact)
 {
-    *redact = (struct trk_redact){.low_least = NONE, .arena_least = NONE};
+    *redact = (struct trk_redact){.low.least = NONE, .arena.least = NONE};
 }
 
 static bool in_low(uint64_t guest_addr)
@@ -52,55 +55,10 @@ static bool has_address(const struct trk_event *event)
     return false;
 }
 
-static void note_address(struct trk_redact *redact, uint64_t guest_addr)
-{
-    if (in_low(guest_addr) && trk_region_index(guest_addr) < redact->low_least) {
-        redact->low_least = trk_region_index(guest_addr);
-    } else if (in_arena(guest_addr) && trk_region_index(guest_addr) < redact->arena_least) {
-        redact->arena_least = trk_region_index(guest_addr);
-    }
-}
-
 /* Whether it is the address of the other view of the JOIN_VIEWS that begins behind it. */
 static bool has_other_view(const struct trk_event *event, const struct trk_event *begin)
 {
     return event->type == TRK_EVENT_OPERAND && begin != NULL && begin->context == TRK_OP_JOIN_VIEWS;
-}
-
-void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
-{
-    note_address(redact, trk_region_address(region));
-}
-
-void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
-                     const struct trk_event *begin)
-{
-    if (has_region(event)) {
-        trk_redact_note_region(redact, trk_domain_region(event->domain));
-    }
-    if (has_address(event) || has_other_view(event, begin)) {
-        note_address(redact, event->argument);
-    }
-}
-
-void trk_redact_decide(struct trk_redact *redact)
-{
-    if (redact->low_least != NONE) {
-        /* To region 1: page 0 is never valid. */
-        redact->low_regions = redact->low_least > 0 ? redact->low_least - 1 : 0;
-    }
-    if (redact->arena_least != NONE) {
-        redact->arena_regions = redact->arena_least - trk_region_index(TRK_ARENA_FIRST);
-    }
-}
-
-static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
-{
-    if (in_low(guest_addr)) {
-        return guest_addr - redact->low_regions * TRK_REGION_BYTES;
-    }
-    return in_arena(guest_addr) ? guest_addr - redact->arena_regions * TRK_REGION_BYTES
-                                : guest_addr;
 }
 
 /* Whether its seq and domain are the size of a range. */
@@ -126,6 +84,104 @@ static bool has_range(const struct trk_event *event)
     }
 }
 
+/* ---- what is used, and how far it can move --------------------------------------------------- */
+
+static uint64_t band_end(uint64_t guest_addr)
+{
+    return in_low(guest_addr) ? TRK_LOW_END : TRK_ARENA_END;
+}
+
+static void set_used(struct trk_redact *redact, uint32_t first, uint32_t last)
+{
+    for (uint32_t region = first; region <= last;) {
+        uint32_t bits = 64 - region % 64;
+        bits = bits > last - region + 1 ? last - region + 1 : bits;
+        redact->used[region / 64] |= (UINT64_MAX >> (64 - bits)) << region % 64;
+        region += bits;
+    }
+}
+
+static bool is_used(const struct trk_redact *redact, uint32_t region)
+{
+    return (redact->used[region / 64] >> region % 64 & 1) != 0;
+}
+
+/* A range that runs out of its band is refused before it uses anything but its first address. */
+static void note_range(struct trk_redact *redact, uint64_t guest_addr, uint64_t size_bytes)
+{
+    if (!in_low(guest_addr) && !in_arena(guest_addr)) {
+        return;
+    }
+    struct trk_redact_band *band = in_low(guest_addr) ? &redact->low : &redact->arena;
+    uint32_t first = trk_region_index(guest_addr);
+    band->least = first < band->least ? first : band->least;
+    if (size_bytes <= band_end(guest_addr) - guest_addr) {
+        uint64_t last_addr = guest_addr + (size_bytes > 0 ? size_bytes - 1 : 0);
+        set_used(redact, first, trk_region_index(last_addr));
+    }
+}
+
+/* A wide fault at a band's end does something else there than in the middle. */
+static void note_fault(struct trk_redact *redact, uint64_t guest_addr)
+{
+    note_range(redact, guest_addr, 0);
+    if (in_low(guest_addr) || in_arena(guest_addr)) {
+        struct trk_redact_band *band = in_low(guest_addr) ? &redact->low : &redact->arena;
+        band->edge |= FAULT_BYTES_MOST > band_end(guest_addr) - guest_addr;
+    }
+}
+
+void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
+{
+    note_range(redact, trk_region_address(region), 0);
+}
+
+void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
+                     const struct trk_event *begin)
+{
+    if (has_region(event)) {
+        trk_redact_note_region(redact, trk_domain_region(event->domain));
+    }
+    if (event->type == TRK_EVENT_FAULT) {
+        note_fault(redact, event->argument);
+    } else if (has_address(event)) {
+        note_range(redact, event->argument, has_range(event) ? trk_event_size(event) : 0);
+    } else if (has_other_view(event, begin)) {
+        note_range(redact, event->argument, trk_event_size(begin));
+    }
+}
+
+/* The band [first, end) of regions: its lowest one that is used becomes region `to`. */
+static void decide(const struct trk_redact *redact, struct trk_redact_band *band, uint32_t to,
+                   uint32_t end)
+{
+    band->stays = end;
+    while (band->edge && band->stays > to && is_used(redact, band->stays - 1)) {
+        band->stays--;
+    }
+    band->regions =
+        band->least != NONE && band->least > to && band->least < band->stays ? band->least - to : 0;
+}
+
+void trk_redact_decide(struct trk_redact *redact)
+{
+    uint32_t arena = trk_region_index(TRK_ARENA_FIRST);
+    decide(redact, &redact->low, 1, arena); /* region 1: page 0 is never valid */
+    decide(redact, &redact->arena, arena, TRK_REGION_COUNT);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
+{
+    if (!in_low(guest_addr) && !in_arena(guest_addr)) {
+        return guest_addr;
+    }
+    const struct trk_redact_band *band = in_low(guest_addr) ? &redact->low : &redact->arena;
+    bool stays = trk_region_index(guest_addr) >= band->stays;
+    return stays ? guest_addr : guest_addr - band->regions * TRK_REGION_BYTES;
+}
+
 /*
  * The first address of a range, moved. One that runs out of its band was refused for that, and must
  * be refused again: it goes to the band's last region, from where it runs out, too.
@@ -133,10 +189,9 @@ static bool has_range(const struct trk_event *event)
 static uint64_t moved_range(const struct trk_redact *redact, uint64_t guest_addr,
                             uint64_t size_bytes)
 {
-    uint64_t end = in_low(guest_addr) ? TRK_LOW_END : TRK_ARENA_END;
     bool in_band = in_low(guest_addr) || in_arena(guest_addr);
-    if (in_band && size_bytes > end - guest_addr) {
-        return end - TRK_REGION_BYTES + guest_addr % TRK_REGION_BYTES;
+    if (in_band && size_bytes > band_end(guest_addr) - guest_addr) {
+        return band_end(guest_addr) - TRK_REGION_BYTES + guest_addr % TRK_REGION_BYTES;
     }
     return moved(redact, guest_addr);
 }
@@ -166,7 +221,28 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
     }
 }
 
-char *trk_redact_header(const char *header_json)
+/* Which bands have moved, now or in a redaction before: sums of generations there are others. */
+static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSON *out)
+{
+    static const char *const bands[] = {"low", "arena"};
+    const bool now[] = {redact->low.regions > 0, redact->arena.regions > 0};
+    const cJSON *before = cJSON_GetObjectItemCaseSensitive(header, "moved");
+    bool unsaid = !before && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted"));
+    cJSON *moved = cJSON_AddArrayToObject(out, "moved");
+    for (size_t i = 0; i < 2; i++) {
+        bool has = now[i] || unsaid;
+        const cJSON *item;
+        cJSON_ArrayForEach(item, before)
+        {
+            has |= cJSON_IsString(item) && strcmp(item->valuestring, bands[i]) == 0;
+        }
+        if (has) {
+            cJSON_AddItemToArray(moved, cJSON_CreateString(bands[i]));
+        }
+    }
+}
+
+char *trk_redact_header(const struct trk_redact *redact, const char *header_json)
 {
     static const char *const kept[] = {"schema",   "schema_version", "capture", "not_visible",
                                        "trackers", "model",          "clock",   "tsc_hz"};
@@ -186,6 +262,7 @@ char *trk_redact_header(const char *header_json)
         cJSON_DeleteItemFromObjectCaseSensitive(anchor, "realtime_ns");
     }
     cJSON_AddTrueToObject(out, "redacted");
+    add_moved(redact, header, out);
     char *text = cJSON_PrintUnformatted(out);
     cJSON_Delete(header);
     cJSON_Delete(out);

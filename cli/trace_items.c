@@ -14,6 +14,8 @@
 struct stream_state {
     uint64_t places[NEST_MOST]; /* of the operations under way */
     uint32_t depth;
+    bool has_operand;
+    struct trk_trace_event operand; /* what it means is said by the event behind it */
     char name[32];
 };
 
@@ -25,6 +27,8 @@ struct reading {
     uint32_t *slots; /* of lanes, by stream and place; a power of two */
     uint32_t slot_count;
     uint32_t *stream_of; /* of a lane */
+    bool looking;        /* events are only noted */
+    bool asked_only;
 };
 
 /* ---- what an event says ---------------------------------------------------------------------- */
@@ -254,16 +258,51 @@ static enum trk_status add(struct reading *reading, const struct trk_trace_event
     return TRK_OK;
 }
 
-static enum trk_status take(struct reading *reading, const struct trk_trace_event *read,
-                            bool asked_only)
+/* begin: of the operation that an OPERAND goes with; NULL: there is none. */
+static enum trk_status take_one(struct reading *reading, const struct trk_trace_event *read,
+                                const struct trk_event *begin)
 {
     struct trk_trace_event event = *read;
+    if (reading->looking) {
+        trk_redact_note(&reading->redact, &event.event, begin);
+        return TRK_OK;
+    }
     bool asked = is_asked(&event.event);
-    trk_redact_event(&reading->redact, &event.event, NULL);
+    trk_redact_event(&reading->redact, &event.event, begin);
     uint64_t place = place_of(reading, event.stream, &event.event);
-    if (!asked && (asked_only || !came_of_it(&event.event)))
+    if (!asked && (reading->asked_only || !came_of_it(&event.event)))
         return TRK_OK;
     return add(reading, &event, place);
+}
+
+static enum trk_status take_operand(struct reading *reading, struct stream_state *state,
+                                    const struct trk_event *begin)
+{
+    if (!state->has_operand)
+        return TRK_OK;
+    state->has_operand = false;
+    return take_one(reading, &state->operand, begin);
+}
+
+static enum trk_status take(struct reading *reading, const struct trk_trace_event *event)
+{
+    struct stream_state *state = &reading->streams[event->stream];
+    bool begins = event->event.type == TRK_EVENT_OP_BEGIN;
+    enum trk_status status = take_operand(reading, state, begins ? &event->event : NULL);
+    if (status == TRK_OK && event->event.type == TRK_EVENT_OPERAND) {
+        state->operand = *event;
+        state->has_operand = true;
+        return TRK_OK;
+    }
+    return status == TRK_OK ? take_one(reading, event, NULL) : status;
+}
+
+static enum trk_status take_last_operands(struct reading *reading)
+{
+    enum trk_status status = TRK_OK;
+    for (uint32_t i = 0; i < reading->stream_count && status == TRK_OK; i++)
+        status = take_operand(reading, &reading->streams[i], NULL);
+    return status;
 }
 
 /* Threads are known by their names, or by their numbers; of two alike the second one by both. */
@@ -283,27 +322,27 @@ static void name_streams(struct reading *reading, const struct trk_trace *trace)
     }
 }
 
-static enum trk_status pass(struct reading *reading, struct trk_trace *trace, bool note,
-                            bool asked_only, struct trk_error *error)
+static enum trk_status say_failure(struct trk_error *error, enum trk_status status)
+{
+    if (status == TRK_E_UNSUPPORTED)
+        return trk_error_set(error, status, "more than %" PRIu32 " events to compare",
+                             TRK_ITEMS_MOST);
+    return status == TRK_OK ? status : trk_error_set(error, status, "no memory");
+}
+
+static enum trk_status pass(struct reading *reading, struct trk_trace *trace, bool looking,
+                            struct trk_error *error)
 {
     struct trk_trace_event event;
+    reading->looking = looking;
     enum trk_status status = trk_trace_rewind(trace, error);
     while (status == TRK_OK) {
         status = trk_trace_next(trace, &event, error);
         if (status != TRK_OK)
             break;
-        if (note) {
-            trk_redact_note(&reading->redact, &event.event, NULL);
-            continue;
-        }
-        status = take(reading, &event, asked_only);
-        if (status == TRK_E_UNSUPPORTED)
-            return trk_error_set(error, status, "more than %" PRIu32 " events to compare",
-                                 TRK_ITEMS_MOST);
-        if (status != TRK_OK)
-            return trk_error_set(error, status, "no memory");
+        status = say_failure(error, take(reading, &event));
     }
-    return status == TRK_E_END ? TRK_OK : status;
+    return status == TRK_E_END ? say_failure(error, take_last_operands(reading)) : status;
 }
 
 int trk_items_compare(const struct trk_item_lane *one, const struct trk_item_lane *other)
@@ -323,16 +362,17 @@ enum trk_status trk_items_read(struct trk_items *out, struct trk_trace *trace, b
                                struct trk_error *error)
 {
     *out = (struct trk_items){.count = 0};
-    struct reading reading = {.out = out, .stream_count = trk_trace_stream_count(trace)};
+    struct reading reading = {
+        .out = out, .stream_count = trk_trace_stream_count(trace), .asked_only = asked_only};
     reading.streams = calloc(reading.stream_count + 1, sizeof *reading.streams);
     if (reading.streams == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
     name_streams(&reading, trace);
     trk_redact_init(&reading.redact);
-    enum trk_status status = pass(&reading, trace, true, asked_only, error);
+    enum trk_status status = pass(&reading, trace, true, error);
     trk_redact_decide(&reading.redact);
     if (status == TRK_OK)
-        status = pass(&reading, trace, false, asked_only, error);
+        status = pass(&reading, trace, false, error);
     out->complete = trk_trace_state(trace).complete;
     if (status == TRK_OK && out->lane_count > 0)
         qsort(out->lanes, out->lane_count, sizeof *out->lanes, compare);

@@ -55,6 +55,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     }
     run->whole = state.complete;
     run->stream_count = (uint32_t)streams;
+    sums_init(&run->sums, trk_trace_header_json(trace));
     for (uint32_t i = 0; i < run->stream_count; i++) {
         run->streams[i].run = run;
         run->streams[i].index = i;
@@ -80,6 +81,7 @@ void run_deinit(struct run *run)
         core_live->destroy(run->machines[i].tracker);
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
+    sums_deinit(&run->sums);
     first_touch_deinit(run);
     foreign_deinit(&run->foreign);
     free(run->streams);

@@ -25,6 +25,7 @@
 #include "recorder/trace.h"
 #include "rules.h"
 #include "simulator/sim.h"
+#include "sums.h"
 
 #define RUN_TRACKERS    16u
 #define RUN_NESTED_KEPT 3u
@@ -130,6 +131,7 @@ struct run {
     struct machine machines[RUN_TRACKERS];
     struct stream *current;
     struct domains domains;
+    struct sums sums;
     struct first_touches touches;
     struct judge judge; /* the oracle; it needs nothing of the above */
     struct foreign foreign;

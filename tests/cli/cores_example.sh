@@ -19,8 +19,9 @@ same crashes "$(get crashes)" 0
 same undecided "$(get undecided)" 0
 same scaled "$(get scaled)" 0
 at_least holds "$(get holds)" 6
-run 1 core-check --json -j 2 "$examples/example_core.so"
-at_least holds "$(get holds)" 100
+run 1 core-check --json -j 2 --schedules 1000 "$examples/example_core.so"
+same crashes "$(get crashes)" 0
+at_least holds "$(get holds)" 95
 at_least scaled "$(get scaled)" 120
 same "best match" "$(get best)" default
 same inside "$(get core.inside)" true

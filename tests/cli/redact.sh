@@ -1,0 +1,157 @@
+# Goal: a redacted trace says the same as the one that it was made from, but for addresses.
+# Method: every stored trace at higher addresses (lift_trace), redacted again; scenarios on real memory whose
+# verdict rests on addresses (generations, the end of a band), recorded and redacted; sums falsified.
+#   redact.sh TRK TOOLS ROOT SCENARIO_LIVE
+. "$(dirname "$0")/lib.sh"
+root=$3
+live=$4
+
+# Addresses and what they make wide are left out.
+plain() {
+    sed 's/"0x[0-9a-f]*"/A/g; s/0x[0-9a-f]\{4,\}/A/g; s/\(high\|low\)\.trk/F/g; s/  */ /g' "$1"
+}
+
+# alike COMMAND ARGUMENT...: the command says the same of high.trk and low.trk.
+alike() {
+    command=$1
+    shift
+    for file in high low; do
+        "$trk" "$command" "$file.trk" "$@" >"$file.out" 2>&1
+        echo "exit code $?" >>"$file.out"
+        plain "$file.out" >"$file.txt"
+    done
+    cmp -s high.txt low.txt || {
+        fail "$name: trk $command says something else of the redacted trace:"
+        diff high.txt low.txt | head -6 | sed 's/^/    /'
+    }
+}
+
+# verdict FILE: with the event at which it shows.
+verdict() {
+    "$trk" sim --json "$1" >out 2>err
+    code=$?
+    echo "$code $(get verdict) $(get event_at) $(get event_visible)"
+}
+
+# whether all of it is as it was; high.trk becomes low.trk.
+redacted_alike() {
+    run 0 pack -f --redact high.trk -o low.trk
+    same "$name: verdict" "$(verdict low.trk)" "$(verdict high.trk)"
+    run 0 diff high.trk low.trk
+    alike dump
+    alike sim
+    alike report --json
+    alike query "SELECT * FROM operations"
+}
+
+traces=0
+moved=0
+for path in "$root"/traces/corpus/*.trk; do
+    name=$(basename "$path" .trk)
+    traces=$((traces + 1))
+    "$tools/lift_trace" "$path" high.trk >far || fail "$name: lift_trace"
+    [ "$(cat far)" = "0 0" ] || moved=$((moved + 1))
+    same "$name: verdict at higher addresses" "$(verdict high.trk)" "$(verdict "$path")"
+    redacted_alike
+    run 0 pack -f --redact "$path" -o again.trk
+    "$tools/trace_tool" same again.trk low.trk >out 2>&1 ||
+        fail "$name: redacted from higher addresses it is another trace: $(head -1 out)"
+done
+[ "$traces" -gt 40 ] && [ $((traces - moved)) -le 1 ] ||
+    fail "of $traces stored traces only $moved could be moved"
+
+# Of a case that is made from a trace, and of two traces that differ.
+for name in bug-copy-before-arm bug-flush-leaves-page scenario-strict-refuses-a-page-taken-anew; do
+    "$tools/lift_trace" "$root/traces/corpus/$name.trk" high.trk >far || fail "$name: lift_trace"
+    run 0 pack -f --redact high.trk -o low.trk
+    for file in high low; do
+        run 0 minimise -f "$file.trk" -o "$file.json"
+        plain "$file.json" | sed 's/--schedule [^ "]*//' >"$file.txt"
+    done
+    cmp -s high.txt low.txt || fail "$name: another case comes of the redacted trace"
+    alike diff "$root/traces/corpus/demo-seed-1.trk"
+    high=$("$trk" query high.trk "SELECT guest_addr FROM operations WHERE op = 'upload' LIMIT 1" | tail -1)
+    low=$("$trk" query low.trk "SELECT guest_addr FROM operations WHERE op = 'upload' LIMIT 1" | tail -1)
+    [ "$high" != "$low" ] || fail "$name: the address of an upload stays"
+    "$trk" why high.trk "$high" >high.out 2>&1
+    "$trk" why low.trk "$low" >low.out 2>&1
+    [ "$(plain high.out)" = "$(plain low.out)" ] || fail "$name: trk why says something else"
+done
+
+# record NAME: the scenario of standard input on real memory, into high.trk.
+record() {
+    name=$1
+    cat >"$name.json"
+    "$trk" record -f -o high.trk -- "$live" --one "$name.json" >out 2>err ||
+        fail "$name: $(grep -h . out err | head -1)"
+    same "$name: verdict" "$(verdict high.trk | cut -d ' ' -f 2)" ok
+}
+
+# A wide fault at a band's end, with the band's other memory far below: only the latter moves.
+record edge <<TEXT
+{"scenario": 1, "name": "edge", "policy": {"fault_width": 8},
+ "memory": {"A": {"at": "0xfffffff000", "size": "1P"}, "B": {"at": "0x500000000", "size": "1P"}},
+ "init": ["upload A 1P => [A 1P]", "upload B 1P => [B 1P]"],
+ "threads": {"guest": {"kind": "guest", "run": ["store A+P-4 4 7 => handled", "is_cpu A 1P => 1"]}},
+ "expect": {"verdict": "ok"}}
+TEXT
+redacted_alike
+run 0 dump low.trk
+grep -q '0x500000000' out && fail "edge: what is not at the band's end stays"
+grep -q 'fault .*0xfffffffffc' out || fail "edge: the fault moved away from the band's end"
+
+# Without a gap below it, all of it stays: the page before the last region is a neighbour.
+record neighbours <<TEXT
+{"scenario": 1, "name": "neighbours", "policy": {"fault_width": 8},
+ "memory": {"A": {"at": "0xffffbff000", "size": "1025P"}},
+ "init": ["upload A 1025P => [A 1025P]"],
+ "threads": {"guest": {"kind": "guest", "run": ["store A+1025P-4 4 7 => handled", "is_cpu A 1P => 0",
+   "invalidate A 1025P"]}},
+ "expect": {"verdict": "ok"}}
+TEXT
+redacted_alike
+
+# Generations in both bands. Another sum than the right one is found.
+record sums <<TEXT
+{"scenario": 1, "name": "sums", "policy": {"generations": true},
+ "memory": {"A": {"at": "0x500000000", "size": "4G", "gpu": false},
+            "B": {"at": "0x80410000000", "size": "4G", "gpu": false}},
+ "threads": {"main": ["gen_track A 2G => new g", "gen_track B 2G => new k", "gen A 2G => same g",
+   "store A+G+8 8 1 => handled", "gen A 2G => not g", "gen A 2G => new h", "gen B 2G => same k",
+   "gen_hle B+G 8 => ok", "gen B 2G => not k", "gen A 2G => same h", "guest_protect A 1G rw => ok",
+   "gen A 1G => 0"]},
+ "expect": {"verdict": "ok"}}
+TEXT
+redacted_alike
+"$trk" info --json low.trk >out 2>err
+same "sums: bands that moved" "$(get header.moved.0) $(get header.moved.1)" "low arena"
+run 0 dump --text low.trk
+cp out text.txt
+sums=$(grep -c 'op_end context=2[45]' text.txt)
+[ "$sums" -eq 9 ] || fail "sums: $sums of them in the trace"
+# falsify PATTERN SUM: the sums of these lines become SUM.
+falsify() {
+    sed "/op_end context=2[45]/s/argument=$1\$/argument=$2/" text.txt >false.txt
+    cmp -s text.txt false.txt && fail "sums: nothing to falsify with $1"
+    run 0 assemble -f false.txt -o false.trk
+    same "sums: verdict of $1 as $2" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+}
+first=$(grep 'op_end context=24' text.txt | head -1 | sed 's/.*argument=//')
+last=$(grep 'op_end context=25' text.txt | grep 'argument=' | tail -1 | sed 's/.*argument=//')
+falsify "$last" "$first" # different ones equal
+falsify "$first" 0x0     # one for none
+number=$(grep -n "op_end context=25.*argument=$first\$" text.txt | head -1 | cut -d : -f 1)
+sed "${number}s/argument=.*/argument=0x77/" text.txt >false.txt # equal ones different
+run 0 assemble -f false.txt -o false.trk
+same "sums: verdict of two for one" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+# By their numbers where the header says that nothing moved; the first versions did not say what did.
+sed 's/\\"moved\\":\[[^]]*\]/\\"moved\\":[]/' text.txt >false.txt
+run 0 assemble -f false.txt -o false.trk
+same "sums: verdict where nothing moved" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+sed 's/,\\"moved\\":\[[^]]*\]//' text.txt >older.txt
+cmp -s text.txt older.txt && fail "sums: the header does not say what moved"
+run 0 assemble -f older.txt -o older.trk
+same "sums: verdict of an older trace" "$(verdict older.trk | cut -d ' ' -f 2)" ok
+run 0 pack -f --redact older.trk -o again.trk
+same "sums: verdict of an older trace again" "$(verdict again.trk | cut -d ' ' -f 2)" ok
+finish
