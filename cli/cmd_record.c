@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "recorder/record.h"
+#include "simulator/last_state.h"
 #include "terminal.h"
 #include "trace_dir.h"
 
@@ -96,6 +97,17 @@ static const struct trk_option record_options[] = {
      .fallback = "8",
      .most = UINT32_MAX,
      .about = "Make at most N dumps; 0: as many as are asked for."},
+    {.name = "states",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "WHEN",
+     .choices = "on|off",
+     .fallback = "on",
+     .about = "on: re-execute what --flight records, on a thread of trk record, so that a dump of "
+              "a ring that has forgotten events begins with the state of the trackers and is "
+              "judged as a whole. It goes back to the oldest such state in the ring, and what was "
+              "not re-executed yet may take as much memory again. Where less than half of the "
+              "ring is behind it, the dump has all of the ring and no state. Nothing waits for the "
+              "thread."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -224,6 +236,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .after_ms = (uint32_t)trk_options_number(options, "after"),
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
+        .state = strcmp(trk_options_text(options, "states"), "on") == 0 ? trk_sim_last_state : NULL,
         .control = true,
         .guard = trk_options_flag(options, "guard"),
         .sync = trk_options_flag(options, "fsync"),
@@ -262,7 +275,8 @@ static int fail_before_start(const struct trk_error *error)
 /* Combinations that no single option can refuse: 2 with a message, or 0. */
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
-    static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
+    static const char *const of_flight[] = {"trigger",  "before", "after",
+                                            "cooldown", "dumps",  "states"};
     static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");

@@ -124,6 +124,15 @@ frame 2
 marks 10
 SCRIPT
 dump_is f.trk frame 12
+
+# At the end two triggers fire at once: one dump, and a word about the other.
+fly 0 --trigger exit,frame:2-99 --cooldown 0 <<'SCRIPT'
+frame 2
+marks 10
+SCRIPT
+dump_is f.trk frame 11
+same "dumps for two triggers at once" "$(get dumps)" 1
+said "exit: one dump with frame, which was still to be made"
 fly 0 --trigger mark:500 <<'SCRIPT'
 marks 600
 pause 200
@@ -253,7 +262,8 @@ while [ "$tries" -lt 8 ]; do
 done
 run 0 sim --json f.trk
 same "verdict on a dump that has everything" "$(get verdict)" ok
-run 0 record --flight 64K --block 20000 --trigger exit -f -o f.trk -- "$tools/storm_target" shared 200
+run 0 record --flight 64K --states off --block 20000 --trigger exit -f -o f.trk -- \
+    "$tools/storm_target" shared 200
 run 3 sim --json f.trk
 same "verdict on a dump" "$(get verdict)" trace-incomplete
 same "divergences of a dump" "$(get divergences)" 0
