@@ -108,6 +108,9 @@ for replays in 1 2 3 5 8 13 21 34; do
 done
 run 3 minimise -f bad.trk --replays 1 -o none.json
 
+run 0 minimise --help
+same "the default of --replays is said once" "$(grep -o "Default 10000" out | wc -l)" 1
+
 # What makes no sense.
 run 0 record -f -o good.trk -- "$trk" demo --frames 6
 run 2 minimise good.trk -o x.json
