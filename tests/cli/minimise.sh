@@ -92,6 +92,8 @@ cmp -s piped.json small.json || fail "another case from a pipe"
 # A right core that is asked: what fails there too is no fault of this core.
 run 1 minimise wide.json --good "$trk" -o x.json
 grep -q "right core" out || fail "no word of the right core: $(cat out)"
+run 1 minimise bad.trk --good "$trk" -o x.json
+grep -q "right core" out || fail "of a trace: no word of the right core: $(cat out)"
 run 2 minimise wide.json --good ./absent -o x.json
 [ -e x.json ] && fail "a file is written though there is no case"
 
