@@ -296,7 +296,8 @@ static void print_text(const struct live *live, const struct outcome *outcome)
            live->runs);
     if (outcome->why == NULL && outcome->judged) {
         struct trk_sim_options sim = trk_sim_options_default();
-        trk_sim_print(&outcome->input, &sim, &outcome->report);
+        const struct trk_sim_printed printed = {.input = &outcome->input, .sim = &sim};
+        trk_sim_print(&printed, &outcome->report);
     }
 }
 

@@ -132,6 +132,10 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
         subject = regress->run;
         status = trk_regress_find_run(regress, &error);
     }
+    if (status == TRK_OK && regress->catalogue != NULL && !regress->keeps) {
+        trk_terminal_say("regress", "%s may only be read: the verdicts are not kept",
+                         regress->catalogue);
+    }
     if (status == TRK_OK) {
         subject = NULL;
         status = trk_regress_run(regress, &error);

@@ -219,10 +219,10 @@ static enum trk_status run_job(void *work, const void *context, struct trk_error
         item->compared = true;
         status = run_side(&errand, &regress->other, &item->other, &unstable, error);
     }
-    if (status == TRK_OK && regress->catalogue != NULL) {
+    if (status == TRK_OK && regress->keeps) {
         status = trk_regress_keep(regress, item, &regress->core, &item->outcome, error);
     }
-    if (status == TRK_OK && regress->catalogue != NULL && item->compared) {
+    if (status == TRK_OK && regress->keeps && item->compared) {
         status = trk_regress_keep(regress, item, &regress->other, &item->other, error);
     }
     if (unstable) {
