@@ -360,14 +360,11 @@ static int finish(struct live *live, struct outcome *outcome)
     if (outcome->ended == TRK_BISECT_FAILED) {
         return TRK_EXIT_ENVIRONMENT;
     }
+    if (outcome->ended == TRK_BISECT_FLAPS) {
+        outcome->why = "a probe flaps: the same limit was good once and bad once";
+    }
     if (outcome->why == NULL) {
         judge_broken(live, outcome);
-    }
-    if (outcome->ended == TRK_BISECT_FLAPS && outcome->why == NULL) {
-        outcome->why = "it flaps";
-    }
-    if (outcome->ended == TRK_BISECT_FLAPS) {
-        trk_terminal_say("bisect", "a probe flaps: the same limit was good once and bad once");
     }
     (trk_options_flag(live->options, "json") ? print_json : print_text)(live, outcome);
     trk_terminal_flush();

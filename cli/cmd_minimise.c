@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "command.h"
@@ -253,6 +254,25 @@ struct outputs {
     bool passing_wanted;
 };
 
+/* Whether two paths lead to one file, which need not be there yet. */
+static bool same_place(const char *one, const char *other)
+{
+    const char *const paths[] = {one, other};
+    const char *names[2];
+    struct stat folders[2];
+    for (int i = 0; i < 2; i++) {
+        char folder[PATH_MAX];
+        const char *slash = strrchr(paths[i], '/');
+        names[i] = slash != NULL ? slash + 1 : paths[i];
+        snprintf(folder, sizeof folder, "%.*s./", (int)(names[i] - paths[i]), paths[i]);
+        if (stat(folder, &folders[i]) != 0) {
+            return false;
+        }
+    }
+    return strcmp(names[0], names[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
+           folders[0].st_ino == folders[1].st_ino;
+}
+
 /* Open what is to be written before any work is done. An exit code. */
 static int open_outputs(const struct trk_options *options, struct outputs *outputs)
 {
@@ -264,10 +284,34 @@ static int open_outputs(const struct trk_options *options, struct outputs *outpu
     }
     code =
         trk_out_file_open_at(&outputs->passing, path, trk_options_flag(options, "force"), options);
+    if (code == TRK_EXIT_OK && same_place(outputs->passing.target, outputs->script.target)) {
+        trk_terminal_say("minimise", "--passing and -o are the same file: %s", path);
+        trk_out_file_close(&outputs->passing);
+        code = TRK_EXIT_USAGE;
+    }
     if (code != TRK_EXIT_OK) {
         trk_out_file_close(&outputs->script);
     }
     return code;
+}
+
+/* Whether a trace would be lost: to the case that is made of it. It is said. */
+static bool overwrites(const struct trk_options *options, const struct outputs *outputs)
+{
+    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
+    const char *path = options->operand_count > 0 ? options->operands[0] : "-";
+    struct stat input, there;
+    if (strcmp(path, "-") == 0 || stat(path, &input) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
+        if (stat(outs[i]->target, &there) == 0 && there.st_dev == input.st_dev &&
+            there.st_ino == input.st_ino) {
+            trk_terminal_say("minimise", "%s: the case would overwrite its trace", path);
+            return true;
+        }
+    }
+    return false;
 }
 
 static int finish(const struct trk_options *options, const struct trk_minimise_report *report,
@@ -301,6 +345,9 @@ static int minimise_to(const struct trk_options *options,
     struct going *going = minimise->context;
     bool scenario = is_scenario(options);
     int code, lacks = TRK_EXIT_OK;
+    if (!scenario && overwrites(options, outputs)) {
+        return TRK_EXIT_USAGE;
+    }
     watch_interrupts();
     if (scenario) {
         snprintf(path, sizeof path, "%s", options->operand_count > 0 ? options->operands[0] : "-");

@@ -111,8 +111,8 @@ void trk_regress_free(struct trk_regress *regress);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Find out what a core is. As trk_contained_probe, and TRK_E_SYSTEM. */
-TRK_MUST_USE enum trk_status trk_regress_core_open(struct trk_regress_core *core,
+/* Find out what a core is, within limit_s seconds. As trk_contained_probe, and TRK_E_SYSTEM. */
+TRK_MUST_USE enum trk_status trk_regress_core_open(struct trk_regress_core *core, unsigned limit_s,
                                                    struct trk_error *error);
 /* Name this program by its version and content. */
 TRK_MUST_USE enum trk_status trk_regress_name_trk(struct trk_regress *regress,

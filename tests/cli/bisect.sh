@@ -113,6 +113,7 @@ chmod +x flap
 echo 1 >count
 run 3 bisect live --json -f -o x.trk --repeat 2 --judge ./flap -- "$trk" demo --megabytes 2 --frames 2
 same "it flaps" "$(get flaps)" true
+get why | grep -q "^a probe flaps" || fail "it flaps: $(get why)"
 printf 'bad\nbad\n' >answers
 "$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
 [ $? -eq 3 ] || fail "bad without any trust: $(cat out)"

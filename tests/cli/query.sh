@@ -345,7 +345,8 @@ same "pages of the ranges that were taken" "$(sed 1d out)" 18
 cp a.trk before.trk
 for sql in "ATTACH 'x.db' AS x" "CREATE TABLE t(a)" "DELETE FROM threads" "PRAGMA writable_schema = 1" \
     "SELECT load_extension('x')" "INSERT INTO sqlite_schema VALUES(1,2,3,4,5)" "DROP VIEW v_stale_reads" "VACUUM INTO 'x.db'" \
-    "SELECT 1; SELECT 2" "SELEC" "" "SELECT nothing FROM events" "SELECT \"text\" FROM events" "BEGIN"; do
+    "SELECT 1; SELECT 2" "SELEC" "" "SELECT nothing FROM events" "SELECT \"text\" FROM events" "BEGIN" \
+    "EXPLAIN SELECT 1 FROM events" "SELECT ?1" "SELECT :a"; do
     run 2 query a.trk "$sql"
     [ ! -s out ] || fail "$sql: printed something"
     [ -s err ] || fail "$sql: refused without a word"

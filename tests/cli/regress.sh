@@ -3,11 +3,12 @@
 # its own. The stored corpus is as its manifest says.
 # Method: the corpus, the example tracker's plug-in with and without a bug, a core with seeded faults,
 # and damaged, wrong and missing files.
-#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE
+#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE BAD_CORES
 . "$(dirname "$0")/lib.sh"
 corpus=$3
 examples=$4
 mutable=$5
+bad=$6
 docs=$3/../../docs
 
 # All of the corpus, twice each; any number of processes gives the same bytes.
@@ -164,6 +165,14 @@ run 2 regress empty
 said "no traces"
 run 2 regress absent
 run 4 regress --core ./absent.so own
+# A plug-in that ends while it is loaded, or does not end to: nothing is run, and none waits for it.
+run 4 regress --core "$bad/bad_core_5.so" own
+said "crashed while it was loaded: SIGABRT"
+before=$(date +%s)
+run 4 regress --core "$bad/bad_core_13.so" --limit 1 own
+said "took longer than 1 s to be loaded"
+run 4 regress --against "$bad/bad_core_13.so" --limit 1 own
+[ $(($(date +%s) - before)) -lt 20 ] || fail "--limit does not hold for the loading"
 run 2 regress --seed 3 own
 run 2 regress --make again own expects
 run 2 regress --make again own
