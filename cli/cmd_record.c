@@ -123,7 +123,7 @@ static void say_nothing_written(const char *path)
                      there ? " is what it was before" : "");
 }
 
-static void say_result(const struct trk_record_result *result, const char *path, bool written)
+static void say_joins(const struct trk_record_result *result)
 {
     if (!result->attached) {
         trk_terminal_say("record", "the command did not join the session: nothing was recorded");
@@ -135,6 +135,11 @@ static void say_result(const struct trk_record_result *result, const char *path,
                          result->refused_joins, result->refused_joins == 1 ? "" : "s",
                          result->refused_joins == 1 ? "was" : "were");
     }
+}
+
+static void say_result(const struct trk_record_result *result, const char *path, bool written)
+{
+    say_joins(result);
     if (!written) {
         say_nothing_written(path);
         return;
@@ -147,6 +152,10 @@ static void say_result(const struct trk_record_result *result, const char *path,
                  result->thrown_away);
     }
     char flight[64] = "";
+    char missing[40] = "";
+    if (result->missing > 0) {
+        snprintf(missing, sizeof missing, ", %" PRIu64 " missing", result->missing);
+    }
     if (result->dumps > 0) {
         snprintf(flight, sizeof flight, "%" PRIu32 " dump%s, ", result->dumps,
                  result->dumps == 1 ? "" : "s");
@@ -160,9 +169,9 @@ static void say_result(const struct trk_record_result *result, const char *path,
                  (double)result->bytes / (double)result->events);
     }
     trk_terminal_say("record",
-                     "%s%" PRIu64 " events, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64
+                     "%s%" PRIu64 " events%s, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64
                      " bytes%s -> %s",
-                     flight, result->events, result->dropped, thrown, result->threads,
+                     flight, result->events, missing, result->dropped, thrown, result->threads,
                      result->bytes, each, path);
 }
 
@@ -185,6 +194,7 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "waits", result->waits);
     trk_json_out_number(object, "discarded", result->discarded);
     trk_json_out_number(object, "dumps", result->dumps);
+    trk_json_out_number(object, "missing", result->missing);
     trk_json_out_number(object, "pages", result->pages);
     trk_json_out_number(object, "pages_missed", result->pages_missed);
     trk_json_out_number(object, "refused_joins", result->refused_joins);

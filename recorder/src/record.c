@@ -264,7 +264,7 @@ static enum trk_status record_child(struct recording *recording)
         trk_record_output_end(recording, &status);
     trk_record_drain_deinit(&recording->drain);
     bool made = recording->flight == NULL || result->dumps > 0;
-    result->complete = status == TRK_OK && result->dropped == 0 && made;
+    result->complete = status == TRK_OK && result->dropped == 0 && result->missing == 0 && made;
     return status;
 }
 

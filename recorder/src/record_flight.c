@@ -123,13 +123,18 @@ static void end_dump(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     struct trk_record_dump *dump = &flight->dump;
     char text[TRK_CONTROL_LINE + 64];
+    char missing[40] = "";
     trk_record_dump_join(dump);
     if (dump->status == TRK_OK) {
         recording->result->dumps += 1;
         recording->result->events += dump->events;
+        recording->result->missing += dump->missing;
         recording->result->bytes += dump->bytes;
-        snprintf(text, sizeof text, "%s: %" PRIu64 " events, %" PRIu64 " bytes -> %.160s",
-                 trk_record_trigger_name(flight->kind), dump->events, dump->bytes, dump->path);
+        if (dump->missing > 0)
+            snprintf(missing, sizeof missing, ", %" PRIu64 " missing", dump->missing);
+        snprintf(text, sizeof text, "%s: %" PRIu64 " events%s, %" PRIu64 " bytes -> %.160s",
+                 trk_record_trigger_name(flight->kind), dump->events, missing, dump->bytes,
+                 dump->path);
     } else {
         recording->drain.status = dump->status;
         if (recording->error)

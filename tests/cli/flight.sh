@@ -87,6 +87,8 @@ pause 200
 marks 10
 SCRIPT
 dump_is f.trk api 1000
+same "missing in a whole dump" "$(get missing)" 0
+same "complete of a whole dump" "$(get complete)" true
 fly 0 <<'SCRIPT'
 marks 1000
 fail
@@ -219,6 +221,12 @@ SCRIPT
 "$trk" info --json f-2.trk >info 2>/dev/null
 same "events in the time before" "$("$tools/json_get" info events)" 20
 same "events missing" "$("$tools/json_get" info dropped)" 9000
+said "exit: 20 events, 9000 missing, "
+"$trk" info --json f.trk >info 2>/dev/null
+missing=$((9000 + $("$tools/json_get" info dropped)))
+same "events missing, as the recording tells" "$(get missing)" "$missing"
+same "complete with events missing" "$(get complete)" false
+said "2 dumps, [0-9]* events, $missing missing, 0 dropped, "
 
 # A ring that is full forgets the oldest; nothing is uncounted.
 rm -f f*.trk
@@ -228,6 +236,8 @@ events=$("$tools/json_get" info events)
 at_least "events that fit" "$events" 100000
 same "all" $((events + $("$tools/json_get" info dropped))) 1500000
 at_least "forgotten" "$("$tools/json_get" info dropped)" 1
+same "forgotten, as the recording tells" "$(get missing)" "$("$tools/json_get" info dropped)"
+same "complete with events forgotten" "$(get complete)" false
 
 # A dump closes open chunks, and what is forgotten to make room for them is in its header.
 fly 0 --flight 64K --block 20000 --trigger api --cooldown 0 <<'SCRIPT'

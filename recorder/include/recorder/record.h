@@ -105,6 +105,8 @@ struct trk_record_result {
     /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was.
      */
     uint32_t dumps;
+    /* Lost events of all dumps together, and those from before that they have no state for. */
+    uint64_t missing;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */
     uint64_t events_of[256];  /* taken, by type */
