@@ -28,6 +28,7 @@ while [ "$index" -lt "$count" ]; do
         want=$?
         [ "$name" = none ] || same "$name: found" "$want" 1
         run "$want" sim $form --core "$core" demo.trk
+        sed -i "s| --core $core||" out # of the command that says it again
         cmp built-in out || fail "$name $form: not the same report"
         cmp built-in.err err || fail "$name $form: not the same talk"
     done
