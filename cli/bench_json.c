@@ -51,7 +51,6 @@ void trk_bench_json_head(cJSON *object, const struct trk_policy_runs *runs, uint
     trk_json_out_number(device, "device_id", info->device_id);
     trk_json_out_text(device, "api_version", version);
     cJSON_AddNumberToObject(device, "tick_ns", info->tick_ns);
-    cJSON_AddBoolToObject(device, "calibrated", info->calibrated);
     struct trk_machine machine;
     trk_machine_read(&machine);
     trk_machine_json(object, &machine);

@@ -216,6 +216,7 @@ static int bisect_trace(struct trk_cores *cores)
         cores->steps += trk_trace_stream(cores->input.trace, i)->events;
     }
     code = run_search(cores);
+    (void)trk_input_report(&cores->input, cores->options);
     trk_input_close(&cores->input);
     return code;
 }

@@ -296,7 +296,8 @@ static void print_text(const struct live *live, const struct outcome *outcome)
            live->runs);
     if (outcome->why == NULL && outcome->judged) {
         struct trk_sim_options sim = trk_sim_options_default();
-        trk_sim_print(&outcome->input, &sim, &outcome->report);
+        const struct trk_sim_printed printed = {.input = &outcome->input, .sim = &sim};
+        trk_sim_print(&printed, &outcome->report);
     }
 }
 
@@ -359,14 +360,11 @@ static int finish(struct live *live, struct outcome *outcome)
     if (outcome->ended == TRK_BISECT_FAILED) {
         return TRK_EXIT_ENVIRONMENT;
     }
+    if (outcome->ended == TRK_BISECT_FLAPS) {
+        outcome->why = "a probe flaps: the same limit was good once and bad once";
+    }
     if (outcome->why == NULL) {
         judge_broken(live, outcome);
-    }
-    if (outcome->ended == TRK_BISECT_FLAPS && outcome->why == NULL) {
-        outcome->why = "it flaps";
-    }
-    if (outcome->ended == TRK_BISECT_FLAPS) {
-        trk_terminal_say("bisect", "a probe flaps: the same limit was good once and bad once");
     }
     (trk_options_flag(live->options, "json") ? print_json : print_text)(live, outcome);
     trk_terminal_flush();

@@ -10,6 +10,7 @@
 static enum trk_bisect_answer ask_near(struct trk_bisect *bisect, uint64_t middle, uint64_t *at)
 {
     uint64_t wide = bisect->bad - bisect->good;
+    uint32_t skips = 0;
     /* Off by 0, 1, 2, 4 and so on, then by what is left: places that cannot be tested lie together.
      */
     for (uint64_t i = 0; i < wide + 64; i++) {
@@ -29,6 +30,10 @@ static enum trk_bisect_answer ask_near(struct trk_bisect *bisect, uint64_t middl
                 return answer;
             }
             bisect->skipped++;
+            if (++skips == TRK_BISECT_SKIPS_MOST) {
+                bisect->gave_up = skips < wide - 1;
+                return answer;
+            }
         }
     }
     return TRK_BISECT_SKIP;

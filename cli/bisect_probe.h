@@ -25,10 +25,14 @@ struct trk_bisect {
     uint64_t good, bad; /* known so; good < bad */
     uint64_t probes;    /* until now */
     uint64_t skipped;
+    bool gave_up; /* SKIP: not all that is left was asked about */
     /* Whether it is good up to `at`, good < at < bad. */
     enum trk_bisect_answer (*ask)(void *context, uint64_t at);
     void *context;
 };
+
+/* So many that cannot be tested are asked about in a row, the middle and what lies around it. */
+#define TRK_BISECT_SKIPS_MOST 256u
 
 /*
  * Halve until bad is good + 1. GOOD: so it is. SKIP: what is left between cannot be tested. Else

@@ -159,8 +159,10 @@ static void print(struct running *running, const struct trk_bisect *bisect, cons
         trk_json_out_print(object);
         return;
     }
-    if (good) {
+    if (good && why == NULL) {
         puts("good to the end");
+    } else if (good) {
+        printf("not found: %s\n", why);
     } else if (why != NULL) {
         printf("not found: %s\n", why);
         printf("between    event %" PRIu64 " and event %" PRIu64 "\n", bisect->good, number);
@@ -178,6 +180,20 @@ static void print(struct running *running, const struct trk_bisect *bisect, cons
     }
 }
 
+/* Why neither a first bad event is known nor that there is none; NULL: one of them is. */
+static const char *why_not(const struct running *running, const struct trk_bisect *bisect,
+                           enum trk_bisect_answer answer, bool lossy)
+{
+    if (answer == TRK_BISECT_SKIP) {
+        return bisect->gave_up ? "too many in a row cannot be tested"
+                               : "what is left cannot be tested";
+    }
+    if (running->events == 0) {
+        return "there is no event to test";
+    }
+    return lossy ? "good as far as the trace goes" : NULL;
+}
+
 static int search(struct running *running)
 {
     const struct trk_options *options = running->options;
@@ -185,6 +201,7 @@ static int search(struct running *running)
     if (running->error.status != TRK_OK) {
         return trk_input_fail(&running->input, options, TRK_BISECT_RUN_SCHEMA, &running->error);
     }
+    int lacks = trk_input_report(&running->input, options);
     /* That all of it is bad is found out like all else: bad stands for more events than there are.
      */
     struct trk_bisect bisect = {.bad = running->events + 1, .ask = ask_command, .context = running};
@@ -196,10 +213,10 @@ static int search(struct running *running)
                    : TRK_EXIT_ENVIRONMENT;
     }
     bool good = answer == TRK_BISECT_GOOD && bisect.bad == running->events + 1;
-    print(running, &bisect, answer == TRK_BISECT_SKIP ? "what is left cannot be tested" : NULL,
-          good);
+    const char *why = why_not(running, &bisect, answer, good && lacks != TRK_EXIT_OK);
+    print(running, &bisect, why, good);
     trk_terminal_flush();
-    return good ? TRK_EXIT_OK : answer == TRK_BISECT_GOOD ? TRK_EXIT_BROKEN : TRK_EXIT_DAMAGED;
+    return why != NULL ? TRK_EXIT_DAMAGED : good ? TRK_EXIT_OK : TRK_EXIT_BROKEN;
 }
 
 int trk_bisect_run(const struct trk_options *options)
@@ -217,6 +234,9 @@ int trk_bisect_run(const struct trk_options *options)
                          .shown = !trk_options_flag(options, "json"),
                          .error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN}};
     int code = trk_input_open(&running.input, &shifted, TRK_BISECT_RUN_SCHEMA);
+    if (code == TRK_EXIT_OK) { /* a part of it would hide what is lost */
+        code = trk_rewrite_check(&running.input, options);
+    }
     if (code == TRK_EXIT_OK) {
         code = trk_scratch_open(&running.folder, "bisect", NULL);
     }

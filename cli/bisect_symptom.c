@@ -20,6 +20,8 @@
 
 #define SCHEMA     "trk-bisect-symptom/1"
 #define PAGE_BYTES 4096u
+#define ADDRESSES  (UINT64_C(1) << 46) /* guest addresses are below */
+#define SIZE_MOST  (UINT64_C(1) << 32)
 
 struct search {
     const struct trk_options *options;
@@ -40,13 +42,13 @@ struct search {
     struct trk_why_report report;             /* behind the event; else behind the frame */
     const char *why;                          /* nothing is out of step; or NULL */
     bool busy;                                /* it could not be asked */
+    bool lossy;                               /* the trace is not whole */
     struct trk_error error;
 };
 
 /* ---- what looks wrong ------------------------------------------------------------------------ */
 
-/* frame:N,range:A+S */
-static bool read_range(const char *text, struct search *search)
+static bool read_numbers(const char *text, struct search *search)
 {
     char copy[128];
     if (strncmp(text, "frame:", 6) != 0 || strlen(text) >= sizeof copy) {
@@ -61,9 +63,27 @@ static bool read_range(const char *text, struct search *search)
     *range = *plus = '\0';
     return trk_number_parse(copy + 6, &search->frame) &&
            trk_number_parse(range + 7, &search->range.guest_addr) &&
-           trk_number_parse(plus + 1, &search->range.size_bytes) && search->range.size_bytes > 0 &&
-           search->range.guest_addr < UINT64_C(1) << 46 &&
-           search->range.size_bytes <= UINT64_C(1) << 32;
+           trk_number_parse(plus + 1, &search->range.size_bytes);
+}
+
+/* frame:N,range:A+S; false: it is not, and that is said. */
+static bool read_range(const char *text, struct search *search)
+{
+    const struct trk_symptom_range *range = &search->range;
+    if (!read_numbers(text, search)) {
+        trk_terminal_say("bisect", "--symptom: expected frame:N,range:A+S, such as "
+                                   "frame:12,range:0x200010000+4096");
+        return false;
+    }
+    bool sized = range->size_bytes > 0 && range->size_bytes <= SIZE_MOST;
+    bool below =
+        range->guest_addr < ADDRESSES && range->size_bytes <= ADDRESSES - range->guest_addr;
+    if (!sized || !below) {
+        trk_terminal_say("bisect", "--symptom: the range 0x%" PRIx64 "+%" PRIu64 ": expected %s",
+                         range->guest_addr, range->size_bytes,
+                         sized ? "one below 2^46" : "1 to 2^32 bytes");
+    }
+    return sized && below;
 }
 
 /* The last event before the next frame. TRK_E_ARGUMENT: there is no such frame. */
@@ -178,6 +198,24 @@ static uint64_t event_of(const struct search *search)
     return trk_symptom_event(search->symptom, search->bisect.bad);
 }
 
+/* Nothing is out of step in the range: the exit code. */
+static int judge_range(struct search *search)
+{
+    if (search->why == NULL && !search->found.known) {
+        search->why = "it cannot be told: no store to the range, no copy of it and no operation on "
+                      "it is known until then";
+        return TRK_EXIT_DAMAGED;
+    }
+    if (search->why == NULL) {
+        search->why = search->lossy
+                          ? "it cannot be told: events are missing, and by the others whoever "
+                            "reads the range in the frame has its newest bytes"
+                          : "whoever reads the range in the frame has its newest bytes, and a full "
+                            "synchronisation at its end brings all of them up to date";
+    }
+    return search->busy || search->lossy ? TRK_EXIT_DAMAGED : TRK_EXIT_OK;
+}
+
 /* The exit code of a search that came to its end. */
 static int judge(struct search *search)
 {
@@ -186,11 +224,7 @@ static int judge(struct search *search)
         return TRK_EXIT_BROKEN;
     }
     if (!search->lines) {
-        search->why = search->why != NULL
-                          ? search->why
-                          : "whoever reads the range in the frame has its newest bytes, and a full "
-                            "synchronisation at its end brings all of them up to date";
-        return search->busy ? TRK_EXIT_DAMAGED : TRK_EXIT_OK;
+        return judge_range(search);
     }
     if (compared->other_count > 0) {
         search->why = "other bytes were written: both sides have them, or a full synchronisation "
@@ -201,7 +235,7 @@ static int judge(struct search *search)
                   : compared->unknown > 0 ? "the trace has no contents of these pages (trk record "
                                             "--payload hash)"
                                           : "the trace has none of these frames";
-    return compared->same > 0 ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+    return compared->same > 0 && !search->lossy ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
 }
 
 static enum trk_status run(struct search *search, int *code)
@@ -220,6 +254,7 @@ static enum trk_status run(struct search *search, int *code)
     } else if (status == TRK_OK && search->compared.other_count > 0) {
         status = look(search, search->ranges[0].guest_addr, search->ranges[0].last_event);
     }
+    search->lossy = trk_input_report(&search->input, search->options) != TRK_EXIT_OK;
     if (status == TRK_OK) {
         *code = judge(search);
     }
@@ -345,8 +380,6 @@ int trk_bisect_symptom(const struct trk_options *options)
         .options = options, .error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN}};
     search.lines = strncmp(asked, "frame:", 6) != 0;
     if (!search.lines && !read_range(asked, &search)) {
-        trk_terminal_say("bisect", "--symptom: expected frame:N,range:A+S, such as "
-                                   "frame:12,range:0x200010000+4096");
         return TRK_EXIT_USAGE;
     }
     int code = search.lines ? trk_contents_load(&search.contents, asked) : TRK_EXIT_OK;
@@ -357,6 +390,9 @@ int trk_bisect_symptom(const struct trk_options *options)
             if (status != TRK_OK) {
                 search.error.status = status;
                 code = trk_input_fail(&search.input, options, SCHEMA, &search.error);
+                /* The frame may be among what is missing. */
+                bool lost = status == TRK_E_ARGUMENT && search.lossy;
+                code = lost ? TRK_EXIT_DAMAGED : code;
             } else {
                 (trk_options_flag(options, "json") ? print_json : print_text)(&search);
             }

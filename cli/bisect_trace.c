@@ -241,7 +241,8 @@ static int bisect_trace(const struct trk_options *options)
     if (trk_options_flag(options, "json")) {
         print_json(&input, &report, &schedules);
     } else {
-        trk_sim_print(&input, &sim, &report);
+        const struct trk_sim_printed printed = {.input = &input, .sim = &sim};
+        trk_sim_print(&printed, &report);
         printf("probes:     1 for %" PRIu64 " events: the oracle finds it in one pass\n",
                report.events);
         if (code == TRK_EXIT_BROKEN) {

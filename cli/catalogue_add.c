@@ -50,7 +50,6 @@ static enum trk_status look_at(const char *path, struct trk_manifest_entry *entr
     struct trk_trace *trace = NULL;
     size_t length = strlen(path);
     if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
-        entry->expected[0] = '\0'; /* it says so itself */
         return TRK_OK;
     }
     enum trk_status status = trk_trace_open(&trace, path, error);
@@ -76,7 +75,7 @@ static enum trk_status describe(const struct trk_options *options, const char *p
     const char *name = slash != NULL ? slash + 1 : path;
     int length = snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                           slash != NULL ? path : ".");
-    *out = (struct trk_manifest_entry){.expected = "ok"};
+    *out = (struct trk_manifest_entry){.bytes = 0};
     if (length < 0 || (size_t)length >= sizeof folder || strlen(name) >= sizeof out->file) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     }
@@ -105,6 +104,11 @@ static enum trk_status describe(const struct trk_options *options, const char *p
             memcpy(given[i].to, text, strlen(text) + 1);
         }
     }
+    if (status == TRK_OK && out->expected[0] != '\0' &&
+        !trk_manifest_may_expect(name, out->expected)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "--expected: '%.31s' is no verdict",
+                             out->expected);
+    }
     return status;
 }
 
@@ -123,6 +127,11 @@ int trk_catalogue_add_operands(struct trk_catalogue *catalogue, const struct trk
         }
         if (status != TRK_OK) {
             return trk_terminal_error("catalogue", path, &error);
+        }
+        const char *slash = strrchr(path, '/');
+        if (strcmp(slash != NULL ? slash + 1 : path, entry.file) != 0) {
+            trk_terminal_say("catalogue", "%s: its content is stored, and stays %s", path,
+                             entry.file);
         }
         printf("%s ", entry.hash);
         trk_terminal_text(stdout, entry.file);

@@ -4,6 +4,7 @@
 #include "bisect_probe.h"
 #include "command.h"
 #include "out_file.h"
+#include "scenario_files.h"
 #include "terminal.h"
 
 static const struct trk_option bisect_options[] = {
@@ -78,6 +79,8 @@ static int run_bisect(const struct trk_options *options)
     static const char *const of_live[] = {"answer", "judge", "repeat", "output", "force", NULL};
     static const char *const of_git[] = {"core", NULL};
     static const char *const of_cores[] = {"core-limit", NULL};
+    static const char *const of_files[] = {"symptom", "schedule", NULL};
+    static const char *const of_scenarios[] = {"schedule", NULL};
     static const char *const not_cores[] = {"symptom", "schedule", "git", "core", NULL};
     if (!live && trk_terminal_refuse(options, of_live, "goes with live")) {
         return TRK_EXIT_USAGE;
@@ -91,25 +94,35 @@ static int run_bisect(const struct trk_options *options)
                    ? TRK_EXIT_USAGE
                    : trk_bisect_cores(options);
     }
-    if (trk_options_flag(options, "git")) {
-        return trk_bisect_git(options);
+    if (trk_options_flag(options, "git")) { /* to git any other code is an answer */
+        return trk_terminal_refuse(options, of_files, "does not go with --git")
+                   ? TRK_BISECT_CANNOT
+                   : trk_bisect_git(options);
     }
     if (trk_terminal_refuse(options, of_git, "goes with --git")) {
         return TRK_EXIT_USAGE;
     }
-    if (live) {
-        return trk_bisect_live(options);
+    bool run = strcmp(first, "run") == 0, hashes = strcmp(first, "hashes") == 0;
+    if ((live || run || hashes) &&
+        trk_terminal_refuse(options, of_files, "does not go with live, run or hashes")) {
+        return TRK_EXIT_USAGE;
     }
-    if (strcmp(first, "run") == 0) {
-        return trk_bisect_run(options);
+    if (live || run || hashes) {
+        return live  ? trk_bisect_live(options)
+               : run ? trk_bisect_run(options)
+                     : trk_bisect_hashes(options);
     }
-    if (strcmp(first, "hashes") == 0) {
-        return trk_bisect_hashes(options);
+    if (trk_options_text(options, "symptom") == NULL) {
+        return trk_bisect_trace(options);
     }
-    if (trk_options_text(options, "symptom") != NULL) {
-        return trk_bisect_symptom(options);
+    if (trk_terminal_refuse(options, of_scenarios, "does not go with --symptom")) {
+        return TRK_EXIT_USAGE;
     }
-    return trk_bisect_trace(options);
+    if (options->operand_count > 1 || trk_scenario_files_named(first)) {
+        trk_terminal_say("bisect", "--symptom goes with one trace");
+        return TRK_EXIT_USAGE;
+    }
+    return trk_bisect_symptom(options);
 }
 
 const struct trk_command trk_cmd_bisect = {
@@ -145,9 +158,10 @@ const struct trk_command trk_cmd_bisect = {
                 "trk bisect run bad.trk -- trk sim --oracle-only\n"
                 "trk bisect live -o bad.trk --answer sim -- trk demo --bug kernel-store\n"
                 "git bisect run trk bisect --git bad.trk --core ./build/mine.so",
-    .exits = "1 when it is found, or a rule is broken; 0 when all is good; 3 when the input is "
-             "damaged, or the search ends in what cannot be tested, or flaps. With --git 0, 1 and "
-             "125.",
+    .exits =
+        "1 when it is found, or a rule is broken; 0 when all is good; 3 when nothing is found in "
+        "what there is of a damaged trace, or the search ends in what cannot be tested, or flaps. "
+        "With --git 0, 1 and 125.",
     .options = bisect_options,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,
     .run = run_bisect,

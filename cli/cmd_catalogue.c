@@ -255,6 +255,46 @@ static int gc(struct job *job)
     return TRK_EXIT_OK;
 }
 
+struct rebuilt {
+    uint64_t taken, left_out;
+};
+
+static void tell_taken(void *context, const char *file, const struct trk_manifest_entry *entry,
+                       const char *lacks)
+{
+    struct rebuilt *rebuilt = context;
+    if (lacks != NULL) {
+        trk_terminal_say("catalogue", "%s%s: %s", entry == NULL ? "left out: " : "", file, lacks);
+    }
+    if (entry == NULL) {
+        rebuilt->left_out++;
+        return;
+    }
+    rebuilt->taken++;
+    printf("%s ", entry->hash);
+    trk_terminal_text(stdout, entry->file);
+    putchar('\n');
+}
+
+static int rebuild(struct job *job)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct rebuilt rebuilt = {.taken = 0};
+    char old[64];
+    enum trk_status status = trk_catalogue_rebuild(job->folder, old, tell_taken, &rebuilt, &error);
+    if (old[0] != '\0') {
+        trk_terminal_say("catalogue",
+                         TRK_CATALOGUE_FILE " was of no use and is called %s now; "
+                                            "the verdicts in it are not taken over",
+                         old);
+    }
+    if (status != TRK_OK) {
+        return trk_terminal_error("catalogue", job->folder, &error);
+    }
+    printf("%" PRIu64 " files taken up\n", rebuilt.taken);
+    return rebuilt.left_out == 0 ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+}
+
 /* The hash of the one that is meant. */
 static enum trk_status find_entry(void *context, const struct trk_manifest_entry *entry,
                                   struct trk_error *error)
@@ -320,14 +360,16 @@ static const struct {
     size_t least, most; /* operands, with the name and the catalogue */
     bool json;          /* --json means something */
     int (*run)(struct job *job);
+    enum trk_catalogue_for what; /* it is opened for */
 } actions[] = {
-    {"add", 3, TRK_OPTIONS_OPERANDS_MOST, false, add},
-    {"list", 2, 2, true, list_all},
-    {"show", 3, 3, true, show},
-    {"runs", 2, 2, true, runs},
-    {"rm", 3, TRK_OPTIONS_OPERANDS_MOST, false, rm},
-    {"gc", 2, 2, false, gc},
-    {"bench", 4, 4, false, bench},
+    {"add", 3, TRK_OPTIONS_OPERANDS_MOST, false, add, TRK_CATALOGUE_TO_ADD},
+    {"list", 2, 2, true, list_all, TRK_CATALOGUE_TO_READ},
+    {"show", 3, 3, true, show, TRK_CATALOGUE_TO_READ},
+    {"runs", 2, 2, true, runs, TRK_CATALOGUE_TO_READ},
+    {"rm", 3, TRK_OPTIONS_OPERANDS_MOST, false, rm, TRK_CATALOGUE_TO_WRITE},
+    {"gc", 2, 2, false, gc, TRK_CATALOGUE_TO_WRITE},
+    {"rebuild", 2, 2, false, rebuild, TRK_CATALOGUE_TO_REBUILD},
+    {"bench", 4, 4, false, bench, TRK_CATALOGUE_TO_WRITE},
 };
 
 static int run_catalogue(const struct trk_options *options)
@@ -341,7 +383,8 @@ static int run_catalogue(const struct trk_options *options)
         i++;
     }
     if (i == count) {
-        trk_terminal_say("catalogue", "no '%.40s'; there are: add, list, show, runs, rm, gc, bench",
+        trk_terminal_say("catalogue",
+                         "no '%.40s'; there are: add, list, show, runs, rm, gc, rebuild, bench",
                          options->operands[0]);
         return TRK_EXIT_USAGE;
     }
@@ -357,7 +400,8 @@ static int run_catalogue(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     struct job job = {.options = options, .folder = options->operands[1]};
-    if (trk_catalogue_open(&job.catalogue, job.folder, actions[i].run == add, &error) != TRK_OK) {
+    if (actions[i].run != rebuild && /* which opens it itself, as what it is */
+        trk_catalogue_open(&job.catalogue, job.folder, actions[i].what, &error) != TRK_OK) {
         return trk_terminal_error("catalogue", job.folder, &error);
     }
     int code = actions[i].run(&job);
@@ -368,13 +412,15 @@ static int run_catalogue(const struct trk_options *options)
 const struct trk_command trk_cmd_catalogue = {
     .name = "catalogue",
     .about = "store traces, and what was said of them",
-    .operands = "add|list|show|runs|rm|gc|bench CATALOGUE [F...]",
+    .operands = "add|list|show|runs|rm|gc|rebuild|bench CATALOGUE [F...]",
     .text =
         "A catalogue is a folder: the files lie in CATALOGUE/traces by the hash of their content, "
         "catalogue.db is a database of SQLite. trk regress CATALOGUE runs what is stored and keeps "
         "the verdicts.\n\n"
         "add stores traces and scenarios (*.json), and makes the catalogue where there is none; "
-        "what a manifest.json beside a file says of it is taken over. list lists. show tells all "
+        "what a manifest.json beside a file says of it is taken over. What is stored already keeps "
+        "its "
+        "name, and what was said of it where nothing else is said. list lists. show tells all "
         "of one, by its name or the beginning of its hash. runs lists the runs of trk regress "
         "whose "
         "verdicts are kept, a core and a build of trk each, by the id that regress --against "
@@ -383,7 +429,12 @@ const struct trk_command trk_cmd_catalogue = {
         "result "
         "of trk bench --json with the trace that it measured: bench CATALOGUE NAME RESULT.json.\n\n"
         "Many processes may use a catalogue at once. A database that is damaged, or another "
-        "program's, is refused; the files beside it are all that is needed for a new one.",
+        "program's, or empty beside stored files, is refused. rebuild makes a new one of the "
+        "stored "
+        "files and what lies beside each (HASH.about: name, expected verdict, command, origin, "
+        "licence); the old one is renamed. Verdicts and benches are not in there. In a catalogue "
+        "that can be used rebuild takes up files that the database does not have. One that may "
+        "only be read can be listed, shown and run; the verdicts are not kept then.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"
                 "trk regress -j 4 kept\ntrk catalogue show kept trace.trk",
     .options = catalogue_options,

@@ -27,7 +27,7 @@ static const struct trk_option ctl_options[] = {
 /* The command's line, from the operands: WHAT PID, or mark PID NUMBER. */
 static bool make_line(const struct trk_options *options, char *out, size_t size)
 {
-    static const char *const plain[] = {"enable", "disable", "snapshot"};
+    static const char *const plain[] = {"enable", "disable", "snapshot", "status"};
     const char *what = options->operands[0];
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
         if (strcmp(what, plain[i]) == 0) {
@@ -53,7 +53,8 @@ static int run_ctl(const struct trk_options *options)
     if (!make_line(options, line, sizeof line) || !trk_number_parse(options->operands[1], &pid) ||
         pid == 0 || pid > INT32_MAX) {
         trk_terminal_say("ctl",
-                         "expected enable PID, disable PID, snapshot PID or mark PID NUMBER");
+                         "expected enable PID, disable PID, snapshot PID, status PID or mark PID "
+                         "NUMBER");
         return TRK_EXIT_USAGE;
     }
     enum trk_status status = trk_control_send(
@@ -78,12 +79,14 @@ static int run_ctl(const struct trk_options *options)
 const struct trk_command trk_cmd_ctl = {
     .name = "ctl",
     .about = "talk to a recording that runs",
-    .operands = "enable|disable|snapshot|mark PID [NUMBER]",
+    .operands = "enable|disable|snapshot|status|mark PID [NUMBER]",
     .text =
         "PID is that of trk record. disable throws away what comes from now on, and counts it by "
         "type, until enable; the trace says so as losses. snapshot writes out everything that has "
         "been recorded so far, or makes a dump of a flight recording, and answers when it is "
-        "there. mark puts a mark into the trace, in a thread named (recorder).\n\n"
+        "there. status counts the events that came and were lost so far, and of a flight recording "
+        "those that its ring has forgotten, its dumps and its states. mark puts a mark into the "
+        "trace, in a thread named (recorder).\n\n"
         "The answer is one line: ok, with what there is to say, or error and why.",
     .exits =
         "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs, 4 when "

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "command.h"
+#include "kept_checkpoints.h"
 #include "merge_streams.h"
+#include "number.h"
 #include "recorder/blobs.h"
+#include "recorder/checkpoint.h"
 #include "rewrite.h"
 #include "terminal.h"
 
@@ -22,6 +25,8 @@ struct part {
     const char *path;
     struct trk_input input;
     struct trk_trace *trace; /* of the input */
+    cJSON *header;
+    const cJSON *before; /* in the header: events that its state is of; NULL: it is no such dump */
     uint64_t last_tsc;
 };
 
@@ -65,7 +70,7 @@ static enum trk_status check_part(const struct merge *merge, const struct part *
         error->file_offset = state.first_damage_offset;
         return trk_error_set(error, TRK_E_DAMAGED, "trk recover makes a whole trace of it first");
     }
-    if (trk_trace_snapshot(part->trace, &end)) {
+    if (trk_trace_snapshot(part->trace, &end) && !part->before) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "it begins with a state of its own: a part that trk trim made");
     }
@@ -73,6 +78,14 @@ static enum trk_status check_part(const struct merge *merge, const struct part *
                ? TRK_OK
                : trk_error_set(error, TRK_E_ARGUMENT, "it is of another recording than %.60s",
                                merge->parts[0].path);
+}
+
+/* A dump of a flight ring that begins with a state says how many events that is of. */
+static void read_header(struct part *part)
+{
+    part->header = cJSON_Parse(trk_trace_header_json(part->trace));
+    const cJSON *flight = cJSON_GetObjectItemCaseSensitive(part->header, "flight");
+    part->before = cJSON_GetObjectItemCaseSensitive(flight, "before_state");
 }
 
 static enum trk_status find_last(struct part *part, struct trk_error *error)
@@ -97,6 +110,7 @@ static enum trk_status open_parts(struct merge *merge, struct trk_error *error)
             status = trk_trace_scan(part->trace, error);
         }
         if (status == TRK_OK) {
+            read_header(part);
             status = check_part(merge, part, error);
         }
         if (status == TRK_OK) {
@@ -115,11 +129,37 @@ static int by_time(const void *left, const void *right)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static bool number_of(const cJSON *item, uint64_t *out)
+{
+    return cJSON_IsString(item) && trk_number_parse(item->valuestring, out);
+}
+
+static bool take_before(struct merge *merge, const struct part *part)
+{
+    const cJSON *entry;
+    bool room = true;
+    cJSON_ArrayForEach(entry, part->before)
+    {
+        const cJSON *stream = cJSON_GetObjectItemCaseSensitive(entry, "stream");
+        uint64_t events;
+        if (cJSON_IsNumber(stream) && stream->valuedouble >= 0 &&
+            stream->valuedouble < UINT32_MAX &&
+            number_of(cJSON_GetObjectItemCaseSensitive(entry, "events"), &events)) {
+            room = room && trk_merge_streams_before(&merge->streams, (uint32_t)stream->valuedouble,
+                                                    events, part == merge->parts);
+        }
+    }
+    return room;
+}
+
 static enum trk_status look(struct merge *merge, const struct part *part, struct trk_error *error)
 {
     struct trk_trace_event event;
     enum trk_status status;
     trk_merge_streams_begin(&merge->streams);
+    if (!take_before(merge, part)) {
+        return trk_error_set(error, TRK_E_MEMORY, "out of memory");
+    }
     while ((status = trk_trace_next(part->trace, &event, error)) == TRK_OK) {
         struct trk_record record = {event.tsc, event.event};
         uint32_t id = trk_trace_stream(part->trace, event.stream)->stream_id;
@@ -138,11 +178,25 @@ static enum trk_status look(struct merge *merge, const struct part *part, struct
     return trk_trace_rewind(part->trace, error);
 }
 
+/* What all begins with is what the first part begins with. */
+static enum trk_status write_state(struct merge *merge, const struct part *part,
+                                   struct trk_error *error)
+{
+    const uint8_t *end;
+    const uint8_t *snapshot = trk_trace_snapshot(part->trace, &end);
+    return snapshot && part == merge->parts ? trk_writer_snapshot(merge->rewrite.writer, snapshot,
+                                                                  (size_t)(end - snapshot), error)
+                                            : TRK_OK;
+}
+
 static enum trk_status write_part(struct merge *merge, const struct part *part,
                                   struct trk_error *error)
 {
     struct trk_trace_event event;
     enum trk_status status = look(merge, part, error);
+    if (status == TRK_OK) {
+        status = write_state(merge, part, error);
+    }
     if (status == TRK_OK) {
         status = trk_writer_copy_blobs(merge->rewrite.writer, part->trace, NULL, NULL, error);
     }
@@ -212,6 +266,12 @@ static int merge_parts(struct merge *merge)
     if (at && status != TRK_OK) {
         trk_terminal_say("merge", "that was in %s", at->path);
     }
+    for (size_t i = 0; i < merge->count && code == TRK_EXIT_OK; i++) {
+        trk_kept_checkpoints_say(merge->options, merge->parts[i].path,
+                                 trk_trace_checkpoint_count(merge->parts[i].trace),
+                                 "what is merged is another trace: trk pack --checkpoints makes "
+                                 "others");
+    }
     if (code == TRK_EXIT_OK && !state_of(merge).complete) {
         trk_terminal_say("merge", "events are missing in or between the parts");
         code = TRK_EXIT_DAMAGED;
@@ -236,6 +296,7 @@ static int run_merge(const struct trk_options *options)
     int code = merge_parts(&merge);
     for (size_t i = 0; i < merge.count; i++) {
         trk_input_close(&merge.parts[i].input);
+        cJSON_Delete(merge.parts[i].header);
     }
     trk_merge_streams_deinit(&merge.streams);
     free(merge.parts);
@@ -250,6 +311,7 @@ const struct trk_command trk_cmd_merge = {
         "Writes the events of all F to G: what several have, once; what none has, as a loss of so "
         "many events at its place. The parts are of one recording, as the dumps of trk record "
         "--flight are, in any order; their threads are known by their streams.\n\n"
+        "Where the first one begins with a state, so does G. Checkpoints are left out.\n\n"
         "Refused are traces of different recordings (their clocks, addresses and trackers are "
         "not the same ones), parts that trk trim made, which begin with a state of their own, and "
         "damaged traces: see trk recover.",

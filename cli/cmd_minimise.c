@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "command.h"
@@ -41,7 +42,7 @@ static const struct trk_option minimise_options[] = {
      .fallback = "10000",
      .least = 1,
      .most = 1000000000,
-     .about = "Try at most so many candidates. Default 10000."},
+     .about = "Try at most so many candidates."},
     {.name = "time",
      .kind = TRK_OPTION_NUMBER,
      .value = "SECONDS",
@@ -203,9 +204,10 @@ static int from_scenario(const struct trk_options *options,
     return TRK_EXIT_OK;
 }
 
+/* *lacks: what the trace lacks, as an exit code. */
 static int from_trace(const struct trk_options *options,
                       const struct trk_minimise_options *minimise,
-                      struct trk_minimise_report *report, char *path)
+                      struct trk_minimise_report *report, char *path, int *lacks)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
@@ -215,6 +217,8 @@ static int from_trace(const struct trk_options *options,
         if (status != TRK_OK) {
             error.status = status;
             code = trk_input_fail(&input, options, TRK_MINIMISE_SCHEMA, &error);
+        } else {
+            *lacks = trk_input_report(&input, options);
         }
     }
     memcpy(path, input.path, PATH_MAX);
@@ -233,10 +237,11 @@ static int write_text(struct trk_out_file *out, const char *text, const struct t
     return trk_out_file_keep(out, options);
 }
 
-static int exit_code_of(const struct trk_minimise_report *report)
+/* What a trace lacks may be what breaks a rule. A case that is written stands for itself. */
+static int exit_code_of(const struct trk_minimise_report *report, int lacks)
 {
     if (report->nothing) {
-        return TRK_EXIT_USAGE;
+        return lacks != TRK_EXIT_OK ? lacks : TRK_EXIT_USAGE;
     }
     if (report->script == NULL) {
         return report->not_shown && report->whole ? TRK_EXIT_BROKEN : TRK_EXIT_DAMAGED;
@@ -249,6 +254,25 @@ struct outputs {
     bool passing_wanted;
 };
 
+/* Whether two paths lead to one file, which need not be there yet. */
+static bool same_place(const char *one, const char *other)
+{
+    const char *const paths[] = {one, other};
+    const char *names[2];
+    struct stat folders[2];
+    for (int i = 0; i < 2; i++) {
+        char folder[PATH_MAX];
+        const char *slash = strrchr(paths[i], '/');
+        names[i] = slash != NULL ? slash + 1 : paths[i];
+        snprintf(folder, sizeof folder, "%.*s./", (int)(names[i] - paths[i]), paths[i]);
+        if (stat(folder, &folders[i]) != 0) {
+            return false;
+        }
+    }
+    return strcmp(names[0], names[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
+           folders[0].st_ino == folders[1].st_ino;
+}
+
 /* Open what is to be written before any work is done. An exit code. */
 static int open_outputs(const struct trk_options *options, struct outputs *outputs)
 {
@@ -260,16 +284,40 @@ static int open_outputs(const struct trk_options *options, struct outputs *outpu
     }
     code =
         trk_out_file_open_at(&outputs->passing, path, trk_options_flag(options, "force"), options);
+    if (code == TRK_EXIT_OK && same_place(outputs->passing.target, outputs->script.target)) {
+        trk_terminal_say("minimise", "--passing and -o are the same file: %s", path);
+        trk_out_file_close(&outputs->passing);
+        code = TRK_EXIT_USAGE;
+    }
     if (code != TRK_EXIT_OK) {
         trk_out_file_close(&outputs->script);
     }
     return code;
 }
 
-static int finish(const struct trk_options *options, const struct trk_minimise_report *report,
-                  struct outputs *outputs, const struct trk_minimise_printing *printing)
+/* Whether a trace would be lost: to the case that is made of it. It is said. */
+static bool overwrites(const struct trk_options *options, const struct outputs *outputs)
 {
-    int code = exit_code_of(report), written = TRK_EXIT_OK;
+    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
+    const char *path = options->operand_count > 0 ? options->operands[0] : "-";
+    struct stat input, there;
+    if (strcmp(path, "-") == 0 || stat(path, &input) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
+        if (stat(outs[i]->target, &there) == 0 && there.st_dev == input.st_dev &&
+            there.st_ino == input.st_ino) {
+            trk_terminal_say("minimise", "%s: the case would overwrite its trace", path);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int finish(const struct trk_options *options, const struct trk_minimise_report *report,
+                  struct outputs *outputs, const struct trk_minimise_printing *printing, int code)
+{
+    int written = TRK_EXIT_OK;
     if (trk_options_flag(options, "json")) {
         trk_minimise_print_json(report, printing);
     } else if (report->script == NULL || strcmp(printing->output, "-") != 0) {
@@ -296,13 +344,16 @@ static int minimise_to(const struct trk_options *options,
     static char path[PATH_MAX];
     struct going *going = minimise->context;
     bool scenario = is_scenario(options);
-    int code;
+    int code, lacks = TRK_EXIT_OK;
+    if (!scenario && overwrites(options, outputs)) {
+        return TRK_EXIT_USAGE;
+    }
     watch_interrupts();
     if (scenario) {
         snprintf(path, sizeof path, "%s", options->operand_count > 0 ? options->operands[0] : "-");
         code = from_scenario(options, minimise, &report);
     } else {
-        code = from_trace(options, minimise, &report, path);
+        code = from_trace(options, minimise, &report, path, &lacks);
     }
     trk_minimise_progress_close(&going->progress);
     if (code == TRK_EXIT_OK && going->right.failed) {
@@ -312,7 +363,7 @@ static int minimise_to(const struct trk_options *options,
     if (code == TRK_EXIT_OK) {
         const struct trk_minimise_printing printing = {path, trk_options_text(options, "output"),
                                                        !scenario};
-        code = finish(options, &report, outputs, &printing);
+        code = finish(options, &report, outputs, &printing, exit_code_of(&report, lacks));
     }
     free(report.script);
     free(report.passing);
@@ -371,9 +422,10 @@ const struct trk_command trk_cmd_minimise = {
     .examples = "trk minimise bad.trk -o case.json\n"
                 "trk minimise bad.trk -o case.json --passing fixed.json\n"
                 "trk minimise big.json -o small.json --keep read --good /usr/bin/trk",
-    .exits = "0 when the case is written; 1 when a rule is broken and no scenario of the verdict's "
-             "pages shows it; 2 also when no rule breaks; 3 when the input is damaged, or the "
-             "search ended early: then the best so far is written.",
+    .exits =
+        "0 when the case is written; 1 when a rule is broken and no scenario of the verdict's "
+        "pages shows it; 2 also when no rule breaks; 3 when no rule breaks in what there is of a "
+        "damaged trace, or the search ended early: then the best so far is written.",
     .options = minimise_options,
     .operands_most = 1,
     .run = run_minimise,

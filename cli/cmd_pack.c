@@ -375,7 +375,8 @@ const struct trk_command trk_cmd_pack = {
         "lost: trk unpack gives chunks as the recorder makes them. With --redact, what is about "
         "the machine and not about the tracker is left out; the events say the same, at other "
         "addresses. What trk trim put before a part stays with it, and so do checkpoints, but not "
-        "with --redact.\n\n"
+        "with --redact; where events are missing, one whose place is a guess is left out, and "
+        "told.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
     .options = pack_options,

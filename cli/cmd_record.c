@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "recorder/record.h"
+#include "simulator/last_state.h"
 #include "terminal.h"
 #include "trace_dir.h"
 
@@ -96,6 +97,17 @@ static const struct trk_option record_options[] = {
      .fallback = "8",
      .most = UINT32_MAX,
      .about = "Make at most N dumps; 0: as many as are asked for."},
+    {.name = "states",
+     .kind = TRK_OPTION_CHOICE,
+     .value = "WHEN",
+     .choices = "on|off",
+     .fallback = "on",
+     .about = "on: re-execute what --flight records, on a thread of trk record, so that a dump of "
+              "a ring that has forgotten events begins with the state of the trackers and is "
+              "judged as a whole. It goes back to the oldest such state in the ring, and what was "
+              "not re-executed yet may take as much memory again. Where less than half of the "
+              "ring is behind it, the dump has all of the ring and no state. Nothing waits for the "
+              "thread."},
     {.name = "json",
      .about = "Say what was written as a JSON object on standard output too, behind "
               "the command's own output, schema " SCHEMA "."},
@@ -111,7 +123,7 @@ static void say_nothing_written(const char *path)
                      there ? " is what it was before" : "");
 }
 
-static void say_result(const struct trk_record_result *result, const char *path, bool written)
+static void say_joins(const struct trk_record_result *result)
 {
     if (!result->attached) {
         trk_terminal_say("record", "the command did not join the session: nothing was recorded");
@@ -123,6 +135,11 @@ static void say_result(const struct trk_record_result *result, const char *path,
                          result->refused_joins, result->refused_joins == 1 ? "" : "s",
                          result->refused_joins == 1 ? "was" : "were");
     }
+}
+
+static void say_result(const struct trk_record_result *result, const char *path, bool written)
+{
+    say_joins(result);
     if (!written) {
         say_nothing_written(path);
         return;
@@ -135,6 +152,10 @@ static void say_result(const struct trk_record_result *result, const char *path,
                  result->thrown_away);
     }
     char flight[64] = "";
+    char missing[40] = "";
+    if (result->missing > 0) {
+        snprintf(missing, sizeof missing, ", %" PRIu64 " missing", result->missing);
+    }
     if (result->dumps > 0) {
         snprintf(flight, sizeof flight, "%" PRIu32 " dump%s, ", result->dumps,
                  result->dumps == 1 ? "" : "s");
@@ -148,9 +169,9 @@ static void say_result(const struct trk_record_result *result, const char *path,
                  (double)result->bytes / (double)result->events);
     }
     trk_terminal_say("record",
-                     "%s%" PRIu64 " events, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64
+                     "%s%" PRIu64 " events%s, %" PRIu64 " dropped%s, %" PRIu32 " threads, %" PRIu64
                      " bytes%s -> %s",
-                     flight, result->events, result->dropped, thrown, result->threads,
+                     flight, result->events, missing, result->dropped, thrown, result->threads,
                      result->bytes, each, path);
 }
 
@@ -173,6 +194,7 @@ static void print_json(const struct trk_record_result *result, const char *path,
     trk_json_out_number(object, "waits", result->waits);
     trk_json_out_number(object, "discarded", result->discarded);
     trk_json_out_number(object, "dumps", result->dumps);
+    trk_json_out_number(object, "missing", result->missing);
     trk_json_out_number(object, "pages", result->pages);
     trk_json_out_number(object, "pages_missed", result->pages_missed);
     trk_json_out_number(object, "refused_joins", result->refused_joins);
@@ -224,6 +246,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .after_ms = (uint32_t)trk_options_number(options, "after"),
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
+        .state = strcmp(trk_options_text(options, "states"), "on") == 0 ? trk_sim_last_state : NULL,
         .control = true,
         .guard = trk_options_flag(options, "guard"),
         .sync = trk_options_flag(options, "fsync"),
@@ -262,7 +285,8 @@ static int fail_before_start(const struct trk_error *error)
 /* Combinations that no single option can refuse: 2 with a message, or 0. */
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
-    static const char *const of_flight[] = {"trigger", "before", "after", "cooldown", "dumps"};
+    static const char *const of_flight[] = {"trigger",  "before", "after",
+                                            "cooldown", "dumps",  "states"};
     static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");

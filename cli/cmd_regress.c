@@ -35,7 +35,7 @@ static const struct trk_option regress_options[] = {
      .fallback = "120",
      .least = 1,
      .most = 86400,
-     .about = "Seconds that one trace or scenario may take."},
+     .about = "Seconds that one trace or scenario may take, and the loading of a plug-in."},
     {.name = "budget",
      .kind = TRK_OPTION_NUMBER,
      .value = "S",
@@ -76,13 +76,11 @@ static const struct trk_option regress_options[] = {
     {.name = NULL},
 };
 
-/* An error of a core: its exit code. */
+/* An error of a core before anything was run: its exit code. */
 static int core_failed(const char *path, enum trk_status status, const struct trk_error *error)
 {
     int code = trk_terminal_error("regress", path, error);
-    return status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE
-               ? trk_contained_exit_code(status)
-               : code;
+    return status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE ? TRK_EXIT_ENVIRONMENT : code;
 }
 
 static bool is_plugin(const char *path)
@@ -99,7 +97,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     regress->core.path = trk_options_text(options, "core");
     enum trk_status status = trk_regress_name_trk(regress, &error);
     if (status == TRK_OK) {
-        status = trk_regress_core_open(&regress->core, &error);
+        status = trk_regress_core_open(&regress->core, regress->limit_s, &error);
     }
     if (status != TRK_OK) {
         return core_failed(regress->core.path, status, &error);
@@ -114,7 +112,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     }
     regress->two_cores = true;
     regress->other.path = built_in ? NULL : against;
-    status = trk_regress_core_open(&regress->other, &error);
+    status = trk_regress_core_open(&regress->other, regress->limit_s, &error);
     return status == TRK_OK ? TRK_EXIT_OK : core_failed(against, status, &error);
 }
 
@@ -131,6 +129,10 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
     if (by_id) {
         subject = regress->run;
         status = trk_regress_find_run(regress, &error);
+    }
+    if (status == TRK_OK && regress->catalogue != NULL && !regress->keeps) {
+        trk_terminal_say("regress", "%s may only be read: the verdicts are not kept",
+                         regress->catalogue);
     }
     if (status == TRK_OK) {
         subject = NULL;
@@ -242,8 +244,9 @@ const struct trk_command trk_cmd_regress = {
         "trk regress --core ./new.so --against ./old.so traces\n"
         "trk regress --init --core build/mine.so traces",
     .exits = "0 all pass; 1 one fails or has changed; 2 the command line cannot be meant; 3 one is "
-             "unreadable or was left out, and all others pass; 4 a plug-in that is none; 70 two "
-             "runs of the same gave different verdicts",
+             "unreadable or was left out, and all others pass; 4 a plug-in that is none, or that "
+             "ends or takes too long "
+             "while it is loaded; 70 two runs of the same gave different verdicts",
     .options = regress_options,
     .operands_least = 1,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

@@ -58,7 +58,8 @@ static const struct trk_option replay_options[] = {
 static int fail(const struct trk_replay_run *run, const struct trk_options *options,
                 const struct trk_error *error)
 {
-    return trk_input_fail(&run->input, options, SCHEMA, error);
+    return (run->plan == NULL ? trk_input_fail_lacks : trk_input_fail)(&run->input, options, SCHEMA,
+                                                                       error);
 }
 
 static enum trk_status make_plan(struct trk_replay_run *run, const struct trk_options *options,
@@ -114,6 +115,8 @@ static enum trk_status work(struct trk_replay_run *run, const struct trk_options
     if (status == TRK_OK && run->checked) {
         status = trk_replay_check(run->replay, &run->check, error);
     }
+    trk_replay_destroy(run->replay); /* the layer may have something to say of that, too */
+    run->replay = NULL;
     if (status == TRK_OK) {
         run->messages = trk_gpu_messages(run->gpu, &run->first_message);
     }
@@ -162,11 +165,11 @@ static int run_replay(const struct trk_options *options)
         trk_terminal_flush();
         code = trk_input_report(&run.input, options);
         code = say_lost(&run) ? TRK_EXIT_ENVIRONMENT : code;
-        if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0) {
+        if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0 ||
+            trk_replay_broken(&run) > 0) {
             code = TRK_EXIT_BROKEN;
         }
     }
-    trk_replay_destroy(run.replay);
     trk_gpu_close(run.gpu);
     trk_plan_destroy(run.plan);
     free(run.passes);
@@ -198,11 +201,13 @@ const struct trk_command trk_cmd_replay = {
         "shader puts the pieces in their places), import (guest memory itself is the source), "
         "import+scatter, direct (the host writes the device's memory), host-copy (images). "
         "Options: queue=universal|compute|transfer, threads=N that copy into staging, ring=BYTES "
-        "of staging, batch=BYTES in a submit at most, slow=N% of the copies done twice.",
+        "of staging (two of the largest submits at least), batch=BYTES in a submit at most, "
+        "slow=N% of the copies done twice.",
     .examples = "trk replay trace.trk\n"
                 "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"
                 "trk replay --check --from 5 --to 9 trace.trk",
-    .exits = "0 good, 1 wrong bytes or messages of the validation layer, 2 usage, 3 damaged or "
+    .exits = "0 good, 1 wrong bytes, a broken rule or messages of the validation layer, 2 usage, 3 "
+             "damaged or "
              "incomplete input, 4 no Vulkan, not what the policy needs, a device that was lost or "
              "has no memory left, or a "
              "lost time stamp, 70 internal",

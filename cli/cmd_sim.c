@@ -192,8 +192,9 @@ static void run_trace(void *out, const void *context)
             error.status = status;
             code = trk_input_fail(&input, options, SCHEMA, &error);
         } else {
-            (trk_options_flag(options, "json") ? trk_sim_print_json
-                                               : trk_sim_print)(&input, run->sim, &report);
+            const struct trk_sim_printed printed = {&input, run->sim, trk_contained_asked(options)};
+            (trk_options_flag(options, "json") ? trk_sim_print_json : trk_sim_print)(&printed,
+                                                                                     &report);
             trk_terminal_flush();
             (void)trk_input_report(&input, options);
             code = trk_sim_exit_code(&report);

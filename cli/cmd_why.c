@@ -130,6 +130,9 @@ static int run_why(const struct trk_options *options)
     if (status == TRK_OK) {
         trk_terminal_flush();
         code = report.complete ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+        if (!report.complete) {
+            (void)trk_input_report(&input, options);
+        }
     }
     trk_input_close(&input);
     return code;

@@ -298,9 +298,9 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
         return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
     }
     if (!in_time) {
-        return trk_error_set(error, TRK_E_INCOMPLETE,
-                             "the core %.60s took longer than %u s and was ended",
-                             core_name(contained), contained->seconds);
+        return trk_error_set(
+            error, TRK_E_INCOMPLETE, "the core %.60s took longer than %u s%s and was ended",
+            core_name(contained), contained->seconds, board->loaded ? "" : " to be loaded");
     }
     if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
         return how_it_ended(contained, board->loaded, end, error);

@@ -19,6 +19,9 @@ struct trk_contained {
     unsigned seconds;
 };
 
+/* How long, where nobody says. */
+#define TRK_CORE_LIMIT_S 120
+
 /* The options --core and --core-limit of a table. */
 #define TRK_CONTAINED_OPTIONS                                                                      \
     {.name = "core",                                                                               \

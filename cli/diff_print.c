@@ -121,6 +121,10 @@ static void print_text(const struct telling *telling)
         fputs(i == 0 ? "first: " : "then: ", stdout);
         print_lane(telling, i);
     }
+    if (diff->missing > 0) {
+        printf("not compared: %" PRIu64 " events that the other trace may have lost\n",
+               diff->missing);
+    }
     if (diff->lane_count > telling->count) {
         printf("and %" PRIu32 " more\n", diff->lane_count - telling->count);
     }
@@ -160,6 +164,7 @@ static void print_json(const struct telling *telling, struct trk_input inputs[2]
     trk_json_out_number(object, "differ", diff->lane_count);
     trk_json_out_number(object, "items_a", diff->items_a);
     trk_json_out_number(object, "items_b", diff->items_b);
+    trk_json_out_number(object, "missing", diff->missing);
     cJSON *list = cJSON_AddArrayToObject(object, "differences");
     for (uint32_t i = 0; i < telling->count; i++) {
         cJSON_AddItemToArray(list, lane_json(telling, i));

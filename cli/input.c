@@ -225,3 +225,11 @@ void trk_input_close(struct trk_input *input)
         input->fd = -1;
     }
 }
+
+int trk_input_fail_lacks(const struct trk_input *input, const struct trk_options *options,
+                         const char *schema, const struct trk_error *error)
+{
+    const int damage = trk_input_report(input, options);
+    const int code = trk_input_fail(input, options, schema, error);
+    return damage != TRK_EXIT_OK && code == TRK_EXIT_USAGE ? damage : code;
+}

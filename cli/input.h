@@ -39,6 +39,13 @@ int trk_input_open_quick(struct trk_input *out, const struct trk_options *option
 TRK_MUST_USE enum trk_status trk_input_open_named(struct trk_input *out, const char *name,
                                                   struct trk_error *error);
 
+/*
+ * As trk_input_fail, for what a trace lacks: says first where the trace is damaged, and then does
+ * not take it for wrong usage.
+ */
+int trk_input_fail_lacks(const struct trk_input *input, const struct trk_options *options,
+                         const char *schema, const struct trk_error *error);
+
 /* Say why the trace cannot be worked on any further, in JSON too with --json. The exit code. */
 int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
                    const char *schema, const struct trk_error *error);

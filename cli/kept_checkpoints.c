@@ -2,11 +2,13 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "recorder/checkpoint.h"
 #include "terminal.h"
 
 struct trk_kept_checkpoint {
+    size_t index;          /* in the source */
     uint64_t event_number; /* of the event behind it in the source */
     uint64_t place;        /* how many events each stream has before it, mixed */
     struct trk_checkpoint_body body;
@@ -41,16 +43,54 @@ static uint64_t place_seen(const struct trk_kept_checkpoints *kept)
     return place;
 }
 
-static enum trk_status take(struct trk_kept_checkpoints *kept, struct trk_trace *trace,
-                            size_t index, uint64_t event_number, struct trk_error *error)
+/* What the checkpoint says, where the trace stands at it. */
+static enum trk_status take_body(struct trk_kept_checkpoints *kept, size_t at,
+                                 struct trk_trace *trace, struct trk_error *error)
 {
-    struct trk_kept_checkpoint *out = &kept->list[kept->count];
-    *out = (struct trk_kept_checkpoint){.event_number = event_number, .place = place_of(trace)};
-    /* What the first one rests on is not kept. */
-    enum trk_status status =
-        trk_trace_checkpoint_body(trace, index, kept->count == 0, &out->body, error);
-    kept->count += status == TRK_OK;
+    struct trk_kept_checkpoint *out = &kept->list[at];
+    /* What it rests on is not kept. */
+    bool full = at == 0 || out[-1].index + 1 != out->index;
+    return trk_trace_checkpoint_body(trace, out->index, full, &out->body, error);
+}
+
+static enum trk_status take_bodies(struct trk_kept_checkpoints *kept, struct trk_trace *trace,
+                                   struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < kept->count && status == TRK_OK; i++) {
+        status = trk_trace_go_to(trace, kept->list[i].index, NULL, error);
+        if (status == TRK_OK) {
+            status = take_body(kept, i, trace, error);
+        }
+    }
     return status;
+}
+
+/* Only those that have before them what comes before them in the trace's order. */
+static enum trk_status keep_fitting(struct trk_kept_checkpoints *kept, struct trk_trace *trace,
+                                    struct trk_error *error)
+{
+    struct trk_trace_event event;
+    size_t next = 0;
+    size_t fitting = 0;
+    enum trk_status status = trk_trace_rewind(trace, error);
+    while (status == TRK_OK && next < kept->count &&
+           (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        for (; next < kept->count && kept->list[next].event_number <= event.number; next++) {
+            if (kept->list[next].event_number == event.number &&
+                kept->list[next].place == place_seen(kept)) {
+                kept->list[fitting++] = kept->list[next];
+            }
+        }
+        kept->seen[event.stream]++;
+    }
+    kept->left_out += next - fitting;
+    while (next < kept->count) { /* behind the last event */
+        kept->list[fitting++] = kept->list[next++];
+    }
+    kept->count = fitting;
+    memset(kept->seen, 0, kept->stream_count * sizeof *kept->seen);
+    return status == TRK_E_END ? TRK_OK : status;
 }
 
 enum trk_status trk_kept_checkpoints_find(struct trk_kept_checkpoints *kept,
@@ -58,6 +98,7 @@ enum trk_status trk_kept_checkpoints_find(struct trk_kept_checkpoints *kept,
                                           struct trk_error *error)
 {
     size_t count = trk_trace_checkpoint_count(trace);
+    bool lossy = trk_trace_state(trace).dropped > 0;
     enum trk_status status = TRK_OK;
     if (count == 0) {
         return TRK_OK;
@@ -72,8 +113,16 @@ enum trk_status trk_kept_checkpoints_find(struct trk_kept_checkpoints *kept,
         struct trk_trace_checkpoint place;
         status = trk_trace_go_to(trace, i, &place, error);
         if (status == TRK_OK && place.event_number > first && place.event_number < end) {
-            status = take(kept, trace, i, place.event_number, error);
+            kept->list[kept->count++] = (struct trk_kept_checkpoint){
+                .index = i, .event_number = place.event_number, .place = place_of(trace)};
+            status = lossy ? TRK_OK : take_body(kept, kept->count - 1, trace, error);
         }
+    }
+    if (status == TRK_OK && lossy) {
+        status = keep_fitting(kept, trace, error);
+    }
+    if (status == TRK_OK && lossy) {
+        status = take_bodies(kept, trace, error);
     }
     return status == TRK_OK ? trk_trace_rewind(trace, error) : status;
 }

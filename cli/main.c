@@ -1,13 +1,27 @@
 /* trk: one program, a subcommand a task. */
+#define _GNU_SOURCE /* O_PATH */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "config.h"
 #include "manual.h"
 #include "options.h"
 #include "terminal.h"
+
+/* A file that is opened later must not be what reports go to. Reading and writing fail as before.
+ */
+static void keep_standard_places(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) < 0) { /* it takes the lowest number */
+            return;
+        }
+    }
+}
 
 static int unknown_command(const char *name)
 {
@@ -88,6 +102,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
 
 int main(int argc, char **argv)
 {
+    keep_standard_places();
     trk_terminal_open();
     if (argc < 2) {
         trk_manual_overview(stderr);

@@ -49,6 +49,7 @@ void trk_merge_streams_begin(struct trk_merge_streams *streams)
         stream->skip = 0;
         stream->fits = true;
         stream->begun = false;
+        stream->kept = 0;
         stream->taken = 0;
         stream->before = 0;
     }
@@ -74,11 +75,13 @@ static bool same(const struct trk_record *a, const struct trk_record *b)
            x->domain == y->domain && x->seq == y->seq && x->argument == y->argument;
 }
 
-/* Whether two tails end alike, as far back as both have no loss: what a part has forgotten differs.
+/*
+ * Whether two tails end alike, as far back as both have no loss and the first has so many records:
+ * what a part has forgotten differs.
  */
-static bool alike(const struct trk_merge_tail *a, const struct trk_merge_tail *b)
+static bool alike(const struct trk_merge_tail *a, uint64_t most, const struct trk_merge_tail *b)
 {
-    for (uint64_t back = 0; back < TRK_MERGE_TAIL && back < a->count && back < b->count; back++) {
+    for (uint64_t back = 0; back < TRK_MERGE_TAIL && back < most && back < b->count; back++) {
         const struct trk_record *x = from_end(a, back);
         const struct trk_record *y = from_end(b, back);
         if (x->event.type == TRK_EVENT_DROP || y->event.type == TRK_EVENT_DROP) {
@@ -91,11 +94,29 @@ static bool alike(const struct trk_merge_tail *a, const struct trk_merge_tail *b
     return true;
 }
 
-/* A flight ring keeps the TRACKERs of the time that it has forgotten. */
+/* A flight ring keeps what was declared in the time that it has forgotten. */
 static bool is_kept(const struct trk_merge_stream *stream, const struct trk_record *record)
 {
-    return record->event.type == TRK_EVENT_TRACKER && stream->written.count > 0 &&
+    uint8_t type = record->event.type;
+    bool declares = type == TRK_EVENT_TRACKER || type == TRK_EVENT_FOREIGN ||
+                    type == TRK_EVENT_LOCKS || type == TRK_EVENT_MAP || type == TRK_EVENT_UNMAP;
+    return declares && stream->written.count > 0 &&
            record->tsc <= from_end(&stream->written, 0)->tsc;
+}
+
+bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream_id,
+                              uint64_t events, bool first)
+{
+    struct trk_merge_stream *stream = touch(streams, stream_id);
+    if (!stream) {
+        return false;
+    }
+    if (first) {
+        stream->position = events;
+    } else {
+        stream->before = events;
+    }
+    return true;
 }
 
 bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
@@ -109,10 +130,11 @@ bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_i
     if (!stream->begun && record->event.type != TRK_EVENT_DROP && !is_kept(stream, record)) {
         stream->begun = true;
         stream->first_tsc = record->tsc;
+        stream->kept = stream->seen.count - 1;
     }
     if (stream->written.count > 0 && same(record, from_end(&stream->written, 0))) {
         stream->skip = stream->seen.count;
-        stream->fits = alike(&stream->seen, &stream->written);
+        stream->fits = alike(&stream->seen, stream->seen.count - stream->kept, &stream->written);
     }
     return true;
 }
@@ -175,7 +197,7 @@ unsigned trk_merge_streams_take(struct trk_merge_streams *streams, uint32_t stre
 {
     struct trk_merge_stream *stream = find(streams, stream_id);
     bool known = stream->written.count > 0;
-    bool gap = known && stream->skip == 0;
+    bool gap = stream->skip == 0 && (known || stream->before > 0);
     unsigned count = 0;
     stream->taken++;
     if (gap && (is_forgotten(&records[0]) || is_kept(stream, &records[0]))) {

@@ -31,6 +31,7 @@ struct trk_merge_stream {
     uint64_t
         first_tsc;   /* of the first record that is no loss and was not kept from the beginning */
     bool begun;      /* that one was met */
+    uint64_t kept;   /* records before it */
     uint64_t taken;  /* records met while the part is taken */
     uint64_t before; /* events of the stream before the one that is taken */
 };
@@ -46,6 +47,12 @@ void trk_merge_streams_deinit(struct trk_merge_streams *streams);
 
 /* A part begins: it is looked at as a whole, then taken as a whole. */
 void trk_merge_streams_begin(struct trk_merge_streams *streams);
+/*
+ * The part begins with a state that so many events of a stream are of: it has none of them. Where
+ * it is the first part nothing is missing. Before the looks. False: no memory.
+ */
+TRK_MUST_USE bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream_id,
+                                           uint64_t events, bool first);
 /* False: no memory. */
 TRK_MUST_USE bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
                                          const struct trk_record *record);

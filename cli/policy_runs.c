@@ -110,7 +110,7 @@ int trk_policy_runs_plan(struct trk_policy_runs *runs, const struct trk_options 
         return trk_input_fail(&runs->input, options, runs->schema, &error);
     }
     if (trk_plan_create(&runs->plan, runs->input.trace, &plan, &error) != TRK_OK) {
-        return trk_input_fail(&runs->input, options, runs->schema, &error);
+        return trk_input_fail_lacks(&runs->input, options, runs->schema, &error);
     }
     return TRK_EXIT_OK;
 }
@@ -175,10 +175,14 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
         return TRK_EXIT_OK;
     }
     const struct trk_replay_wrong *wrong = &run->check.first_replayed;
+    char place[80] = "at the end";
+    if (wrong->event != TRK_NOT_KNOWN) {
+        snprintf(place, sizeof place, "at 0x%" PRIx64 " in frame %" PRIu64, wrong->guest_addr,
+                 wrong->frame);
+    }
     trk_terminal_say(options->command->name,
-                     "policy %s: wrong bytes at 0x%" PRIx64 " in frame %" PRIu64
-                     ": see trk replay --policy %s --check",
-                     run->text, wrong->guest_addr, wrong->frame, run->text);
+                     "policy %s: wrong bytes %s: see trk replay --policy %s --check", run->text,
+                     place, run->text);
     return TRK_EXIT_BROKEN;
 }
 

@@ -55,6 +55,7 @@ struct trk_regress_item {
     const char *name;      /* below the folder; of several folders the path */
     bool scenario;
     char hash[TRK_CONTENT_BYTES];
+    uint64_t bytes;
     char expected[128];   /* "": the scenario's own */
     char unreadable[160]; /* found before anything was run */
     struct trk_regress_outcome outcome, other;
@@ -85,7 +86,8 @@ struct trk_regress {
     uint64_t begun_s;
     uint64_t events_most;  /* of a trace; 0: any number */
     uint64_t walks, seed;  /* of scenarios with many schedules; walks 0: as their files say */
-    const char *catalogue; /* where outcomes are kept; NULL: nowhere */
+    const char *catalogue; /* whose traces they are; NULL: none's */
+    bool keeps;            /* outcomes in it: it may be written */
     size_t ends[TRK_REGRESS_END_COUNT];
     char trk_build[64]; /* version and content of this program */
 };
@@ -109,8 +111,8 @@ void trk_regress_free(struct trk_regress *regress);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Find out what a core is. As trk_contained_probe, and TRK_E_SYSTEM. */
-TRK_MUST_USE enum trk_status trk_regress_core_open(struct trk_regress_core *core,
+/* Find out what a core is, within limit_s seconds. As trk_contained_probe, and TRK_E_SYSTEM. */
+TRK_MUST_USE enum trk_status trk_regress_core_open(struct trk_regress_core *core, unsigned limit_s,
                                                    struct trk_error *error);
 /* Name this program by its version and content. */
 TRK_MUST_USE enum trk_status trk_regress_name_trk(struct trk_regress *regress,

@@ -37,9 +37,10 @@ enum trk_status trk_regress_list_catalogue(struct trk_regress *regress, const ch
 {
     struct trk_catalogue *catalogue = NULL;
     struct adding adding = {regress, folder};
-    enum trk_status status = trk_catalogue_open(&catalogue, folder, false, error);
+    enum trk_status status = trk_catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_READ, error);
     if (status == TRK_OK) {
         status = trk_catalogue_list(catalogue, add_entry, &adding, error);
+        regress->keeps = !trk_catalogue_read_only(catalogue);
     }
     trk_catalogue_close(catalogue); /* none is open across a fork */
     return status;
@@ -52,7 +53,7 @@ static enum trk_status mine(const char *folder, struct trk_catalogue **out, stru
     static pid_t owner;
     if (owner != getpid()) {
         open = NULL;
-        enum trk_status status = trk_catalogue_open(&open, folder, false, error);
+        enum trk_status status = trk_catalogue_open(&open, folder, TRK_CATALOGUE_TO_WRITE, error);
         if (status != TRK_OK) {
             return status;
         }
@@ -83,7 +84,8 @@ enum trk_status trk_regress_find_run(struct trk_regress *regress, struct trk_err
 {
     struct trk_catalogue *catalogue = NULL;
     struct finding finding = {.id = regress->run};
-    enum trk_status status = trk_catalogue_open(&catalogue, regress->catalogue, false, error);
+    enum trk_status status =
+        trk_catalogue_open(&catalogue, regress->catalogue, TRK_CATALOGUE_TO_READ, error);
     if (status == TRK_OK) {
         status = trk_catalogue_runs(catalogue, find_run, &finding, error);
     }
@@ -102,7 +104,8 @@ enum trk_status trk_regress_find_run(struct trk_regress *regress, struct trk_err
 enum trk_status trk_regress_take_run(struct trk_regress *regress, struct trk_error *error)
 {
     struct trk_catalogue *catalogue = NULL;
-    enum trk_status status = trk_catalogue_open(&catalogue, regress->catalogue, false, error);
+    enum trk_status status =
+        trk_catalogue_open(&catalogue, regress->catalogue, TRK_CATALOGUE_TO_READ, error);
     for (size_t i = 0; i < regress->count && status == TRK_OK; i++) {
         struct trk_regress_item *item = &regress->items[i];
         char seeds[48];

@@ -1,6 +1,7 @@
 /* What a regression has to run. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,10 @@ enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, s
     item->scenario = ends_in(path, ".json");
     snprintf(item->expected, sizeof item->expected, "%s", expected);
     struct trk_error reason;
-    if (trk_content_name(path, item->hash, NULL, &reason) != TRK_OK) {
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        snprintf(item->unreadable, sizeof item->unreadable, "no regular file");
+    } else if (trk_content_name(path, item->hash, &item->bytes, &reason) != TRK_OK) {
         snprintf(item->unreadable, sizeof item->unreadable, "%s", reason.text);
     }
     return TRK_OK;
@@ -73,8 +77,7 @@ static enum trk_status walk(struct trk_regress *regress, const char *folder, siz
             status = trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
         } else if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
             status = walk(regress, path, name_at, depth + 1, error);
-        } else if (stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
-                   strcmp(entry->d_name, TRK_MANIFEST_FILE) != 0 &&
+        } else if (strcmp(entry->d_name, TRK_MANIFEST_FILE) != 0 &&
                    (ends_in(path, ".trk") || ends_in(path, ".json"))) {
             /* A trace that no manifest speaks of is one in which nothing is wrong. */
             status =
@@ -106,6 +109,9 @@ static enum trk_status apply(struct trk_regress *regress, const char *path, size
     if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
         snprintf(item->unreadable, sizeof item->unreadable,
                  "its content is %s, the manifest says %s", item->hash, entry->hash);
+    } else if (item->unreadable[0] == '\0' && item->bytes != entry->bytes) {
+        snprintf(item->unreadable, sizeof item->unreadable,
+                 "it has %" PRIu64 " bytes, the manifest says %" PRIu64, item->bytes, entry->bytes);
     }
     return TRK_OK;
 }
@@ -114,8 +120,16 @@ static enum trk_status list_folder(struct trk_regress *regress, const char *fold
                                    struct trk_error *error)
 {
     struct trk_manifest manifest;
+    struct stat about;
     size_t name_at = alone ? strlen(folder) + 1 : 0;
+    if (stat(folder, &about) == 0 && !S_ISDIR(about.st_mode)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "%.100s: no folder", folder);
+    }
     enum trk_status status = trk_manifest_load(folder, &manifest, error);
+    if (status == TRK_E_DAMAGED) {
+        const struct trk_error said = *error;
+        status = trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+    }
     if (status == TRK_OK) {
         status = walk(regress, folder, name_at, 0, error);
     }

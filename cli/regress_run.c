@@ -219,10 +219,10 @@ static enum trk_status run_job(void *work, const void *context, struct trk_error
         item->compared = true;
         status = run_side(&errand, &regress->other, &item->other, &unstable, error);
     }
-    if (status == TRK_OK && regress->catalogue != NULL) {
+    if (status == TRK_OK && regress->keeps) {
         status = trk_regress_keep(regress, item, &regress->core, &item->outcome, error);
     }
-    if (status == TRK_OK && regress->catalogue != NULL && item->compared) {
+    if (status == TRK_OK && regress->keeps && item->compared) {
         status = trk_regress_keep(regress, item, &regress->other, &item->other, error);
     }
     if (unstable) {
@@ -248,13 +248,14 @@ enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *e
 
 /* ---- cores ----------------------------------------------------------------------------------- */
 
-enum trk_status trk_regress_core_open(struct trk_regress_core *core, struct trk_error *error)
+enum trk_status trk_regress_core_open(struct trk_regress_core *core, unsigned limit_s,
+                                      struct trk_error *error)
 {
     if (core->path == NULL) {
         core->about = (struct trk_core_about){.name = "built-in", .inside = true, .events = true};
         return trk_content_name("/proc/self/exe", core->build, NULL, error);
     }
-    const struct trk_contained contained = {core->path, 20};
+    const struct trk_contained contained = {core->path, limit_s};
     enum trk_status status = trk_contained_probe(&contained, &core->about, error);
     return status == TRK_OK ? trk_content_name(core->path, core->build, NULL, error) : status;
 }

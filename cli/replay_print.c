@@ -89,9 +89,44 @@ static void print_wrong(const struct trk_replay_run *run, const struct trk_repla
            verdict_name(finding->verdict), finding->store_event, finding->event_at);
 }
 
+/* The first finding of the oracle that no bytes can show; NULL: there is none. */
+static const struct trk_plan_finding *no_bytes(const struct trk_plan *plan, uint64_t *count)
+{
+    const struct trk_plan_finding *first = NULL;
+    *count = 0;
+    for (size_t i = 0; i < plan->finding_count; i++) {
+        if (plan->findings[i].store_event == TRK_NOT_KNOWN) {
+            first = first != NULL ? first : &plan->findings[i];
+            ++*count;
+        }
+    }
+    return first;
+}
+
+uint64_t trk_replay_broken(const struct trk_replay_run *run)
+{
+    uint64_t count = 0;
+    (void)no_bytes(run->plan, &count);
+    return run->checked ? count : 0;
+}
+
+static void print_broken(const struct trk_replay_run *run)
+{
+    uint64_t count = 0;
+    const struct trk_plan_finding *first = no_bytes(run->plan, &count);
+    if (first != NULL) {
+        printf("%-10s %" PRIu64
+               " findings of the oracle that no bytes show; the first: %s, event %" PRIu64
+               " is to blame\n",
+               "rules", count, verdict_name(first->verdict), first->event_at);
+    }
+}
+
 static void print_check(const struct trk_replay_run *run)
 {
     const struct trk_replay_check *check = &run->check;
+    printf("%-10s %" PRIu64 " of the bytes below held against what the oracle says is current\n",
+           "oracle", check->oracle_bytes);
     printf("%-10s %" PRIu64 " checks, %" PRIu64 " bytes compared: ", "contents", check->checks,
            check->compared_bytes);
     if (check->wrong_recorded + check->wrong_replayed == 0) {
@@ -106,6 +141,7 @@ static void print_check(const struct trk_replay_run *run)
     if (check->wrong_replayed > 0 && check->first.finding != 0) {
         print_wrong(run, &check->first_replayed);
     }
+    print_broken(run);
     if (check->unseen > 0) {
         printf("%-10s %" PRIu64 " findings of the oracle whose bytes came out right\n", "unseen",
                check->unseen);
@@ -228,9 +264,11 @@ static void add_check(cJSON *object, const struct trk_replay_run *run)
     cJSON_AddBoolToObject(entry, "equal", wrong == 0);
     trk_json_out_number(entry, "checks", check->checks);
     trk_json_out_number(entry, "compared_bytes", check->compared_bytes);
+    trk_json_out_number(entry, "oracle_bytes", check->oracle_bytes);
     trk_json_out_number(entry, "wrong_recorded", check->wrong_recorded);
     trk_json_out_number(entry, "wrong_replayed", check->wrong_replayed);
     trk_json_out_number(entry, "unseen", check->unseen);
+    trk_json_out_number(entry, "broken", trk_replay_broken(run));
     if (wrong > 0) {
         add_wrong(entry, "first", run, &check->first);
     }

@@ -24,4 +24,7 @@ struct trk_replay_run {
 void trk_replay_print_text(const struct trk_replay_run *run, const char *schema);
 void trk_replay_print_json(const struct trk_replay_run *run, const char *schema);
 
+/* Findings of the oracle that no bytes can show, where bytes were compared. */
+uint64_t trk_replay_broken(const struct trk_replay_run *run);
+
 #endif

@@ -36,7 +36,7 @@ static const struct {
 };
 
 #define SENTENCES   (sizeof sentences / sizeof sentences[0])
-#define AGAIN_BYTES (PATH_MAX + 64)
+#define AGAIN_BYTES (2 * PATH_MAX + 128)
 
 static const char *sentence(const struct trk_sim_report *report, size_t i)
 {
@@ -49,15 +49,23 @@ static const char *or_null(const char *text)
 }
 
 /* The command that gives this report again. */
-static void again_line(const struct trk_input *input, const struct trk_sim_options *sim,
-                       char text[AGAIN_BYTES])
+static void again_line(const struct trk_sim_printed *run, char text[AGAIN_BYTES])
 {
-    char granule[32] = "";
+    const struct trk_sim_options *sim = run->sim;
+    char granule[32] = "", core[PATH_MAX + 64] = "";
     if (sim->granule_bytes != 0) {
         snprintf(granule, sizeof granule, " --granule %" PRIu32, sim->granule_bytes);
     }
-    snprintf(text, AGAIN_BYTES, "trk sim%s%s %s",
-             sim->mode == TRK_SIM_ORACLE_ONLY ? " --oracle-only" : "", granule, input->path);
+    if (run->core.core != NULL) {
+        int length = snprintf(core, sizeof core, " --core %s", run->core.core);
+        if (run->core.seconds != TRK_CORE_LIMIT_S && length > 0 && (size_t)length < sizeof core) {
+            snprintf(core + length, sizeof core - (size_t)length, " --core-limit %u",
+                     run->core.seconds);
+        }
+    }
+    snprintf(text, AGAIN_BYTES, "trk sim%s%s%s %s",
+             sim->mode == TRK_SIM_ORACLE_ONLY ? " --oracle-only" : "", granule, core,
+             run->input->path);
 }
 
 static void print_story(const struct trk_sim_report *report)
@@ -125,9 +133,9 @@ static void add_judged(cJSON *object, const struct trk_sim_report *report)
     }
 }
 
-void trk_sim_print_json(const struct trk_input *input, const struct trk_sim_options *sim,
-                        const struct trk_sim_report *report)
+void trk_sim_print_json(const struct trk_sim_printed *run, const struct trk_sim_report *report)
 {
+    const struct trk_input *input = run->input;
     cJSON *object = trk_json_out_object(TRK_SIM_SCHEMA);
     trk_json_out_text(object, "path", input->path);
     trk_json_out_text(object, "verdict", trk_verdict_name(report));
@@ -154,7 +162,7 @@ void trk_sim_print_json(const struct trk_input *input, const struct trk_sim_opti
         trk_json_out_text(object, sentences[i].key, or_null(sentence(report, i)));
     }
     char again[AGAIN_BYTES];
-    again_line(input, sim, again);
+    again_line(run, again);
     trk_json_out_text(object, "again", again);
     const struct {
         const char *key;
@@ -197,9 +205,9 @@ static void print_event(const char *label, uint64_t number, const char *thread)
     putchar('\n');
 }
 
-void trk_sim_print(const struct trk_input *input, const struct trk_sim_options *sim,
-                   const struct trk_sim_report *report)
+void trk_sim_print(const struct trk_sim_printed *run, const struct trk_sim_report *report)
 {
+    const struct trk_input *input = run->input;
     int code = trk_sim_exit_code(report);
     fputs("verdict: ", stdout);
     trk_terminal_word(code == TRK_EXIT_OK       ? TRK_TONE_GOOD
@@ -224,7 +232,7 @@ void trk_sim_print(const struct trk_input *input, const struct trk_sim_options *
     }
     print_story(report);
     print_judged(report);
-    if (sim->mode == TRK_SIM_ORACLE_ONLY) {
+    if (run->sim->mode == TRK_SIM_ORACLE_ONLY) {
         printf("%" PRIu64 " events, nothing run again\n", report->events);
     } else {
         printf("%" PRIu64 " events, %" PRIu64 " operations run again, %" PRIu64 " divergences\n",
@@ -239,7 +247,7 @@ void trk_sim_print(const struct trk_input *input, const struct trk_sim_options *
     if (code == TRK_EXIT_BROKEN && report->event_at != TRK_NOT_KNOWN) {
         uint64_t from = report->event_at < 10 ? 0 : report->event_at - 10;
         char again[AGAIN_BYTES];
-        again_line(input, sim, again);
+        again_line(run, again);
         printf("%-18s ", "again:");
         trk_terminal_text(stdout, again);
         printf("\n%-18s trk dump ", "around it:");

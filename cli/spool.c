@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Descriptors that a command may have been started with. */
+#define OWN_MOST 1024
+
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
     return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", what);
@@ -76,6 +79,38 @@ enum trk_status trk_spool_write(int fd, const char *bytes, size_t size, uint64_t
     return TRK_OK;
 }
 
+/*
+ * A socket cannot be opened by the name that /proc gives it: what leads to one of the process's
+ * own, as standard input may be, is that one. -1 with errno.
+ */
+static int own_socket(const char *path)
+{
+    struct stat wanted;
+    struct stat info;
+    int fd = 0;
+    if (stat(path, &wanted) != 0) {
+        return -1;
+    }
+    while (fd < OWN_MOST && (fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode) ||
+                             info.st_dev != wanted.st_dev || info.st_ino != wanted.st_ino)) {
+        fd++;
+    }
+    if (fd == OWN_MOST) {
+        errno = ENXIO;
+        return -1;
+    }
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static enum trk_status open_source(struct trk_spool *spool, struct trk_error *error)
+{
+    spool->from = open(spool->source, O_RDONLY | O_CLOEXEC);
+    if (spool->from < 0 && errno == ENXIO) {
+        spool->from = own_socket(spool->source);
+    }
+    return spool->from >= 0 ? TRK_OK : system_error(error, "cannot open");
+}
+
 /* What comes is written at once: somebody reads it. */
 static void *copy(void *argument)
 {
@@ -83,6 +118,7 @@ static void *copy(void *argument)
     static char buffer[1 << 16];
     uint64_t written = 0;
     ssize_t got;
+    spool->status = open_source(spool, &spool->error);
     while (spool->status == TRK_OK && (got = read(spool->from, buffer, sizeof buffer)) != 0) {
         if (got > 0) {
             spool->status =
@@ -91,7 +127,9 @@ static void *copy(void *argument)
             spool->status = system_error(&spool->error, "cannot read");
         }
     }
-    close(spool->from);
+    if (spool->from >= 0) {
+        close(spool->from);
+    }
     atomic_store(&spool->ended, true);
     return NULL;
 }
@@ -103,13 +141,12 @@ enum trk_status trk_spool_begin(struct trk_spool *spool, const char *path, struc
     if (stat(path, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))) {
         return TRK_OK;
     }
-    spool->from = open(path, O_RDONLY | O_CLOEXEC);
-    if (spool->from < 0) {
-        return system_error(error, "cannot open");
+    int length = snprintf(spool->source, sizeof spool->source, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof spool->source) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     }
     spool->to = trk_spool_open(error);
     if (spool->to < 0) {
-        close(spool->from);
         return error ? error->status : TRK_E_SYSTEM;
     }
     snprintf(spool->path, sizeof spool->path, "/proc/self/fd/%d", spool->to);

@@ -5,6 +5,7 @@
 #ifndef CLI_SPOOL_H
 #define CLI_SPOOL_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -29,7 +30,8 @@ TRK_MUST_USE enum trk_status trk_spool_write(int fd, const char *bytes, size_t s
 
 /* A copy that goes on while the file is read. */
 struct trk_spool {
-    char path[40]; /* of what was copied so far */
+    char path[40];         /* of what was copied so far */
+    char source[PATH_MAX]; /* opened by the thread: a pipe that nobody writes yet waits there */
     int from, to;
     bool running;
     pthread_t thread;
@@ -41,8 +43,9 @@ struct trk_spool {
 
 /*
  * Begin to copy what a path gives, if that is no regular file; spool->path is what is to be read
- * instead, "" where the path itself is. The spool must stay where it is until the process ends.
- * TRK_E_SYSTEM.
+ * instead, "" where the path itself is. Nothing is awaited, not even that somebody opens the pipe
+ * for writing. A path that leads to a socket among the process's own descriptors is that one. The
+ * spool must stay where it is until the process ends. TRK_E_SYSTEM.
  */
 TRK_MUST_USE enum trk_status trk_spool_begin(struct trk_spool *spool, const char *path,
                                              struct trk_error *error);

@@ -73,7 +73,10 @@ static uint32_t event_at(const struct list *list)
     return list->at == TRK_DIFF_NONE ? TRK_DIFF_NONE : list->of->items[list->at].event;
 }
 
-/* Compare a lane's two lists; hunk->hunks says whether they differ. */
+/*
+ * Compare a lane's two lists; hunk->hunks says whether they differ. What a side that is not whole
+ * has nothing in place of is not known to differ: it may be what was lost.
+ */
 static void compare_lane(struct list a, struct list b, struct trk_diff *out,
                          struct trk_diff_hunk *hunk)
 {
@@ -86,6 +89,10 @@ static void compare_lane(struct list a, struct list b, struct trk_diff *out,
         }
         uint32_t first_a = event_at(&a), first_b = event_at(&b), count_a, count_b;
         skip(&a, &b, &count_a, &count_b);
+        if ((count_a == 0 && !a.of->complete) || (count_b == 0 && !b.of->complete)) {
+            out->missing += count_a + count_b;
+            continue;
+        }
         out->items_a += count_a;
         out->items_b += count_b;
         if (hunk->hunks++ > 0)
@@ -113,6 +120,21 @@ static int by_event(const void *a, const void *b)
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
+/* Whether a thread of one side has a namesake on the other: a thread's name can be lost, too. */
+static bool has_thread(const struct trk_items *items, const char *thread)
+{
+    for (uint32_t i = 0; i < items->lane_count; i++)
+        if (strcmp(items->lanes[i].thread, thread) == 0)
+            return true;
+    return false;
+}
+
+static bool nameless(const struct trk_items *of, const struct trk_items *other,
+                     const struct trk_item_lane *lane)
+{
+    return !of->complete && !has_thread(other, lane->thread);
+}
+
 enum trk_status trk_diff_items(const struct trk_items *a, const struct trk_items *b,
                                struct trk_diff *out)
 {
@@ -128,9 +150,13 @@ enum trk_status trk_diff_items(const struct trk_items *a, const struct trk_items
         struct trk_diff_hunk *hunk = &out->lanes[out->lane_count];
         struct list list_a = {a, order <= 0 ? a->lanes[i].first : TRK_DIFF_NONE};
         struct list list_b = {b, order >= 0 ? b->lanes[k].first : TRK_DIFF_NONE};
+        bool unknown = order < 0 ? nameless(a, b, lane) : order > 0 && nameless(b, a, lane);
         *hunk = (struct trk_diff_hunk){.place = lane->place};
         memcpy(hunk->thread, lane->thread, sizeof hunk->thread);
-        compare_lane(list_a, list_b, out, hunk);
+        if (unknown)
+            out->missing += lane->count;
+        else
+            compare_lane(list_a, list_b, out, hunk);
         out->lane_count += hunk->hunks > 0;
         out->compared++;
         i += order <= 0;

@@ -22,6 +22,7 @@ struct trk_diff {
     uint32_t lane_count;         /* that differ */
     uint32_t compared;           /* lanes */
     uint64_t items_a, items_b;   /* in all hunks */
+    uint64_t missing;            /* items of one side that the other may have lost */
 };
 
 /* TRK_OK or TRK_E_MEMORY; out is to be freed in any case. */

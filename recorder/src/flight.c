@@ -4,44 +4,9 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "flight_block.h"
+#include "flight_ring.h"
 
 #define ZSTD_LEVEL 1 /* a third faster than 3, a twentieth larger */
-
-/* A stream's chunk while it fills. */
-struct open_chunk {
-    size_t count;
-    struct trk_record records[TRK_CHUNK_EVENTS];
-};
-
-struct stream {
-    struct trk_trace_stream note;
-    uint64_t events; /* ever, with those that were lost on their way here */
-    struct open_chunk *open;
-};
-
-struct pinned {
-    uint32_t stream;
-    uint64_t block; /* the chunk that holds it too, while that is there; IN_OPEN: not closed yet */
-    struct trk_record record;
-};
-
-#define IN_OPEN UINT64_MAX
-
-struct trk_flight {
-    uint64_t budget_bytes;
-    uint64_t bytes;
-    uint64_t forgotten;
-    struct trk_columns *columns;
-    ZSTD_CCtx *zstd;
-    struct trk_flight_block **blocks; /* a ring: `held` from `oldest` on, room a power of two */
-    size_t oldest, held, room;
-    uint64_t next_number;
-    struct stream *streams;
-    size_t stream_count, stream_room;
-    struct pinned *pinned; /* in the order in which they came */
-    size_t pinned_count, pinned_room;
-};
 
 static enum trk_status no_memory(struct trk_error *error)
 {
@@ -56,6 +21,7 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     if (flight == NULL)
         return no_memory(error);
     flight->budget_bytes = budget_bytes;
+    flight->keep_from = UINT64_MAX;
     flight->zstd = ZSTD_createCCtx();
     if (flight->zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(flight->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
@@ -73,17 +39,12 @@ void trk_flight_block_release(struct trk_flight_block *block)
         free(block);
 }
 
-static struct trk_flight_block *block_at(const struct trk_flight *flight, size_t index)
-{
-    return flight->blocks[(flight->oldest + index) & (flight->room - 1)];
-}
-
 void trk_flight_destroy(struct trk_flight *flight)
 {
     if (flight == NULL)
         return;
     for (size_t i = 0; i < flight->held; ++i)
-        trk_flight_block_release(block_at(flight, i));
+        trk_flight_block_release(trk_flight_block_at(flight, i));
     for (size_t i = 0; i < flight->stream_count; ++i)
         free(flight->streams[i].open);
     free(flight->blocks);
@@ -94,7 +55,7 @@ void trk_flight_destroy(struct trk_flight *flight)
     free(flight);
 }
 
-static struct stream *find_stream(struct trk_flight *flight, uint32_t stream_id)
+static struct trk_flight_stream *find_stream(struct trk_flight *flight, uint32_t stream_id)
 {
     for (size_t i = flight->stream_count; i > 0; --i) { /* newer ones have the events */
         if (flight->streams[i - 1].note.stream_id == stream_id)
@@ -106,18 +67,18 @@ static struct stream *find_stream(struct trk_flight *flight, uint32_t stream_id)
 enum trk_status trk_flight_stream(struct trk_flight *flight, const struct trk_trace_stream *note,
                                   struct trk_error *error)
 {
-    struct stream *stream = find_stream(flight, note->stream_id);
+    struct trk_flight_stream *stream = find_stream(flight, note->stream_id);
     if (stream == NULL) {
         if (flight->stream_count == flight->stream_room) {
             size_t room = flight->stream_room == 0 ? 16 : 2 * flight->stream_room;
-            struct stream *streams = realloc(flight->streams, room * sizeof *streams);
+            struct trk_flight_stream *streams = realloc(flight->streams, room * sizeof *streams);
             if (streams == NULL)
                 return no_memory(error);
             flight->streams = streams;
             flight->stream_room = room;
         }
         stream = &flight->streams[flight->stream_count++];
-        *stream = (struct stream){0};
+        *stream = (struct trk_flight_stream){0};
     }
     stream->note = *note;
     return TRK_OK;
@@ -125,9 +86,10 @@ enum trk_status trk_flight_stream(struct trk_flight *flight, const struct trk_tr
 
 static void forget_oldest(struct trk_flight *flight)
 {
-    struct trk_flight_block *block = block_at(flight, 0);
+    struct trk_flight_block *block = trk_flight_block_at(flight, 0);
     flight->bytes -= sizeof *block + block->packed_bytes;
     flight->forgotten += block->count - block->losses;
+    flight->streams[block->stream].gone = block->first + block->count;
     flight->oldest = (flight->oldest + 1) & (flight->room - 1);
     flight->held -= 1;
     trk_flight_block_release(block);
@@ -142,7 +104,7 @@ static bool make_room(struct trk_flight *flight)
     if (blocks == NULL)
         return false;
     for (size_t i = 0; i < flight->held; ++i)
-        blocks[i] = block_at(flight, i);
+        blocks[i] = trk_flight_block_at(flight, i);
     free(flight->blocks);
     flight->blocks = blocks;
     flight->oldest = 0;
@@ -150,7 +112,7 @@ static bool make_room(struct trk_flight *flight)
     return true;
 }
 
-static struct trk_flight_block *pack(struct trk_flight *flight, const struct open_chunk *open)
+static struct trk_flight_block *pack(struct trk_flight *flight, const struct trk_flight_open *open)
 {
     const uint8_t *payload;
     size_t raw = trk_columns_encode(flight->columns, open->records, open->count,
@@ -186,7 +148,7 @@ static struct trk_flight_block *pack(struct trk_flight *flight, const struct ope
 static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
                                    struct trk_error *error)
 {
-    struct open_chunk *open = flight->streams[stream].open;
+    struct trk_flight_open *open = flight->streams[stream].open;
     if (open == NULL || open->count == 0)
         return TRK_OK;
     struct trk_flight_block *block = make_room(flight) ? pack(flight, open) : NULL;
@@ -194,23 +156,33 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
         return no_memory(error);
     block->stream = (uint32_t)stream;
     block->number = flight->next_number++;
+    block->first = flight->streams[stream].records;
+    flight->streams[stream].records += block->count;
     for (size_t i = 0; i < flight->pinned_count; ++i) {
-        struct pinned *pinned = &flight->pinned[i];
-        if (pinned->stream == stream && pinned->block == IN_OPEN)
+        struct trk_flight_pinned *pinned = &flight->pinned[i];
+        if (pinned->stream == stream && pinned->block == TRK_FLIGHT_IN_OPEN)
             pinned->block = block->number;
     }
     flight->blocks[(flight->oldest + flight->held) & (flight->room - 1)] = block;
     flight->held += 1;
     flight->bytes += sizeof *block + block->packed_bytes;
+    flight->bytes_ever += sizeof *block + block->packed_bytes;
     flight->streams[stream].events += block->count - block->losses + block->lost;
     open->count = 0;
     return TRK_OK;
 }
 
+/* Whether the oldest one is still wanted, and there is room for that. */
+static bool is_kept(const struct trk_flight *flight)
+{
+    return trk_flight_block_at(flight, 0)->number >= flight->keep_from &&
+           flight->bytes / 2 <= flight->budget_bytes;
+}
+
 /* Keep to the budget, but for so many of the newest blocks. */
 static void forget(struct trk_flight *flight, size_t newest)
 {
-    while (flight->bytes > flight->budget_bytes && flight->held > newest)
+    while (flight->bytes > flight->budget_bytes && flight->held > newest && !is_kept(flight))
         forget_oldest(flight);
 }
 
@@ -221,12 +193,11 @@ static bool declares_again(const struct trk_event *first, const struct trk_event
            (first->type != TRK_EVENT_LOCKS || first->context == second->context);
 }
 
-/* Whether the ith is said again by a newer one in a chunk before the given one. */
-static bool is_outdated(const struct trk_flight *flight, size_t i, uint64_t before)
+bool trk_flight_is_outdated(const struct trk_flight *flight, size_t i, uint64_t before)
 {
-    const struct pinned *self = &flight->pinned[i];
+    const struct trk_flight_pinned *self = &flight->pinned[i];
     for (size_t k = i + 1; k < flight->pinned_count; ++k) {
-        const struct pinned *newer = &flight->pinned[k];
+        const struct trk_flight_pinned *newer = &flight->pinned[k];
         if (newer->block < before && declares_again(&self->record.event, &newer->record.event))
             return true;
     }
@@ -236,10 +207,11 @@ static bool is_outdated(const struct trk_flight *flight, size_t i, uint64_t befo
 /* Let go what no view needs: the ring has forgotten a newer one as well. */
 static void unpin(struct trk_flight *flight)
 {
-    uint64_t oldest = flight->held > 0 ? block_at(flight, 0)->number : flight->next_number;
+    uint64_t oldest =
+        flight->held > 0 ? trk_flight_block_at(flight, 0)->number : flight->next_number;
     size_t kept = 0;
     for (size_t i = 0; i < flight->pinned_count; ++i) {
-        if (!is_outdated(flight, i, oldest))
+        if (!trk_flight_is_outdated(flight, i, oldest))
             flight->pinned[kept++] = flight->pinned[i];
     }
     flight->pinned_count = kept;
@@ -256,13 +228,14 @@ static enum trk_status pin(struct trk_flight *flight, size_t stream,
         unpin(flight);
     if (full && 2 * flight->pinned_count >= flight->pinned_room) {
         size_t room = flight->pinned_room == 0 ? 64 : 2 * flight->pinned_room;
-        struct pinned *pinned = realloc(flight->pinned, room * sizeof *pinned);
+        struct trk_flight_pinned *pinned = realloc(flight->pinned, room * sizeof *pinned);
         if (pinned == NULL)
             return no_memory(error);
         flight->pinned = pinned;
         flight->pinned_room = room;
     }
-    flight->pinned[flight->pinned_count++] = (struct pinned){(uint32_t)stream, IN_OPEN, *record};
+    flight->pinned[flight->pinned_count++] =
+        (struct trk_flight_pinned){(uint32_t)stream, TRK_FLIGHT_IN_OPEN, *record};
     return TRK_OK;
 }
 
@@ -270,7 +243,7 @@ enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
                                   const struct trk_record *records, size_t count,
                                   struct trk_error *error)
 {
-    struct stream *stream = find_stream(flight, stream_id);
+    struct trk_flight_stream *stream = find_stream(flight, stream_id);
     if (stream == NULL)
         return trk_error_set(error, TRK_E_ARGUMENT, "stream %u has not been named", stream_id);
     if (stream->open == NULL) {
@@ -308,51 +281,28 @@ enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *er
     return TRK_OK;
 }
 
-static bool view_make(struct trk_flight_view *view, const struct trk_flight *flight)
+void trk_flight_keep_nothing(struct trk_flight *flight)
 {
-    size_t streams = flight->stream_count > 0 ? flight->stream_count : 1;
-    view->blocks = calloc(flight->held + 1, sizeof(void *));
-    view->streams = malloc(streams * sizeof *view->streams);
-    view->missing = calloc(streams, sizeof *view->missing);
-    view->pinned = calloc(flight->pinned_count + 1, sizeof *view->pinned);
-    view->pinned_streams = calloc(flight->pinned_count + 1, sizeof *view->pinned_streams);
-    return view->blocks != NULL && view->streams != NULL && view->missing != NULL &&
-           view->pinned != NULL && view->pinned_streams != NULL;
+    flight->keep_from = UINT64_MAX;
 }
 
-struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks)
+uint64_t trk_flight_bytes_ever(const struct trk_flight *flight)
 {
-    struct trk_flight_view *view = calloc(1, sizeof *view);
-    if (view == NULL || !view_make(view, flight)) {
-        trk_flight_view_destroy(view);
-        return NULL;
-    }
-    view->stream_count = flight->stream_count;
-    for (size_t i = 0; i < flight->stream_count; ++i) {
-        view->streams[i] = flight->streams[i].note;
-        view->missing[i] = flight->streams[i].events;
-    }
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < flight->held; ++i) {
-        struct trk_flight_block *block = block_at(flight, i);
-        if (block->last_tsc < since_ticks && view->block_count == 0)
-            continue; /* once begun, nothing is left out: a hole in the middle helps nobody */
-        first = first < block->number ? first : block->number;
-        atomic_fetch_add_explicit(&block->users, 1, memory_order_relaxed);
-        if (view->block_count == 0 || block->first_tsc < view->begin_ticks)
-            view->begin_ticks = block->first_tsc;
-        view->blocks[view->block_count++] = block;
-        view->missing[block->stream] -= block->count - block->losses + block->lost;
-    }
+    return flight->bytes_ever;
+}
+
+uint64_t trk_flight_next_number(const struct trk_flight *flight)
+{
+    return flight->next_number;
+}
+
+bool trk_flight_has_tracker(const struct trk_flight *flight)
+{
     for (size_t i = 0; i < flight->pinned_count; ++i) {
-        if (flight->pinned[i].block >= first || is_outdated(flight, i, first))
-            continue;
-        view->pinned[view->pinned_count] = flight->pinned[i].record;
-        view->pinned_streams[view->pinned_count++] = flight->pinned[i].stream;
-        if (view->missing[flight->pinned[i].stream] > 0)
-            view->missing[flight->pinned[i].stream] -= 1;
+        if (flight->pinned[i].record.event.type == TRK_EVENT_TRACKER)
+            return true;
     }
-    return view;
+    return false;
 }
 
 uint64_t trk_flight_forgotten(const struct trk_flight *flight)

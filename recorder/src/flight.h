@@ -10,6 +10,7 @@
 #ifndef RECORDER_FLIGHT_H
 #define RECORDER_FLIGHT_H
 
+#include "flight_state.h"
 #include "recorder/writer.h"
 
 struct trk_flight;
@@ -33,12 +34,26 @@ TRK_MUST_USE enum trk_status trk_flight_flush(struct trk_flight *flight, struct 
 
 /* Chunks whose last event is not before since_ticks; NULL without memory. */
 struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks);
+/*
+ * Chunks with what comes behind a state, and nothing of before; NULL: behind the beginning. The
+ * ring has all of that (trk_flight_has_behind). Not those from end_number on. NULL without memory.
+ */
+struct trk_flight_view *trk_flight_view_behind(const struct trk_flight *flight,
+                                               struct trk_flight_state *state, uint64_t end_number);
 void trk_flight_view_destroy(struct trk_flight_view *view);
 
+/* The ith stream of a view; how many of its events come before the view's state and are not in it.
+ */
+const struct trk_trace_stream *trk_flight_view_stream(const struct trk_flight_view *view, size_t i);
+uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i);
+size_t trk_flight_view_streams(const struct trk_flight_view *view);
+const struct trk_flight_state *trk_flight_view_state(const struct trk_flight_view *view);
+
 /*
- * Write a view as events of a writer that has its header. What the ring had forgotten of a stream,
- * or the view leaves out, stands before its first event as a loss of unknown types, and alone where
- * nothing else is left of it. Statuses: the writer's. Threads: any one.
+ * Write a view as events of a writer that has its header, and behind the state that it has. What
+ * the ring had forgotten of a stream, or the view leaves out, stands before its first event as a
+ * loss of unknown types, and alone where nothing else is left of it. Statuses: the writer's.
+ * Threads: any one.
  */
 TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view *view,
                                                    struct trk_writer *writer,
@@ -46,5 +61,32 @@ TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view 
 
 /* Events forgotten so far, without losses. */
 uint64_t trk_flight_forgotten(const struct trk_flight *flight);
+
+/* Bytes of all chunks so far, those that were forgotten too. */
+uint64_t trk_flight_bytes_ever(const struct trk_flight *flight);
+
+/* The number that the next chunk gets. */
+uint64_t trk_flight_next_number(const struct trk_flight *flight);
+#define TRK_FLIGHT_ALL UINT64_MAX /* as the end of a view: all of them */
+
+/* Bytes of the chunks with what comes behind a state; NULL: of all that are held. */
+uint64_t trk_flight_bytes_behind(const struct trk_flight *flight,
+                                 const struct trk_flight_state *state);
+
+/* Whether the ring goes back to that time, or has forgotten nothing. */
+bool trk_flight_reaches(const struct trk_flight *flight, uint64_t ticks);
+
+/* Whether a tracker was declared: without one there is no state. */
+bool trk_flight_has_tracker(const struct trk_flight *flight);
+
+/* Whether nothing is forgotten of what comes behind a state; NULL: of all. */
+bool trk_flight_has_behind(const struct trk_flight *flight, const struct trk_flight_state *state);
+
+/*
+ * What comes behind this state (NULL: the beginning) is not forgotten from now on, as long as no
+ * more than twice the budget is held.
+ */
+void trk_flight_keep_behind(struct trk_flight *flight, const struct trk_flight_state *state);
+void trk_flight_keep_nothing(struct trk_flight *flight);
 
 #endif

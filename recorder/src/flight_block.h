@@ -1,10 +1,11 @@
-/* A chunk of the flight ring: shared by the ring and the views that were taken of it. */
+/* Inside the flight ring: its chunks, shared with the views that were taken of it. */
 #ifndef RECORDER_FLIGHT_BLOCK_H
 #define RECORDER_FLIGHT_BLOCK_H
 
 #include <stdatomic.h>
 
 #include "columns.h"
+#include "flight.h"
 
 /* The writer's default: nothing more is lost when it is encoded again. */
 #define TRK_FLIGHT_CLOCK_SHIFT 5u
@@ -15,6 +16,7 @@ struct trk_flight_block {
     uint32_t count;
     uint32_t losses; /* of these, DROP events */
     uint64_t lost;   /* what those say was lost */
+    uint64_t first;  /* records of the stream before */
     uint64_t first_tsc;
     uint64_t last_tsc;
     uint64_t number; /* of the ring's chunks, growing */
@@ -33,6 +35,7 @@ struct trk_flight_view {
     struct trk_record *pinned; /* TRACKER events that no block has */
     uint32_t *pinned_streams;
     size_t pinned_count;
+    struct trk_flight_state *state; /* what it begins with; NULL: no state is known there */
 };
 
 void trk_flight_block_release(struct trk_flight_block *block);

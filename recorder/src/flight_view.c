@@ -19,7 +19,28 @@ void trk_flight_view_destroy(struct trk_flight_view *view)
     free(view->missing);
     free(view->pinned);
     free(view->pinned_streams);
+    trk_flight_state_release(view->state);
     free(view);
+}
+
+size_t trk_flight_view_streams(const struct trk_flight_view *view)
+{
+    return view->stream_count;
+}
+
+const struct trk_trace_stream *trk_flight_view_stream(const struct trk_flight_view *view, size_t i)
+{
+    return &view->streams[i];
+}
+
+const struct trk_flight_state *trk_flight_view_state(const struct trk_flight_view *view)
+{
+    return view->state;
+}
+
+uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i)
+{
+    return trk_flight_state_before(view->state, i) - trk_flight_state_prologue(view->state, i);
 }
 
 struct work {
@@ -32,6 +53,21 @@ struct work {
 static enum trk_status no_memory(struct trk_error *error)
 {
     return trk_error_set(error, TRK_E_MEMORY, "no memory to write the flight ring");
+}
+
+/* What of the time before the state is needed of a stream. */
+static enum trk_status write_prologue(const struct trk_flight_view *view, uint32_t stream,
+                                      struct trk_writer *writer, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    size_t count = view->state != NULL ? view->state->prologue_count : 0;
+    for (size_t i = 0; i < count && status == TRK_OK; ++i) {
+        const struct trk_flight_prologue *event = &view->state->prologue[i];
+        if (event->stream == stream)
+            status = trk_writer_append(writer, view->streams[stream].stream_id, &event->record, 1,
+                                       0, error);
+    }
+    return status;
 }
 
 /*
@@ -56,7 +92,7 @@ static enum trk_status begin_stream(const struct trk_flight_view *view, uint32_t
     }
     if (status == TRK_OK && missing.event.argument > 0)
         status = trk_writer_append(writer, id, &missing, 1, 0, error);
-    return status;
+    return status == TRK_OK ? write_prologue(view, stream, writer, error) : status;
 }
 
 static enum trk_status write_block(const struct trk_flight_view *view,
@@ -81,8 +117,10 @@ static enum trk_status write_block(const struct trk_flight_view *view,
     if (ZSTD_isError(got) || got != block->raw_bytes ||
         trk_columns_decode(work->decoder, &input, work->records) != TRK_OK)
         return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
-    return trk_writer_append(writer, view->streams[block->stream].stream_id, work->records,
-                             block->count, 0, error);
+    uint64_t before = trk_flight_state_before(view->state, block->stream);
+    size_t skipped = before > block->first ? (size_t)(before - block->first) : 0;
+    return trk_writer_append(writer, view->streams[block->stream].stream_id,
+                             work->records + skipped, block->count - skipped, 0, error);
 }
 
 enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct trk_writer *writer,
@@ -93,6 +131,9 @@ enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct
     work.records = malloc(TRK_CHUNK_EVENTS * sizeof *work.records);
     if (work.records == NULL || trk_columns_create_decoder(&work.decoder) != TRK_OK)
         goto no_memory;
+    if (view->state != NULL)
+        status =
+            trk_writer_snapshot(writer, view->state->snapshot, view->state->snapshot_bytes, error);
     for (uint32_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
         status = begin_stream(view, i, writer, error);
         if (status == TRK_OK && i % STREAMS_AT_ONCE == STREAMS_AT_ONCE - 1)

@@ -149,6 +149,19 @@ static void make_snapshot(struct recording *recording)
     trk_record_control_answer(&recording->control, answer);
 }
 
+/* Of what the rings held when this turn began. */
+static void tell_status(const struct recording *recording)
+{
+    char flight[TRK_CONTROL_LINE - 64] = "";
+    char answer[TRK_CONTROL_LINE];
+    if (recording->flight)
+        trk_record_flight_status(recording, flight, sizeof flight);
+    snprintf(answer, sizeof answer, "ok %" PRIu64 " events, %" PRIu64 " dropped%s%s%s",
+             recording->drain.events, recording->drain.dropped,
+             recording->drain.disabled ? ", disabled" : "", flight[0] ? ", " : "", flight);
+    trk_record_control_answer(&recording->control, answer);
+}
+
 /*
  * Whoever continues has to know which of the events that it finds were meant to be thrown away: so
  * the book comes as far as the rings were taken before the change.
@@ -173,6 +186,8 @@ static void obey_control(struct recording *recording)
             trk_record_control_answer(&recording->control, "ok");
         } else if (strcmp(command, "snapshot") == 0) {
             make_snapshot(recording);
+        } else if (strcmp(command, "status") == 0) {
+            tell_status(recording);
         } else if (strncmp(command, "mark ", 5) == 0) {
             make_mark(recording, command + 5);
         } else {
@@ -249,7 +264,7 @@ static enum trk_status record_child(struct recording *recording)
         trk_record_output_end(recording, &status);
     trk_record_drain_deinit(&recording->drain);
     bool made = recording->flight == NULL || result->dumps > 0;
-    result->complete = status == TRK_OK && result->dropped == 0 && made;
+    result->complete = status == TRK_OK && result->dropped == 0 && result->missing == 0 && made;
     return status;
 }
 

@@ -33,6 +33,7 @@ static void write_file(struct trk_record_dump *dump, int fd)
         return;
     }
     dump->events = trk_writer_events(writer);
+    dump->missing = trk_writer_dropped(writer);
     dump->status = trk_writer_end(writer, dump->child_status, &dump->error);
     off_t end = lseek(fd, 0, SEEK_CUR);
     dump->bytes = end >= 0 ? (uint64_t)end : 0;
@@ -100,7 +101,7 @@ void trk_record_dump_start(struct trk_record_dump *dump)
     sigset_t former;
     dump->status = TRK_OK;
     dump->error = (struct trk_error){.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    dump->events = dump->bytes = 0;
+    dump->events = dump->missing = dump->bytes = 0;
     atomic_store(&dump->done, false);
     sigfillset(&all); /* signals are the main thread's */
     (void)pthread_sigmask(SIG_SETMASK, &all, &former);

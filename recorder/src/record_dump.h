@@ -21,6 +21,7 @@ struct trk_record_dump {
     enum trk_status status;
     struct trk_error error;
     uint64_t events;
+    uint64_t missing;
     uint64_t bytes;
 };
 

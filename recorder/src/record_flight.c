@@ -17,9 +17,11 @@
 
 #include "clock_ticks.h"
 #include "record_dump.h"
+#include "record_states.h"
 
 struct trk_record_flight {
     struct trk_flight *ring;
+    struct trk_record_states *states; /* NULL: dumps begin with none */
     struct trk_record_trigger trigger;
     struct trk_record_dump dump;
     struct sigaction former;
@@ -88,7 +90,9 @@ enum trk_status trk_record_flight_init(struct recording *recording)
         signals_came = 0;
         (void)sigaction(SIGUSR2, &action, &flight->former);
     }
-    return trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+    status = trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+    return status == TRK_OK ? trk_record_states_create(&flight->states, recording, flight->ring)
+                            : status;
 }
 
 void trk_record_flight_deinit(struct recording *recording)
@@ -99,6 +103,7 @@ void trk_record_flight_deinit(struct recording *recording)
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
         (void)sigaction(SIGUSR2, &flight->former, NULL);
     trk_record_dump_join(&flight->dump);
+    trk_record_states_destroy(flight->states);
     trk_flight_destroy(flight->ring);
     free(flight);
     recording->flight = NULL;
@@ -118,13 +123,18 @@ static void end_dump(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     struct trk_record_dump *dump = &flight->dump;
     char text[TRK_CONTROL_LINE + 64];
+    char missing[40] = "";
     trk_record_dump_join(dump);
     if (dump->status == TRK_OK) {
         recording->result->dumps += 1;
         recording->result->events += dump->events;
+        recording->result->missing += dump->missing;
         recording->result->bytes += dump->bytes;
-        snprintf(text, sizeof text, "%s: %" PRIu64 " events, %" PRIu64 " bytes -> %.160s",
-                 trk_record_trigger_name(flight->kind), dump->events, dump->bytes, dump->path);
+        if (dump->missing > 0)
+            snprintf(missing, sizeof missing, ", %" PRIu64 " missing", dump->missing);
+        snprintf(text, sizeof text, "%s: %" PRIu64 " events%s, %" PRIu64 " bytes -> %.160s",
+                 trk_record_trigger_name(flight->kind), dump->events, missing, dump->bytes,
+                 dump->path);
     } else {
         recording->drain.status = dump->status;
         if (recording->error)
@@ -148,6 +158,21 @@ static bool is_dumping(const struct trk_record_flight *flight)
     return flight->dump.path[0] != '\0';
 }
 
+static struct trk_flight_view *take_view(const struct recording *recording, uint64_t since_ticks)
+{
+    const struct trk_record_flight *flight = recording->flight;
+    char why[192];
+    struct trk_flight_state *state =
+        trk_record_states_for(flight->states, since_ticks, why, sizeof why);
+    if (why[0] != '\0') {
+        char text[256];
+        snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(flight->kind), why);
+        say(recording, text);
+    }
+    return state ? trk_flight_view_behind(flight->ring, state, TRK_FLIGHT_ALL)
+                 : trk_flight_view(flight->ring, since_ticks);
+}
+
 static void start_dump(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
@@ -169,22 +194,42 @@ static void start_dump(struct recording *recording)
     if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
         recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
     note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
+    dump->view = take_view(recording, since);
+    note.view = dump->view;
     dump_path(recording, note.number, dump->path, sizeof dump->path);
     dump->overwrite = options->overwrite;
     dump->child_status = flight->ending ? recording->child.wait_status : -1;
-    dump->header_json = trk_record_output_json(recording, &note);
-    dump->view = trk_flight_view(flight->ring, since);
+    dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
     flight->due_ns = 0;
     flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
-    if (dump->header_json && dump->view) {
+    if (dump->header_json) {
         trk_record_dump_start(dump);
         return;
     }
-    free(dump->header_json);
     trk_flight_view_destroy(dump->view);
     dump->status = trk_error_set(&dump->error, TRK_E_MEMORY, "out of memory for a dump");
     dump->running = false;
     end_dump(recording);
+}
+
+/* What fired as well before this firing could be taken has no dump of its own: it would be the
+ * same.
+ */
+static void take_others(struct recording *recording, bool ignored)
+{
+    struct trk_record_flight *flight = recording->flight;
+    struct trk_record_trigger *trigger = &flight->trigger;
+    char text[160];
+    for (unsigned kind = 0; kind < TRK_TRIGGER_KINDS; ++kind) {
+        if (!trigger->others[kind])
+            continue;
+        trigger->others[kind] = false;
+        flight->ignored += ignored;
+        snprintf(text, sizeof text, "%s: one dump with %s, which was still to be made",
+                 trk_record_trigger_name(kind), trk_record_trigger_name(trigger->kind));
+        if (!ignored)
+            say(recording, text);
+    }
 }
 
 /* Take a firing, if its dump is allowed. */
@@ -198,7 +243,9 @@ static void take_firing(struct recording *recording)
         return;
     flight->trigger.fired = false;
     bool used_up = options->dumps_most > 0 && flight->tries >= options->dumps_most;
-    if (used_up || (now < flight->quiet_ns && !asked && !flight->ending)) {
+    bool ignored = used_up || (now < flight->quiet_ns && !asked && !flight->ending);
+    take_others(recording, ignored);
+    if (ignored) {
         flight->ignored += 1;
         if (asked)
             trk_record_control_answer(&recording->control, "error no further dump is allowed");
@@ -239,6 +286,7 @@ void trk_record_flight_turn(struct recording *recording)
     recording->drain.trigger = &flight->trigger;
     if (is_dumping(flight) && atomic_load(&flight->dump.done))
         end_dump(recording);
+    trk_record_states_turn(flight->states);
     look_outside(recording);
     if (is_dumping(flight))
         return;
@@ -256,6 +304,15 @@ void trk_record_flight_snapshot(struct recording *recording)
         trk_record_control_answer(&recording->control, "error a snapshot is under way");
     else
         flight->snapshot_wanted = true;
+}
+
+void trk_record_flight_status(const struct recording *recording, char *out, size_t size)
+{
+    const struct trk_record_flight *flight = recording->flight;
+    char states[64];
+    trk_record_states_describe(flight->states, states, sizeof states);
+    snprintf(out, size, "%" PRIu64 " forgotten, %u dumps, %s", trk_flight_forgotten(flight->ring),
+             recording->result->dumps, states);
 }
 
 static void say_unmet(struct recording *recording)
@@ -279,6 +336,7 @@ void trk_record_flight_end(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     bool pending = flight->due_ns != 0;
     flight->ending = true;
+    trk_record_states_end(flight->states);
     if (is_dumping(flight))
         end_dump(recording);
     if (pending)

@@ -17,4 +17,7 @@ void trk_record_flight_end(struct recording *recording);
 /* A snapshot is wanted; the answer goes to the control FIFO once it is made. */
 void trk_record_flight_snapshot(struct recording *recording);
 
+/* What the ring has forgotten, dumps and states; some words. */
+void trk_record_flight_status(const struct recording *recording, char *out, size_t size);
+
 #endif

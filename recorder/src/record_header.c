@@ -124,6 +124,22 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
         cJSON_AddItemToArray(hidden, cJSON_CreateString(what[i]));
 }
 
+/* Of a dump that begins with a state: how many events of each stream that state is of. */
+static void add_before(cJSON *flight, const struct trk_flight_view *view)
+{
+    if (!view || !trk_flight_view_state(view))
+        return;
+    cJSON *before = cJSON_AddArrayToObject(flight, "before_state");
+    for (size_t i = 0; i < trk_flight_view_streams(view); ++i) {
+        if (trk_flight_view_before(view, i) == 0)
+            continue;
+        cJSON *stream = cJSON_CreateObject();
+        cJSON_AddItemToArray(before, stream);
+        cJSON_AddNumberToObject(stream, "stream", trk_flight_view_stream(view, i)->stream_id);
+        add_u64(stream, "events", trk_flight_view_before(view, i));
+    }
+}
+
 static void add_dump(cJSON *root, const struct trk_record_header *header)
 {
     if (!header->dump)
@@ -136,6 +152,7 @@ static void add_dump(cJSON *root, const struct trk_record_header *header)
     add_u64(flight, "forgotten_events", header->dump->forgotten);
     cJSON_AddNumberToObject(flight, "before_ms", header->options->before_ms);
     cJSON_AddNumberToObject(flight, "after_ms", header->options->after_ms);
+    add_before(flight, header->dump->view);
 }
 
 static void add_policy(cJSON *tracker, uint64_t word)

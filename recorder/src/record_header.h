@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "flight.h"
 #include "record_session.h"
 #include "recorder/record.h"
 
@@ -22,6 +23,7 @@ struct trk_record_header_dump {
     uint32_t number;    /* from 1 */
     uint64_t ticks;     /* when the trigger fired */
     uint64_t forgotten; /* events that the ring no longer had */
+    const struct trk_flight_view *view;
 };
 
 struct trk_record_header {

@@ -102,8 +102,10 @@ void trk_record_trigger_fire(struct trk_record_trigger *trigger, enum trk_trigge
     if (!trigger->wanted[kind])
         return;
     trigger->times[kind] += 1;
-    if (trigger->fired)
+    if (trigger->fired) {
+        trigger->others[kind] = trigger->others[kind] || kind != trigger->kind;
         return;
+    }
     trigger->fired = true;
     trigger->kind = kind;
     trigger->ticks = ticks;
@@ -114,6 +116,8 @@ static void fire_place(struct trk_record_trigger *trigger, struct trk_record_tri
                        uint64_t ticks)
 {
     place->times += 1;
+    if (trigger->fired) /* also another place of the same kind */
+        trigger->others[place->kind] = true;
     trk_record_trigger_fire(trigger, place->kind, ticks);
     /* One dump for two firings goes as far back as either wants it. */
     if (place->kind == TRK_TRIGGER_FRAME && place->since < trigger->since_ticks)

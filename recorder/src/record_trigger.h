@@ -49,6 +49,7 @@ struct trk_record_trigger {
     enum trk_trigger_kind kind;
     uint64_t ticks;       /* when */
     uint64_t since_ticks; /* what is wanted starts here at the latest; UINT64_MAX: not said */
+    bool others[TRK_TRIGGER_KINDS]; /* these fired as well before it was taken */
     /* What came closest. */
     bool any_frame;
     uint64_t last_frame;

@@ -40,6 +40,7 @@ struct trk_writer {
     struct buffer *spare;
     struct trk_blob_batch *blobs; /* NULL: nobody gave any */
     uint64_t events;              /* in the file, without those that tell of losses */
+    uint64_t dropped;             /* that those tell of */
 };
 
 struct trk_writer_options trk_writer_options_default(void)
@@ -257,6 +258,7 @@ static enum trk_status write_events(struct trk_writer *writer, struct stream *st
         return status;
     }
     writer->events += buffer->count - buffer->losses;
+    writer->dropped += buffer->dropped;
     stream->buffer = NULL;
     buffer->next = writer->spare;
     writer->spare = buffer;
@@ -438,4 +440,9 @@ uint64_t trk_writer_bytes(const struct trk_writer *writer)
 uint64_t trk_writer_events(const struct trk_writer *writer)
 {
     return writer->events;
+}
+
+uint64_t trk_writer_dropped(const struct trk_writer *writer)
+{
+    return writer->dropped;
 }

@@ -93,7 +93,8 @@ bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_benc
 {
     for (size_t i = 0; i < bench->pass_count; i++) {
         const struct trk_bench_pass *pass = &bench->passes[i];
-        if (pass->policy == policy && time_by(pass, clock) == TRK_NOT_KNOWN) {
+        const uint64_t time = time_by(pass, clock);
+        if (pass->policy == policy && (time == TRK_NOT_KNOWN || time == 0)) {
             return false;
         }
     }
@@ -172,7 +173,7 @@ static bool detects(const struct trk_bench *bench, const struct trk_bench_detect
                     uint64_t seed)
 {
     for (uint32_t i = 1; i < detect->policies; i++) {
-        struct trk_comparison comparison;
+        struct trk_comparison comparison = {.rounds = 0};
         const uint32_t pair[2] = {0, i};
         const enum trk_bench_clock clock =
             detect->by_host ? TRK_BENCH_HOST : trk_bench_clock_of(bench, pair);

@@ -10,7 +10,7 @@
 #include "vk_instance.h"
 
 #define FAMILIES_MAX      32u
-#define EXTENSIONS_IN_USE 5u
+#define EXTENSIONS_IN_USE 4u
 /* Layouts that host copies may use: more than there are. */
 #define LAYOUTS_MAX 64u
 
@@ -170,7 +170,6 @@ static void device_extensions(struct trk_gpu *gpu)
         for (uint32_t i = 0; i < count; i++) {
             const char *name = list[i].extensionName;
             gpu->info.import |= strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
-            gpu->info.calibrated |= strcmp(name, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
             gpu->host_copy_parts += device_host_copy_part(name);
         }
     }
@@ -211,9 +210,6 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     }
     if (gpu->info.import) {
         extensions[create.enabledExtensionCount++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-    }
-    if (gpu->info.calibrated) {
-        extensions[create.enabledExtensionCount++] = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
     }
     for (size_t i = 0; gpu->info.host_copy && i < sizeof host_copy_names / sizeof(char *); i++) {
         extensions[create.enabledExtensionCount++] = host_copy_names[i];

@@ -233,7 +233,8 @@ static void scatter_barrier(struct trk_replay *replay, const struct replay_slot 
     VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = up ? VK_ACCESS_TRANSFER_WRITE_BIT : VK_ACCESS_SHADER_WRITE_BIT,
-        .dstAccessMask = up ? VK_ACCESS_SHADER_READ_BIT : VK_ACCESS_TRANSFER_READ_BIT,
+        .dstAccessMask = up ? VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT
+                            : VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
     };
     replay->gpu->api.CmdPipelineBarrier(slot->commands.buffer, up ? copy : shader,
                                         up ? shader : copy, 0, 1, &barrier, 0, NULL, 0, NULL);
@@ -314,11 +315,16 @@ static void import_scatter_down(struct trk_replay *replay, const struct schedule
 static void import_scatter_up(struct trk_replay *replay, const struct schedule_chunk *chunk,
                               const struct replay_slot *slot)
 {
+    bool loose = false;
     scatter_up(replay, chunk, slot);
     for (size_t i = 0; i < chunk->piece_count; i++) {
         const struct schedule_piece *piece = &replay->schedule.pieces[chunk->first_piece + i];
         VkBufferCopy copy = {piece->offset, piece->offset, piece->size_bytes};
         if (!schedule_in_units(piece)) {
+            if (!loose) { /* they write the buffer that the shader has written */
+                scatter_barrier(replay, slot, false);
+            }
+            loose = true;
             gpu_commands_copy(replay->gpu, &slot->commands, replay->ground->imported.buffer,
                               replay->mirror->buffer, &copy);
         }

@@ -114,7 +114,8 @@ static uint64_t plan_hash(const struct trk_plan *plan)
         hash = plan_fold(hash, item->event);
         hash = plan_fold(hash, item->offset);
         hash = plan_fold(hash, item->size_bytes);
-        hash = plan_fold(hash, item->content ^ (uint64_t)item->kind << 56);
+        const uint64_t content = item->kind == TRK_PLAN_CHECK ? 0 : item->content;
+        hash = plan_fold(hash, content ^ (uint64_t)item->kind << 56);
         if (item->image != 0 || item->dispatch != 0) {
             hash = plan_fold(hash, (uint64_t)item->image << 1 | item->dispatch);
         }

@@ -91,6 +91,30 @@ TRK_MUST_USE enum trk_status plan_images(struct trk_plan *plan, struct plan_raws
 TRK_MUST_USE enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace,
                                        struct trk_error *error);
 
+/* ---- plan_undone.c: read-backs that came too early ------------------------------------------- */
+
+/* Writes that are looked at for it, at most. */
+#define PLAN_UNDONE_MAX 4096u
+
+struct plan_undone {
+    uint64_t done_tick; /* newest that is known to have run; 0: the trace says of none yet */
+    size_t count;
+    struct {
+        size_t raw;   /* a write by the GPU whose tick has not run */
+        size_t since; /* it has its place behind this raw */
+    } all[PLAN_UNDONE_MAX];
+};
+
+/* A raw is a write by the GPU that has a tick. */
+void plan_undone_add(struct plan_undone *undone, size_t raw);
+void plan_undone_complete(struct plan_undone *undone, const struct plan_raws *raws, uint64_t tick);
+/* The raws from `first` on are a read-back. */
+TRK_MUST_USE enum trk_status plan_undone_down(struct plan_undone *undone, struct plan_raws *raws,
+                                              size_t first);
+
+/* The most raws that a plan is made from. */
+#define PLAN_RAWS_MAX (UINT64_C(1) << 28)
+
 /* ---- plan_pages.c: contents that the trace has --------------------------------------------- */
 
 /* Give the hashed stores of frames below `end_frame` their pages. */

@@ -1,6 +1,4 @@
-/*
- * From the events of a trace to the list of what was done to bytes.
- */
+/* From the events of a trace to the list of what was done to bytes. */
 #include "plan_internal.h"
 
 #include <stdlib.h>
@@ -9,12 +7,9 @@
 #include "simulator/oracle.h"
 #include "track/address.h"
 
-/* A read takes no more than this: what is larger is no item of any program. */
+/* What is larger is refused. */
 #define ITEM_BYTES_MAX (UINT64_C(1) << 40)
-#define RAWS_MAX       (UINT64_C(1) << 28)
 #define DEPTH_MAX      8u
-/* GPU writes that have not run yet, looked at for a read-back that came too early. */
-#define UNDONE_MAX 4096u
 /* Hashes of pages between a copy's begin and its end. */
 #define HASHES_MAX 65536u
 
@@ -33,27 +28,28 @@ struct read_stream {
 
 struct read {
     struct plan_raws *raws;
+    struct trk_oracle *oracle;
     struct plan_views views;
     struct read_stream *streams;
     size_t stream_count;
     uint64_t operations;
-    uint64_t done_tick; /* newest that is known to have run */
     uint32_t frame;
-    size_t undone[UNDONE_MAX]; /* raws: GPU writes whose tick has not run */
-    size_t undone_count;
+    struct plan_undone undone;
 };
 
-/* Add an item, in pieces where views cut it. what: all but offset; size and address of the whole.
- */
+/* Add an item, in pieces where views cut it. what: all but offset; size and address of all. */
 static enum trk_status read_add(struct read *read, const struct plan_raw *what)
 {
     struct plan_raws *raws = read->raws;
     uint64_t left = what->item.size_bytes, guest_addr = what->item.guest_addr;
-    if (left == 0 || left > ITEM_BYTES_MAX || guest_addr + left < guest_addr) {
+    if (left == 0 || guest_addr + left < guest_addr) {
         return TRK_OK; /* no bytes of any memory */
     }
+    if (left > ITEM_BYTES_MAX) {
+        return TRK_E_UNSUPPORTED;
+    }
     while (left > 0) {
-        void *all = raws->count < RAWS_MAX
+        void *all = raws->count < PLAN_RAWS_MAX
                         ? plan_grow(raws->all, raws->count, &raws->capacity, sizeof *raws->all)
                         : NULL;
         if (all == NULL) {
@@ -95,23 +91,9 @@ static enum trk_status read_gpu_write(struct read *read, const struct plan_raw *
     size_t first = read->raws->count;
     enum trk_status status = read_add(read, raw);
     for (size_t i = first; i < read->raws->count && raw->tick != 0; i++) {
-        if (read->undone_count < UNDONE_MAX) {
-            read->undone[read->undone_count++] = i;
-        }
+        plan_undone_add(&read->undone, i);
     }
     return status;
-}
-
-static void read_complete(struct read *read, uint64_t tick)
-{
-    size_t kept = 0;
-    read->done_tick = tick > read->done_tick ? tick : read->done_tick;
-    for (size_t i = 0; i < read->undone_count; i++) {
-        if (read->raws->all[read->undone[i]].tick > (uint32_t)read->done_tick) {
-            read->undone[kept++] = read->undone[i];
-        }
-    }
-    read->undone_count = kept;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -151,27 +133,6 @@ static enum trk_status read_versions(struct read *read, struct read_stream *stre
     return status;
 }
 
-/*
- * A read-back whose bytes the GPU had not written yet brings what was there before: it stands
- * before the write.
- */
-static void read_early(struct read *read, size_t first)
-{
-    struct plan_raws *raws = read->raws;
-    for (size_t i = first; i < raws->count && read->done_tick > 0; i++) {
-        struct plan_raw *down = &raws->all[i];
-        for (size_t k = 0; k < read->undone_count; k++) {
-            const struct plan_raw *write = &raws->all[read->undone[k]];
-            if (write->item.offset < down->item.offset + down->item.size_bytes &&
-                down->item.offset < write->item.offset + write->item.size_bytes) {
-                down->order = write->order - 1;
-                down->frame = write->frame;
-                break;
-            }
-        }
-    }
-}
-
 static enum trk_status read_copy(struct read *read, struct read_stream *stream,
                                  const struct trk_trace_event *event)
 {
@@ -188,10 +149,7 @@ static enum trk_status read_copy(struct read *read, struct read_stream *stream,
     if (status == TRK_OK) {
         status = read_add(read, &raw);
     }
-    if (down) {
-        read_early(read, first);
-    }
-    return status;
+    return status == TRK_OK && down ? plan_undone_down(&read->undone, read->raws, first) : status;
 }
 
 static enum trk_status read_range(struct read *read, struct read_stream *stream,
@@ -237,6 +195,12 @@ static enum trk_status read_page(struct read_stream *stream, const struct trk_tr
 static enum trk_status read_finding(struct read *read, const struct trk_oracle_finding *found)
 {
     struct plan_raws *raws = read->raws;
+    const struct trk_plan_finding *last =
+        raws->finding_count > 0 ? &raws->findings[raws->finding_count - 1] : NULL;
+    if (last != NULL && found->store_event == TRK_NOT_KNOWN && last->verdict == found->verdict &&
+        last->event_at == found->event_at && last->store_event == TRK_NOT_KNOWN) {
+        return TRK_OK; /* it is told again at each event */
+    }
     void *findings = plan_grow(raws->findings, raws->finding_count, &raws->finding_capacity,
                                sizeof *raws->findings);
     if (findings == NULL) {
@@ -267,6 +231,37 @@ static enum trk_status read_finding(struct read *read, const struct trk_oracle_f
     return read_add(read, &raw);
 }
 
+/*
+ * Bytes of a read that nothing is wrong with: cut where the oracle says that they are of another
+ * store. Only what the program saw the stamp of is held against the oracle.
+ */
+static enum trk_status read_current(struct read *read, const struct plan_raw *check, uint32_t seen)
+{
+    const uint64_t end = check->item.guest_addr + check->item.size_bytes;
+    struct plan_raw raw = *check;
+    enum trk_status status = TRK_OK;
+    raw.item.size_bytes = 0;
+    for (uint64_t at = check->item.guest_addr; at < end && status == TRK_OK;) {
+        struct trk_oracle_current current = {.size_bytes = end - at, .store_event = TRK_NOT_KNOWN};
+        if (seen != 0) {
+            trk_oracle_current(read->oracle, at, check->item.side == TRK_PLAN_DEVICE, &current);
+        }
+        const bool sure = current.store_event != TRK_NOT_KNOWN && current.stamp == seen;
+        const uint64_t content = sure ? current.store_event : 0;
+        const uint64_t size = current.size_bytes < end - at ? current.size_bytes : end - at;
+        if (raw.item.size_bytes > 0 && raw.item.content != content) {
+            status = read_add(read, &raw);
+            raw.item.guest_addr = at;
+            raw.item.size_bytes = 0;
+        }
+        raw.item.content = content;
+        raw.item.by_gpu = sure && current.by_gpu;
+        raw.item.size_bytes += size;
+        at += size;
+    }
+    return status == TRK_OK ? read_add(read, &raw) : status;
+}
+
 /* The bytes of a read that nothing is wrong with. */
 static enum trk_status read_check(struct read *read, const struct trk_trace_event *event,
                                   enum trk_plan_side side, const struct trk_oracle_finding *found)
@@ -275,18 +270,21 @@ static enum trk_status read_check(struct read *read, const struct trk_trace_even
     uint64_t first = raw.item.guest_addr, end = first + raw.item.size_bytes;
     enum trk_status status = TRK_OK;
     raw.item.side = (uint16_t)side;
+    if (first + raw.item.size_bytes < first || raw.item.size_bytes > ITEM_BYTES_MAX) {
+        return TRK_OK; /* no bytes of any memory */
+    }
     if (!found->found) {
-        return read_add(read, &raw);
+        return read_current(read, &raw, event->event.domain);
     }
     if (found->guest_addr > first && found->guest_addr <= end) {
         raw.item.size_bytes = found->guest_addr - first;
-        status = read_add(read, &raw);
+        status = read_current(read, &raw, event->event.domain);
     }
     uint64_t behind = found->guest_addr + found->size_bytes;
     if (status == TRK_OK && behind > first && behind < end) {
         raw.item.guest_addr = behind;
         raw.item.size_bytes = end - behind;
-        status = read_add(read, &raw);
+        status = read_current(read, &raw, event->event.domain);
     }
     return status;
 }
@@ -368,7 +366,7 @@ static enum trk_status read_event(struct read *read, const struct trk_trace_even
         return event->event.flags == TRK_AGENT_GPU ? TRK_OK
                                                    : read_check(read, event, TRK_PLAN_GUEST, found);
     case TRK_EVENT_GPU_COMPLETE:
-        read_complete(read, event->event.argument);
+        plan_undone_complete(&read->undone, read->raws, event->event.argument);
         return TRK_OK;
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
@@ -405,8 +403,9 @@ static enum trk_status read_all(struct read *read, struct trk_trace *trace,
         }
         if (status != TRK_OK) {
             return trk_error_set(error, status, "%s, at event %llu",
-                                 status == TRK_E_DAMAGED ? "an image that cannot be"
-                                                         : "no memory for the plan",
+                                 status == TRK_E_DAMAGED       ? "an image that cannot be"
+                                 : status == TRK_E_UNSUPPORTED ? "a range of more than 1 TiB"
+                                                               : "no memory for the plan",
                                  (unsigned long long)event.number);
         }
         status = trk_trace_next(trace, &event, error);
@@ -429,6 +428,7 @@ enum trk_status plan_read(struct plan_raws *raws, struct trk_trace *trace, struc
                                   : trk_error_set(error, TRK_E_MEMORY, "no memory for the plan");
     if (status == TRK_OK && read != NULL) {
         read->raws = raws;
+        read->oracle = oracle;
         read->stream_count = trk_trace_stream_count(trace);
         read->streams = calloc(read->stream_count + 1, sizeof *read->streams);
         status = read->streams

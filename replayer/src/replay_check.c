@@ -1,8 +1,8 @@
 /*
  * What should be where: the same plan on two plain images, held against what the replay has.
  *
- * At a check that the oracle found something wrong with, the bytes are held against the store that
- * should have been seen, instead.
+ * At a check the bytes are held against the store that the oracle says is current, where it is sure
+ * of one; where it found something wrong, against the store that should have been seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -132,12 +132,20 @@ static const uint8_t *look_wanted(const struct trk_replay *replay, const struct 
                                   uint64_t at, uint64_t size_bytes)
 {
     const struct model *model = replay->model;
-    if (look->item == NULL || look->item->finding == 0) {
+    uint64_t content = 0;
+    bool by_gpu = false;
+    if (look->item != NULL && look->item->finding != 0) {
+        const struct trk_plan_finding *finding = &replay->plan->findings[look->item->finding - 1];
+        content = finding->content;
+        by_gpu = finding->by_gpu;
+    } else if (look->item != NULL && look->item->content != 0 && replay->plan->page_count == 0) {
+        content = look->item->content;
+        by_gpu = look->item->by_gpu != 0;
+        model->check->oracle_bytes += size_bytes;
+    } else { /* also where recorded pages have taken the place of what stores left */
         return (look->side == TRK_PLAN_DEVICE ? model->device : model->guest) + at;
     }
-    const struct trk_plan_finding *finding = &replay->plan->findings[look->item->finding - 1];
-    (finding->by_gpu ? trk_content_gpu : trk_content_store)(model->wanted, at, size_bytes,
-                                                            finding->content);
+    (by_gpu ? trk_content_gpu : trk_content_store)(model->wanted, at, size_bytes, content);
     return model->wanted;
 }
 

@@ -27,11 +27,23 @@ void replay_clock_stop(struct trk_replay *replay)
     }
 }
 
+/* Whether the host copies some images itself: the device's stamps would leave these out. */
+static bool times_by_host(const struct trk_replay *replay)
+{
+    const struct schedule *schedule = &replay->schedule;
+    bool by_host = false;
+    for (size_t i = 0; i < schedule->chunk_count && !by_host; i++) {
+        by_host = schedule->chunks[i].images && replay->path->host_images;
+    }
+    return by_host;
+}
+
 enum trk_status replay_times_init(struct trk_replay *replay, struct trk_error *error)
 {
     struct trk_gpu *gpu = replay->gpu;
     const size_t chunks = replay->schedule.chunk_count;
-    if (!gpu->queues[replay->policy.queue].times || chunks == 0 || replay->path->up == NULL) {
+    if (!gpu->queues[replay->policy.queue].times || chunks == 0 || replay->path->up == NULL ||
+        times_by_host(replay)) {
         return TRK_OK;
     }
     replay->stamp_capacity = chunks < UINT32_MAX / 2 ? (uint32_t)chunks : UINT32_MAX / 2;
@@ -156,7 +168,7 @@ enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_p
                                   struct trk_error *error)
 {
     const bool none = replay->queries == VK_NULL_HANDLE;
-    pass->all.device_ns = none && replay->schedule.chunk_count > 0 ? TRK_NOT_KNOWN : 0;
+    pass->all.device_ns = none ? TRK_NOT_KNOWN : 0; /* none: also where nothing is copied */
     for (size_t i = 0; pass->frames != NULL && i < replay->plan->frame_count; i++) {
         pass->frames[i].device_ns = pass->all.device_ns;
     }

@@ -15,6 +15,7 @@ struct making {
     struct region *regions;
     size_t region_capacity;
     double owed_ns; /* of copies that are to be done again */
+    bool again;     /* some are */
 };
 
 void schedule_deinit(struct schedule *schedule)
@@ -168,6 +169,7 @@ static enum trk_status chunk_again(struct making *making, struct schedule_group 
     if (again == NULL) {
         return TRK_E_MEMORY;
     }
+    making->again = true;
     *again = chunk;
     again->again = true;
     return TRK_OK;
@@ -368,6 +370,13 @@ enum trk_status schedule_make(struct schedule *schedule, const struct trk_plan *
     }
     free(making.differs);
     free(making.regions);
+    const double slow = options->policy->slow;
+    if (status == TRK_OK && slow > 0 && schedule->chunk_count > 0 && !making.again) {
+        return trk_error_set(error, TRK_E_UNSUPPORTED,
+                             "slow=%.0f%%: of %zu submits none would be done twice; a smaller "
+                             "batch= makes more",
+                             100.0 * slow, schedule->chunk_count);
+    }
     return status == TRK_OK
                ? TRK_OK
                : trk_error_set(error, status, "no memory to cut %zu copies as the policy wants",

@@ -311,9 +311,14 @@ static enum trk_status minimise(struct tracing *tracing, struct trk_error *error
     enum trk_status status = find_case(tracing, &found);
     if (status != TRK_OK)
         return status;
-    report->not_shown = !found;
+    report->not_shown = !found && !minimiser->ended;
     if (!found)
         return TRK_OK;
+    if (!mini_is_right(minimiser, &minimiser->best)) {
+        report->not_shown = true;
+        snprintf(report->why, sizeof report->why, "it does not hold on the right core either");
+        return minimiser->status;
+    }
     for (uint32_t i = 0; i < minimiser->options->keep_count; i++)
         if (case_find(&minimiser->best, minimiser->options->keep[i]) == SCENARIO_NONE)
             return trk_error_set(error, TRK_E_ARGUMENT,

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "judge.h"
+#include "newest.h"
+#include "versions_state.h"
 
 struct trk_oracle {
     struct judge judge;
@@ -95,4 +97,43 @@ void trk_oracle_end(struct trk_oracle *oracle, struct trk_oracle_finding *out)
     struct finding finding = {.found = false};
     judge_end(&oracle->judge, oracle->whole, &finding);
     tell(&finding, out);
+}
+
+/* Bytes of no known past are looked at in steps of so many. */
+#define STEP_BYTES 64u
+
+/* Whether a copy to the side of a store may have been under way, and have undone it. */
+static bool met(const struct shadow_store *store, const struct shadow_copy *copies, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (copies[i].end > store->event && copies[i].begin <= store->event)
+            return true;
+    }
+    return false;
+}
+
+void trk_oracle_current(const struct trk_oracle *oracle, uint64_t guest_addr, bool in_gpu_copy,
+                        struct trk_oracle_current *out)
+{
+    struct newest newest;
+    newest_find(&oracle->judge, guest_addr, &newest);
+    *out = (struct trk_oracle_current){.size_bytes = STEP_BYTES - guest_addr % STEP_BYTES,
+                                       .store_event = TRK_NOT_KNOWN};
+    const struct shadow_history *history = newest.history;
+    if (history == NULL)
+        return;
+    out->size_bytes = newest.first_addr + newest.size_bytes - guest_addr;
+    if (history->store_count == 0)
+        return;
+    const struct shadow_store *store = &history->stores[0];
+    const bool gpu = newest_by_gpu(store);
+    const bool undone = gpu ? met(store, history->up, history->up_count)
+                            : met(store, history->down, history->down_count);
+    if ((in_gpu_copy ? newest.gpu : newest.guest) != TRK_WHY_CURRENT || undone ||
+        newest.untracked || (store->flags & SHADOW_STORE_PART) != 0 ||
+        store_in_doubt(oracle->judge.versions, store))
+        return;
+    out->store_event = store->event;
+    out->stamp = store->stamp;
+    out->by_gpu = gpu;
 }

@@ -174,6 +174,14 @@ bool scenario_json_schedule(struct scenario_json *json, const cJSON *item)
     return true;
 }
 
+bool trk_scenario_verdict_is_name(const char *text)
+{
+    size_t i = 0;
+    while (i < VERDICT_WORDS && strcmp(verdict_words[i], text) != 0)
+        i++;
+    return i < VERDICT_WORDS;
+}
+
 /* ---- expectation ----------------------------------------------------------------------------- */
 
 static bool verdict_parse(struct scenario_json *json, const cJSON *item, const char *where)

@@ -3,6 +3,8 @@
  */
 #include "simulator/sim.h"
 
+#include <string.h>
+
 #include "resumed.h"
 #include "run.h"
 #include "untainted.h"
@@ -41,6 +43,20 @@ const char *trk_verdict_name(const struct trk_sim_report *report)
         failure_class < sizeof fatal_names / sizeof *fatal_names)
         return fatal_names[failure_class];
     return verdict_names[kind];
+}
+
+static bool is_in(const char *const *names, size_t count, const char *text)
+{
+    size_t i = 0;
+    while (i < count && (names[i] == NULL || strcmp(names[i], text) != 0))
+        i++;
+    return i < count;
+}
+
+bool trk_verdict_is_name(const char *text)
+{
+    return is_in(verdict_names, sizeof verdict_names / sizeof *verdict_names, text) ||
+           is_in(fatal_names, sizeof fatal_names / sizeof *fatal_names, text);
 }
 
 const char *trk_sim_judgement_name(enum trk_sim_judgement judgement)

@@ -74,6 +74,7 @@ static void find_byte(const struct judge *judge, const struct part *part,
         struct newest newest;
         uint32_t stream;
         newest_find(judge, at, &newest);
+        found->known |= newest.history != NULL || (newest.said != NULL && newest.said->event != 0);
         found->there =
             newest_stays(&newest, &found->gpu) && newest_under_way(judge, at, &stream) == NULL;
         found->guest_addr = at;

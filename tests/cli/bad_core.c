@@ -22,7 +22,17 @@ enum {
     BAD_CLOSES, /* all files, as daemons do, and loops */
     BAD_FORKS,  /* a process that stays, and loops */
     BAD_LEAVES, /* a process in a session of its own, whose parent is gone */
+    BAD_NEVER_LOADS,
 };
+
+#if BAD == 13
+/* Runs while it is loaded. */
+__attribute__((constructor)) static void never_load(void)
+{
+    for (volatile unsigned turns = 0;; turns++) {
+    }
+}
+#endif
 
 static enum trk_core_status bad_create(void **out, const struct trk_core_policy *policy,
                                        const struct trk_core_owner *owner)

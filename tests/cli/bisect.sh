@@ -65,6 +65,8 @@ run 0 bisect run bad.trk -- true
 grep -q "good to the end" out || fail "all good: $(cat out)"
 run 3 bisect run bad.trk --json -- sh -c 'exit 125'
 same "nothing can be tested: found" "$(get found)" false
+same "nothing can be tested: probes" "$(get probes)" 256
+get why | grep -q "too many in a row cannot be tested" || fail "nothing can be tested: $(get why)"
 run 4 bisect run bad.trk -- ./absent
 run 2 bisect run bad.trk
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
@@ -111,6 +113,7 @@ chmod +x flap
 echo 1 >count
 run 3 bisect live --json -f -o x.trk --repeat 2 --judge ./flap -- "$trk" demo --megabytes 2 --frames 2
 same "it flaps" "$(get flaps)" true
+get why | grep -q "^a probe flaps" || fail "it flaps: $(get why)"
 printf 'bad\nbad\n' >answers
 "$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
 [ $? -eq 3 ] || fail "bad without any trust: $(cat out)"

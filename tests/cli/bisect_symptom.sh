@@ -106,10 +106,29 @@ code=$?
 [ "$code" -eq 0 ] || [ "$code" -eq 1 ] || [ "$code" -eq 3 ] || fail "damage: exit code $code: $(cat err)"
 
 # What cannot be meant.
-for wrong in frame:2 frame:2,range: frame:2,range:0x1000 frame:2,range:0x1000+0 frame:x,range:0x1000+1; do
+for wrong in frame:2 frame:2,range: frame:2,range:0x1000 frame:x,range:0x1000+1; do
     run 2 bisect "$corpus/demo-seed-1.trk" --symptom "$wrong"
     said "expected frame:N,range:A+S"
 done
+for wrong in 0x1000+0:"expected 1 to 2^32 bytes" 0x1000+0x100000001:"expected 1 to 2^32 bytes" \
+    0x7f0000000000+4096:"expected one below 2^46" 0x3fffffffffff+2:"expected one below 2^46" \
+    0xffffffffffffffff+4096:"expected one below 2^46"; do
+    run 2 bisect "$corpus/demo-seed-1.trk" --symptom "frame:2,range:${wrong%%:*}"
+    said "the range 0x[0-9a-f]*+[0-9]*: ${wrong#*:}"
+done
+run 2 bisect "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1 --schedule x
+said "schedule does not go with --symptom"
+run 2 bisect run "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1 -- true
+said "symptom does not go with live, run or hashes"
+run 125 bisect --git "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1
+said "symptom does not go with --git"
+echo "{}" >case.json
+run 2 bisect case.json --symptom frame:2,range:0x1000+1
+said "symptom goes with one trace"
+
+# Of what the trace knows nothing, nothing is said to be well.
+run 3 bisect --json "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x33000000+4096
+get why | grep -q "^it cannot be told: no store to the range, no copy" || fail "unknown: $(get why)"
 run 2 bisect "$corpus/demo-seed-1.trk" --symptom frame:99,range:0x200000000+64
 said "no frame 99: the last one is "
 

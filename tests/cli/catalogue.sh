@@ -23,7 +23,9 @@ run 0 catalogue add kept "$corpus/foreign.trk"
 count=$(ls "$corpus"/*.trk | wc -l)
 run 0 catalogue list --json kept
 same stored "$(get traces.#)" "$count"
-same files "$(ls kept/traces | wc -l)" "$count"
+same files "$(ls kept/traces | grep -c '[.]trk$')" "$count"
+same "what lies beside them" "$(ls kept/traces | grep -c '[.]about$')" "$count"
+same "no others" "$(ls kept/traces | wc -l)" $((2 * count))
 run 0 catalogue show --json kept bug-alias-write.trk
 same expected "$(get traces.0.expected)" stale-gpu-read
 same licence "$(get traces.0.licence)" MIT
@@ -34,6 +36,20 @@ cp "$corpus/foreign.trk" mine.trk
 run 0 catalogue add --expected unknown --origin here --licence none other mine.trk
 run 0 catalogue show other mine.trk
 grep -q '^expected unknown$' out || fail "--expected is not kept"
+# What was said of it stays, with its name, when it is added again and nothing else is said.
+cp mine.trk again.trk
+run 0 catalogue add other mine.trk
+quiet
+run 0 catalogue add other again.trk
+said "again.trk: its content is stored, and stays mine.trk"
+run 0 catalogue add --licence MIT other again.trk
+run 0 catalogue show --json other mine.trk
+same "expected still" "$(get traces.0.expected)" unknown
+same "origin still" "$(get traces.0.origin)" here
+same "licence, said anew" "$(get traces.0.licence)" MIT
+# What is no verdict cannot be expected.
+run 2 catalogue add --expected nonsense other mine.trk
+said "'nonsense' is no verdict"
 head -c 200 mine.trk >cut.trk
 run 0 catalogue list other
 run 3 catalogue add other cut.trk
@@ -42,6 +58,7 @@ run 3 catalogue add other none.trk
 run 2 catalogue add other absent.trk
 run 0 catalogue list --json other
 same "after what was refused" "$(get traces.#)" 1
+same "expected after what was refused" "$(get traces.0.expected)" unknown
 
 # A regression over it keeps verdicts; the next one finds the same.
 run 0 regress --json kept
@@ -96,7 +113,7 @@ run 2 catalogue rm kept foreign.trk
 run 2 catalogue rm kept ""
 run 0 catalogue list --json kept
 same "after rm" "$(get traces.#)" $((count - 1))
-same "files after rm" "$(ls kept/traces | wc -l)" $((count - 1))
+same "files after rm" "$(ls kept/traces | wc -l)" $((2 * (count - 1)))
 echo x >kept/traces/left.trk.part
 run 0 catalogue gc kept
 same gc "$(cat out)" "1 files removed"
@@ -113,7 +130,7 @@ refused() {
 }
 mkdir foreign text newer torn
 printf 'no database, but long enough to look at: %01000d' 0 >text/catalogue.db
-refused 3 text "move it away"
+refused 3 text "catalogue rebuild"
 sqlite_like=kept/catalogue.db
 "$trk" catalogue gc kept >/dev/null # nothing is left in a journal
 cp "$sqlite_like" newer/catalogue.db
@@ -125,7 +142,91 @@ cp foreign/catalogue.db foreign.before
 refused 3 foreign "another program's"
 cp "$sqlite_like" torn/catalogue.db
 head -c 6000 /dev/zero | dd of=torn/catalogue.db bs=1 seek=8192 conv=notrunc 2>/dev/null
-refused 3 torn "move it away"
+refused 3 torn "catalogue rebuild"
+
+# The way out: a new database says of the stored files what the old one said, but for the verdicts.
+words() {
+    "$trk" catalogue list --json "$1" | sed '/"path"/d'
+}
+"$trk" catalogue add lost "$corpus"/*.trk >/dev/null || fail "add"
+run 0 catalogue add --expected unknown --origin here lost mine.trk
+words lost >before
+run 0 catalogue rebuild lost
+same "nothing to take up" "$(cat out)" "0 files taken up"
+: >lost/catalogue.db
+rm -f lost/catalogue.db-*
+refused 3 lost "catalogue.db is empty, but files are stored"
+run 3 catalogue gc lost
+run 3 catalogue add lost mine.trk
+same "no file is gone" "$(ls lost/traces | grep -c '[.]trk$')" "$count"
+run 0 catalogue rebuild lost
+words lost | cmp -s - before || fail "after an empty one other words"
+head -c 5000 before >lost/catalogue.db
+run 3 catalogue list lost
+run 0 catalogue rebuild lost
+said "is called catalogue.db.damaged-1 now"
+words lost | cmp -s - before || fail "after a damaged one other words"
+head -c 5000 before | cmp -s - lost/catalogue.db.damaged-1 || fail "the damaged one is not kept"
+rm lost/catalogue.db
+run 3 catalogue add lost "$corpus/foreign.trk"
+run 0 catalogue rebuild lost
+words lost | cmp -s - before || fail "after none other words"
+run 1 regress --json lost
+same "as expected, but for the one of which that was said" "$(get pass)" $((count - 1))
+# What cannot be known is told; what is other bytes than its name says is left out.
+rm lost/catalogue.db "lost/traces/$hash.about"
+echo damage >lost/traces/0123456789abcdef0123456789abcdef.trk
+run 3 catalogue rebuild lost
+said "$hash.trk: nothing lies beside it"
+said "left out: 0123456789abcdef0123456789abcdef.trk"
+run 0 catalogue list --json lost
+same "all others" "$(get traces.#)" "$count"
+run 2 catalogue rebuild newer/traces
+run 4 catalogue rebuild newer
+
+# An older one is brought up: what is known of each file lies beside it then.
+"$trk" catalogue add older "$corpus"/*.trk >/dev/null || fail "add"
+words older >before
+"$trk" catalogue gc older >/dev/null
+printf '\0\0\0\2' | dd of=older/catalogue.db bs=1 seek=60 conv=notrunc 2>/dev/null
+rm older/traces/*.about
+run 0 catalogue list older
+rm older/catalogue.db
+run 0 catalogue rebuild older
+words older | cmp -s - before || fail "of an older one other words"
+
+# One that may only be read is listed, shown and run; that the verdicts are not kept is told.
+as_other() {
+    want=$1
+    shift
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid=65534 --regid=65534 --clear-groups "$trk" "$@" </dev/null >out 2>err
+    else
+        "$trk" "$@" </dev/null >out 2>err
+    fi
+    got=$?
+    [ "$got" -eq "$want" ] || fail "read only: trk $*: exit code $got, expected $want: $(cat err)"
+}
+run 0 regress older
+"$trk" catalogue gc older >/dev/null
+chmod 755 "$dir"
+chmod 444 older/catalogue.db older/traces/*
+chmod 555 older older/traces
+as_other 0 catalogue list --json older
+sed '/"path"/d' out | cmp -s - before || fail "read only: other words"
+as_other 0 catalogue show --json older foreign.trk
+same "verdicts, read only" "$(get traces.0.verdicts.#)" 1
+as_other 0 catalogue runs --json older
+same "runs, read only" "$(get runs.#)" 1
+as_other 0 regress --core "$core" --json older
+said "older may only be read: the verdicts are not kept"
+same "pass, read only" "$(get pass)" "$count"
+as_other 4 catalogue add older mine.trk
+same "nothing was written" "$(ls older | wc -l)" 2
+chmod 755 older older/traces
+chmod 644 older/catalogue.db
+run 0 catalogue runs --json older
+same "runs, afterwards" "$(get runs.#)" 1
 
 # Eight at once, one of them killed, and the database copied while they write.
 "$trk" catalogue add many "$corpus"/*.trk >/dev/null || fail "add"
@@ -175,7 +276,7 @@ for folder in copy*; do
         same "stored in $folder" "$(get traces.#)" "$count"
         opened=$((opened + 1))
         ;;
-    3) said "move it away" ;;
+    3) said "catalogue rebuild" ;;
     *) fail "$folder: $(cat err)" ;;
     esac
 done

@@ -94,6 +94,27 @@ run 3 sim --json mended.trk
 get text >said.txt
 grep -q 're-executed again from event [0-9]* on$' said.txt || fail "not resumed: $(cat said.txt)"
 
+# What is recovered and packed is judged as far as before: only checkpoints whose own place is a guess go.
+compared=0
+for twentieth in 1 2 3 4 5 6 7 8 9 11 12 13; do
+    cp cp.trk bad.trk
+    printf 'TRKdamag' |
+        dd of=bad.trk bs=1 seek=$(($(wc -c <cp.trk) * twentieth / 20)) conv=notrunc 2>/dev/null
+    run 0 recover -f bad.trk -o mended.trk
+    "$trk" dump --text mended.trk >out 2>/dev/null
+    before=$(grep -c '^checkpoint ' out)
+    "$trk" doctor mended.trk >doctored 2>&1 && continue # no events were there
+    run 3 pack --level 1 -f mended.trk -o repacked.trk
+    "$trk" dump --text repacked.trk >out 2>/dev/null
+    at_least "checkpoints kept behind a loss at $twentieth/20" "$(grep -c '^checkpoint ' out)" $((before - 2))
+    run 3 sim --json mended.trk
+    get text | grep -q 're-executed again' || continue
+    compared=$((compared + 1))
+    run 3 sim --json repacked.trk
+    get text | grep -q 're-executed again' || fail "packed, it is not resumed behind $twentieth/20: $(get text)"
+done
+at_least "losses that packing was compared behind" "$compared" 1
+
 # Without checkpoints there is no going on.
 run 0 pack ok.trk -o packed.trk
 damage packed.trk

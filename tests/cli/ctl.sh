@@ -31,6 +31,8 @@ stop() {
 start
 run 0 ctl snapshot "$recorder"
 same "answer" "$(cat out)" "ok 1000 events"
+run 0 ctl status "$recorder"
+same "status" "$(cat out)" "ok 1000 events, 0 dropped"
 "$trk" info --json c.trk >info 2>/dev/null
 same "events after a snapshot" "$("$tools/json_get" info events)" 1000
 run 0 ctl disable "$recorder"
@@ -40,6 +42,8 @@ while [ ! -e ready2 ]; do sleep 0.02; done
 run 1 ctl mark "$recorder" 5
 same "answer" "$(cat out)" "error disabled"
 sleep 0.1
+run 0 ctl status "$recorder"
+same "status while disabled" "$(cat out)" "ok 1000 events, 100 dropped, disabled"
 run 0 ctl --json enable "$recorder"
 same "command" "$(get command)" enable
 same "ok" "$(get ok)" true
@@ -86,6 +90,9 @@ same "events of the dump" "$(get events)" 1000
 stop
 start --flight 1M --trigger exit
 run 1 ctl snapshot "$recorder"
+run 0 ctl status "$recorder"
+same "status of a flight recording" "$(cat out)" \
+    "ok 1000 events, 0 dropped, 0 forgotten, 0 dumps, 0 states made, none under way"
 : >go1
 : >go2
 stop

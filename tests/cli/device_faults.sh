@@ -86,6 +86,12 @@ same 'host copies, bytes' "$(get check.equal)" true
 same 'host copies, images' "$(get images)" 2
 faulty host-copy:0:on 0 replay --policy host-copy,batch=4K,threads=2 --check --loop 2 t.trk
 faulty host-copy:0:on 0 replay --policy auto --check t.trk
+# What the host copies itself no time stamp of the device sees: the host's clock counts.
+faulty host-copy:0:on 0 bench --b host-copy --rounds 6 --json t.trk
+same 'host copies, the clock' "$(get comparisons.0.clock)" host
+same 'host copies, the time of the device' "$(get policies.1.device_ns)" null
+faulty host-copy:0:on 4 bench --b host-copy --rounds 6 --clock device --no-check t.trk
+said 'has no time of the device'
 for texel in 'flags=0x1 \1 page=256' 'flags=0x2 \1 page=128' 'flags=0x8 \1 page=32' 'flags=0x10 \1 page=16'; do
     "$trk" dump --text t.trk | sed "/ image /s/flags=0x4 \(.*\) page=64/$texel/" >t.txt
     "$trk" assemble -f -o shaped.trk t.txt >out 2>err || fail "assembling: $(cat err)"

@@ -55,7 +55,13 @@ run 1 diff a.trk bug.trk
 head -c "$(($(wc -c <a.trk) - 8))" a.trk >cut.trk
 run 3 diff a.trk cut.trk
 head -c "$(($(wc -c <a.trk) / 2))" a.trk >half.trk
-run 1 diff a.trk half.trk
+run 3 diff a.trk half.trk
+grep -q "^not compared: [0-9]* events that the other trace may have lost" out || fail "half: $(cat out)"
+run 3 diff --json half.trk a.trk
+same "half: same" "$(get same)" true
+same "half: complete" "$(get complete)" false
+at_least "half: missing" "$(get missing)" 100
+run 1 diff --asked half.trk seed.trk
 
 # Scenarios: a case, and what passes.
 run 0 minimise bug.trk -o case.json --passing passing.json

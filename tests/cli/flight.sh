@@ -87,6 +87,8 @@ pause 200
 marks 10
 SCRIPT
 dump_is f.trk api 1000
+same "missing in a whole dump" "$(get missing)" 0
+same "complete of a whole dump" "$(get complete)" true
 fly 0 <<'SCRIPT'
 marks 1000
 fail
@@ -124,6 +126,15 @@ frame 2
 marks 10
 SCRIPT
 dump_is f.trk frame 12
+
+# At the end two triggers fire at once: one dump, and a word about the other.
+fly 0 --trigger exit,frame:2-99 --cooldown 0 <<'SCRIPT'
+frame 2
+marks 10
+SCRIPT
+dump_is f.trk frame 11
+same "dumps for two triggers at once" "$(get dumps)" 1
+said "exit: one dump with frame, which was still to be made"
 fly 0 --trigger mark:500 <<'SCRIPT'
 marks 600
 pause 200
@@ -210,6 +221,12 @@ SCRIPT
 "$trk" info --json f-2.trk >info 2>/dev/null
 same "events in the time before" "$("$tools/json_get" info events)" 20
 same "events missing" "$("$tools/json_get" info dropped)" 9000
+said "exit: 20 events, 9000 missing, "
+"$trk" info --json f.trk >info 2>/dev/null
+missing=$((9000 + $("$tools/json_get" info dropped)))
+same "events missing, as the recording tells" "$(get missing)" "$missing"
+same "complete with events missing" "$(get complete)" false
+said "2 dumps, [0-9]* events, $missing missing, 0 dropped, "
 
 # A ring that is full forgets the oldest; nothing is uncounted.
 rm -f f*.trk
@@ -219,6 +236,8 @@ events=$("$tools/json_get" info events)
 at_least "events that fit" "$events" 100000
 same "all" $((events + $("$tools/json_get" info dropped))) 1500000
 at_least "forgotten" "$("$tools/json_get" info dropped)" 1
+same "forgotten, as the recording tells" "$(get missing)" "$("$tools/json_get" info dropped)"
+same "complete with events forgotten" "$(get complete)" false
 
 # A dump closes open chunks, and what is forgotten to make room for them is in its header.
 fly 0 --flight 64K --block 20000 --trigger api --cooldown 0 <<'SCRIPT'
@@ -253,7 +272,8 @@ while [ "$tries" -lt 8 ]; do
 done
 run 0 sim --json f.trk
 same "verdict on a dump that has everything" "$(get verdict)" ok
-run 0 record --flight 64K --block 20000 --trigger exit -f -o f.trk -- "$tools/storm_target" shared 200
+run 0 record --flight 64K --states off --block 20000 --trigger exit -f -o f.trk -- \
+    "$tools/storm_target" shared 200
 run 3 sim --json f.trk
 same "verdict on a dump" "$(get verdict)" trace-incomplete
 same "divergences of a dump" "$(get divergences)" 0

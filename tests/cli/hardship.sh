@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # A child that forks away is silent; 200 threads share the rings that their predecessors left.
-run 9 record --json -o x.trk -- "$tools/trace_tool" fork 100
+run 9 record --block 20000 --json -o x.trk -- "$tools/trace_tool" fork 100
 same "output of the command" "$(head -1 out)" forked
 sed 1d out >json
 same "events" "$("$tools/json_get" json events)" 20100
@@ -25,7 +25,7 @@ for guard in "" --guard; do
 done
 
 # A guard that is not needed leaves nothing; one that is killed with the parent leaves the parent's file.
-run 9 record --guard -f -o g.trk -- "$tools/trace_tool" fork 10
+run 9 record --guard --block 20000 -f -o g.trk -- "$tools/trace_tool" fork 10
 run 0 info --json g.trk
 same "events with a guard" "$(get events)" 2010
 [ "$(ls g.trk*)" = g.trk ] || fail "the guard left a file"

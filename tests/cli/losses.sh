@@ -39,6 +39,13 @@ wait "$follower" # the trace has ended, the pipe has not
 same "exit code of following a pipe" $? 0
 same "events of a pipe" "$(wc -l <out)" 40
 exec 3>&-
+# A pipe that nobody writes: with --idle no longer than a silent file.
+for how in "" --json; do
+    # shellcheck disable=SC2086
+    timeout 20 "$trk" follow --idle 1 $how pipe >out 2>err </dev/null
+    same "exit code of a pipe without a writer" $? 3
+done
+same "object of a pipe without a writer" "$(get complete)" false
 # shellcheck disable=SC2002
 cat u.trk | "$trk" follow --json - >out 2>err
 same "exit code of a pipe that ends first" $? 3
@@ -53,6 +60,15 @@ same "exit code of following a beginning" $? 3
 cat u.trk | "$trk" recover - -o r.trk >out 2>err || fail "recover of a pipe"
 "$trk" recover u.trk -o named.trk >out 2>err || fail "recover"
 cmp r.trk named.trk || fail "recover of a pipe gives other bytes"
+# A socket as standard input, by each of its names.
+for name in - /dev/stdin /proc/self/fd/0; do
+    "$tools/on_socket" "$trk" follow "$name" <t.trk >out 2>err
+    same "exit code of following a socket as $name" $? 0
+    same "events of a socket as $name" "$(wc -l <out)" 40
+    "$tools/on_socket" "$trk" recover -f "$name" -o r.trk <u.trk >out 2>err || fail "recover of a socket as $name"
+    cmp r.trk named.trk || fail "recover of a socket as $name gives other bytes"
+done
+"$tools/on_socket" "$trk" info - <t.trk >out 2>err || fail "info of a socket"
 "$trk" recover -f pipe -o r.trk >out 2>err &
 recovery=$!
 cat text.trk >pipe

@@ -51,6 +51,10 @@ done
 run 2 merge $parts -o none.trk
 run 2 merge over.trk over-2.trk -o two.trk
 said "File exists"
+run 0 pack --checkpoints 300 over.trk -o marked.trk
+run 0 merge -f marked.trk over-2.trk -o two.trk
+said "marked.trk: [0-9]* checkpoints are left out"
+counts two.trk 1500 0
 
 # A ring that forgets: what is between two dumps is a loss of so many events.
 # It is fed slowly enough for no event to be lost otherwise.

@@ -89,9 +89,26 @@ said "e999999"
 "$trk" minimise --from-scenario - -o - <wide.json >piped.json 2>err || fail "from a pipe: $(cat err)"
 cmp -s piped.json small.json || fail "another case from a pipe"
 
+# Nothing of what goes in or comes out is lost to the other, or to the report.
+cp bad.trk kept.trk
+run 2 minimise -f bad.trk -o bad.trk
+said "would overwrite its trace"
+run 2 minimise -f bad.trk -o x.json --passing ./bad.trk
+said "would overwrite its trace"
+cmp bad.trk kept.trk || fail "the trace was overwritten"
+run 2 minimise bad.trk -o x.json --passing ./x.json
+said "are the same file"
+for closed in '0<&- 1>out' '1>&-' '0<&- 1>&- 2>&-'; do
+    eval "\"\$trk\" minimise -f bad.trk -o closed.json $closed"
+    run 1 sim closed.json
+    rm -f closed.json
+done
+
 # A right core that is asked: what fails there too is no fault of this core.
 run 1 minimise wide.json --good "$trk" -o x.json
 grep -q "right core" out || fail "no word of the right core: $(cat out)"
+run 1 minimise bad.trk --good "$trk" -o x.json
+grep -q "right core" out || fail "of a trace: no word of the right core: $(cat out)"
 run 2 minimise wide.json --good ./absent -o x.json
 [ -e x.json ] && fail "a file is written though there is no case"
 
@@ -107,6 +124,9 @@ for replays in 1 2 3 5 8 13 21 34; do
     fi
 done
 run 3 minimise -f bad.trk --replays 1 -o none.json
+
+run 0 minimise --help
+same "the default of --replays is said once" "$(grep -o "Default 10000" out | wc -l)" 1
 
 # What makes no sense.
 run 0 record -f -o good.trk -- "$trk" demo --frames 6

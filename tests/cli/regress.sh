@@ -3,11 +3,13 @@
 # its own. The stored corpus is as its manifest says.
 # Method: the corpus, the example tracker's plug-in with and without a bug, a core with seeded faults,
 # and damaged, wrong and missing files.
-#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE
+#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE BAD_CORES
 . "$(dirname "$0")/lib.sh"
 corpus=$3
 examples=$4
 mutable=$5
+bad=$6
+docs=$3/../../docs
 
 # All of the corpus, twice each; any number of processes gives the same bytes.
 run 0 regress --json --repeat 2 "$corpus"
@@ -29,6 +31,17 @@ run 1 regress --core "$examples/example_core_bug2.so" own
 grep -q '^fail  *divergence  *mine.trk$' out || fail "the table lacks the trace"
 grep -q 'first changed event: [0-9]*, thread .*: ' out || fail "no first event"
 grep -q 'again:  trk sim --core .*bug2.so own/mine.trk$' out || fail "no command to see it again"
+# The command that a report gives again says the same again, byte for byte.
+run 1 sim --core "$examples/example_core_bug2.so" --core-limit 60 own/mine.trk
+cp out told
+line=$(sed -n 's/^again:  *trk //p' out)
+run 1 $line
+cmp -s out told || fail "trk $line: not the same again"
+run 1 sim --json --core "$examples/example_core_bug2.so" own/mine.trk
+cp out told
+line=$(get again)
+run 1 ${line#trk } --json
+cmp -s out told || fail "$line --json: not the same again"
 run 1 regress --core "$examples/example_core_bug2.so" --against "$examples/example_core.so" --json \
     --junit out.xml own
 same changed "$(get changed)" 1
@@ -87,10 +100,49 @@ run 1 regress expects
 grep -q '^fail  *stale-gpu-read  *bug-alias-write.trk' out || fail "a trace without a manifest is to be ok"
 echo 'no manifest' >expects/manifest.json
 run 3 regress expects
-said "manifest.json"
+said "manifest.json: no JSON from byte 0 on"
 printf '{"schema":"trk-corpus/1","traces":[{"file":"../x.trk"}]}' >expects/manifest.json
 run 3 regress expects
 said "traces\[0\].hash"
+# The manifest as it is described, and what is wrong in one by a key.
+mkdir described
+cp "$corpus/bug-alias-write.trk" described/first.trk
+run 0 regress --json "$corpus"
+hash=$(tr -d '\t\n' <out | sed 's/.*"name":"bug-alias-write.trk"[^}]*"hash":"\([0-9a-f]*\)".*/\1/')
+sed -n '/^## Stored traces/,/^## Ranges/p' "$docs/cli.md" | sed -n '/^```json/,/^```$/p' | sed '/^```/d' |
+    sed "s/HASH/$hash/; s/\"bytes\": 0/\"bytes\": $(wc -c <described/first.trk)/" >described/right.txt
+cp described/right.txt described/manifest.json
+run 1 regress described
+grep -q '^fail  *stale-gpu-read  *first.trk' out || fail "the described manifest: $(cat out)"
+change() { # SED EXIT WORDS
+    sed "$1" described/right.txt >described/manifest.json
+    run "$2" regress described
+    cat out err >told
+    grep -q -- "$3" told || fail "$1: $(cat told)"
+}
+change 's/"expected": "ok"/"expected": "stale-gpu-read"/' 0 "^pass"
+for key in file hash bytes command origin licence policy expected; do
+    change "s/\"$key\": /\"other\": /" 3 "described: manifest.json: traces\[0\].$key is no "
+done
+change 's/"expected": "ok"/"expected": "nonsense"/' 3 "traces\[0\].expected is no verdict: 'nonsense'"
+change 's/"expected": "ok"/"expected": ""/' 3 "traces\[0\].expected is no verdict"
+change 's/"bytes": [0-9]*/"bytes": 5/' 3 "^unreadable"
+change 's,"first.trk","./first.trk",' 3 "traces\[0\].file is no plain path"
+change 's,"first.trk","a//first.trk",' 3 "traces\[0\].file is no plain path"
+change 's,"first.trk","../first.trk",' 3 "traces\[0\].file is no plain path"
+change '$s/$/ trailing/' 3 "no JSON from byte [0-9]* on"
+change '$d' 3 "no JSON from byte [0-9]* on"
+# What cannot be reached is unreadable, not passed over; a file is no folder.
+mkdir links
+cp "$corpus/demo-seed-1.trk" links
+ln -s nowhere links/link.trk
+mkfifo links/pipe.trk
+run 3 regress links
+grep -q '^unreadable .*link.trk' out || fail "a link to nowhere: $(cat out)"
+grep -q '^unreadable .*pipe.trk' out || fail "a pipe: $(cat out)"
+run 2 regress described/first.trk
+said "described/first.trk: no folder"
+
 # The recipe for a project of one's own: its tests hold with the right tracker, and fail with a broken one.
 run 0 regress --init --core "$examples/example_core.so" own
 same "files of the recipe" "$(cat out)" "$(printf 'trk-regress.cmake\n.github/workflows/trk-regress.yml')"
@@ -113,6 +165,14 @@ run 2 regress empty
 said "no traces"
 run 2 regress absent
 run 4 regress --core ./absent.so own
+# A plug-in that ends while it is loaded, or does not end to: nothing is run, and none waits for it.
+run 4 regress --core "$bad/bad_core_5.so" own
+said "crashed while it was loaded: SIGABRT"
+before=$(date +%s)
+run 4 regress --core "$bad/bad_core_13.so" --limit 1 own
+said "took longer than 1 s to be loaded"
+run 4 regress --against "$bad/bad_core_13.so" --limit 1 own
+[ $(($(date +%s) - before)) -lt 20 ] || fail "--limit does not hold for the loading"
 run 2 regress --seed 3 own
 run 2 regress --make again own expects
 run 2 regress --make again own

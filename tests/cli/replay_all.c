@@ -1,7 +1,7 @@
 /*
  * Traces under policies, all on one device in one process: told to the tests.
  *
- *     replay_all [--validate] F... -- POLICY...
+ *     replay_all [--validate] F... -- [POLICY...]    without any: every one of the list
  *
  * A line "plan F IMAGES PLAIN DISPATCHES" for each trace, what its plan holds, and behind it a line
  * for each policy: "ran POLICY", or "lacks POLICY: WHY" where the device cannot run it. Ends with 1
@@ -68,7 +68,7 @@ static void try_policy(struct trk_gpu *gpu, const struct trk_plan *plan, const c
     }
 }
 
-/* policies ends with NULL. */
+/* policies ends with NULL; none: every one that the list has. */
 static void try_trace(struct trk_gpu *gpu, const char *path, char **policies)
 {
     const struct trk_plan_options options = trk_plan_options_default();
@@ -85,6 +85,10 @@ static void try_trace(struct trk_gpu *gpu, const char *path, char **policies)
     if (status == TRK_OK) {
         printf("plan %s %zu %zu %" PRIu64 "\n", path, plan->image_count, plan->plain_images,
                plan->dispatches);
+        for (const char *const *every = trk_transfer_policy_list();
+             *policies == NULL && *every != NULL; every++) {
+            try_policy(gpu, plan, path, *every);
+        }
         for (; *policies != NULL; policies++) {
             try_policy(gpu, plan, path, *policies);
         }
@@ -107,8 +111,8 @@ int main(int argc, char **argv)
     }
     for (traces = at; traces < argc && strcmp(argv[traces], "--") != 0; traces++) {
     }
-    if (traces == at || traces + 1 >= argc) {
-        fprintf(stderr, "usage: replay_all [--validate] F... -- POLICY...\n");
+    if (traces == at || traces >= argc) {
+        fprintf(stderr, "usage: replay_all [--validate] F... -- [POLICY...]\n");
         return 2;
     }
     if (trk_gpu_open(&gpu, &options, &error) != TRK_OK) {

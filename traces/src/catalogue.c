@@ -1,18 +1,20 @@
 /* Opening a catalogue: whose database it is, and what it is brought up to. */
 #include "catalogue.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* "trkc", in the database's header: whose it is. */
 #define APPLICATION_ID 1953655651
 /* How long others are waited for. */
 #define BUSY_MS 60000
 /* All that it says of what went wrong leads here. */
-#define WAY_OUT "move it away and add " TRK_CATALOGUE_TRACES "/* again"
+#define WAY_OUT "trk catalogue rebuild makes a new one of the stored files"
 
 /* One a version. A released one never changes; what is new is one more. */
 static const char *const migrations[TRK_CATALOGUE_VERSION] = {
@@ -30,6 +32,7 @@ static const char *const migrations[TRK_CATALOGUE_VERSION] = {
     " id INTEGER PRIMARY KEY, hash TEXT NOT NULL REFERENCES traces ON DELETE CASCADE,"
     " result TEXT NOT NULL, UNIQUE (hash, result)"
     ") STRICT;",
+    "", /* what is known of a file lies beside it, too */
 };
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -145,14 +148,14 @@ static enum trk_status check(struct trk_catalogue *catalogue, struct trk_error *
                : trk_error_set(error, TRK_E_DAMAGED, TRK_CATALOGUE_FILE " is damaged: " WAY_OUT);
 }
 
-/* Whose it is, and of which version; migrate it. In a transaction that others wait for. */
-static enum trk_status bring_up(struct trk_catalogue *catalogue, struct trk_error *error)
+/* Whose it is, and of which version. fresh: nothing is in it. */
+static enum trk_status look_at(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
+                               int64_t *version, bool *fresh, struct trk_error *error)
 {
-    int64_t id = 0, version = 0, tables = 0;
-    char sql[64];
+    int64_t id = 0, tables = 0;
     enum trk_status status = number(catalogue, "PRAGMA application_id", &id, error);
     if (status == TRK_OK) {
-        status = number(catalogue, "PRAGMA user_version", &version, error);
+        status = number(catalogue, "PRAGMA user_version", version, error);
     }
     if (status == TRK_OK) {
         status = number(catalogue, "SELECT count(*) FROM sqlite_master", &tables, error);
@@ -160,18 +163,42 @@ static enum trk_status bring_up(struct trk_catalogue *catalogue, struct trk_erro
     if (status != TRK_OK) {
         return status;
     }
-    bool fresh = id == 0 && version == 0 && tables == 0;
-    if (!fresh && (id != APPLICATION_ID || version < 1)) {
+    *fresh = id == 0 && *version == 0 && tables == 0;
+    if (*fresh && what != TRK_CATALOGUE_TO_REBUILD && catalogue_has_stored(catalogue->folder)) {
+        return trk_error_set(error, TRK_E_DAMAGED,
+                             TRK_CATALOGUE_FILE " is empty, but files are stored: " WAY_OUT);
+    }
+    if (!*fresh && (id != APPLICATION_ID || *version < 1)) {
         return trk_error_set(error, TRK_E_DAMAGED,
                              TRK_CATALOGUE_FILE " is another program's database: " WAY_OUT);
     }
-    if (version > TRK_CATALOGUE_VERSION) {
+    if (*version > TRK_CATALOGUE_VERSION) {
         return trk_error_set(error, TRK_E_VERSION,
-                             TRK_CATALOGUE_FILE " has version %d, this trk knows %d", (int)version,
+                             TRK_CATALOGUE_FILE " has version %d, this trk knows %d", (int)*version,
                              TRK_CATALOGUE_VERSION);
     }
+    if (*version < TRK_CATALOGUE_VERSION && catalogue->read_only) {
+        return trk_error_set(error, TRK_E_VERSION,
+                             TRK_CATALOGUE_FILE " has version %d and may only be read: this trk "
+                                                "reads %d, and cannot bring it up to that",
+                             (int)*version, TRK_CATALOGUE_VERSION);
+    }
+    return TRK_OK;
+}
+
+/* Migrate it. In a transaction that others wait for. */
+static enum trk_status bring_up(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
+                                struct trk_error *error)
+{
+    int64_t version = 0;
+    bool fresh = false;
+    char sql[64];
+    enum trk_status status = look_at(catalogue, what, &version, &fresh, error);
     for (int64_t i = version; i < TRK_CATALOGUE_VERSION && status == TRK_OK; i++) {
         status = catalogue_run(catalogue, migrations[i], error);
+    }
+    if (status == TRK_OK && version < 3) {
+        status = catalogue_write_abouts(catalogue, error);
     }
     if (status == TRK_OK && version < TRK_CATALOGUE_VERSION) {
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", TRK_CATALOGUE_VERSION);
@@ -198,21 +225,63 @@ static enum trk_status make_folders(const char *folder, struct trk_error *error)
     return TRK_OK;
 }
 
-static enum trk_status open_it(struct trk_catalogue *catalogue, bool create,
-                               struct trk_error *error)
+/* The path as a URI of SQLite's. immutable: neither locks nor a journal are looked for. */
+static void uri_of(const char *path, bool immutable, char *out, size_t size)
 {
-    char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
+    size_t used = (size_t)snprintf(out, size, "file:");
+    for (; *path != '\0' && used + 4 < size; path++) {
+        bool plain = isalnum((unsigned char)*path) || strchr("/-._~", *path) != NULL;
+        used += (size_t)snprintf(out + used, size - used, plain ? "%c" : "%%%02X",
+                                 (unsigned)(unsigned char)*path);
+    }
+    snprintf(out + used, size - used, "?mode=ro%s", immutable ? "&immutable=1" : "");
+}
+
+/* Whether the folder and the database may be written. */
+static bool may_write(const char *folder, const char *path)
+{
+    return access(folder, W_OK) == 0 && access(path, W_OK) == 0;
+}
+
+static enum trk_status open_database(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
+                                     struct trk_error *error)
+{
+    char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1], log[sizeof path + 8], uri[3 * PATH_MAX];
+    struct stat about;
     snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, catalogue->folder);
-    int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
-    if (sqlite3_open_v2(path, &catalogue->db, flags, NULL) != SQLITE_OK) {
+    catalogue->read_only = what == TRK_CATALOGUE_TO_READ && !may_write(catalogue->folder, path);
+    int flags = SQLITE_OPEN_READWRITE | (what >= TRK_CATALOGUE_TO_ADD ? SQLITE_OPEN_CREATE : 0);
+    if (catalogue->read_only) {
+        /* What the last writer left in the journal is read; with none, no one is writing. */
+        snprintf(log, sizeof log, "%s-wal", path);
+        uri_of(path, stat(log, &about) != 0 || about.st_size == 0, uri, sizeof uri);
+        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+    }
+    if (sqlite3_open_v2(catalogue->read_only ? uri : path, &catalogue->db, flags, NULL) !=
+        SQLITE_OK) {
         return catalogue->db != NULL
                    ? catalogue_fail(catalogue, error)
                    : trk_error_set(error, TRK_E_MEMORY, "no memory for a database");
     }
     (void)sqlite3_busy_timeout(catalogue->db, BUSY_MS);
-    enum trk_status status = catalogue_begin(catalogue, error);
+    return TRK_OK;
+}
+
+static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
+                               struct trk_error *error)
+{
+    enum trk_status status = open_database(catalogue, what, error);
+    if (status == TRK_OK && catalogue->read_only) {
+        int64_t version;
+        bool fresh;
+        status = look_at(catalogue, what, &version, &fresh, error);
+        return status == TRK_OK ? check(catalogue, error) : status;
+    }
     if (status == TRK_OK) {
-        status = catalogue_end(catalogue, bring_up(catalogue, error), error);
+        status = catalogue_begin(catalogue, error);
+    }
+    if (status == TRK_OK) {
+        status = catalogue_end(catalogue, bring_up(catalogue, what, error), error);
     }
     if (status == TRK_OK) {
         status = check(catalogue, error);
@@ -226,9 +295,10 @@ static enum trk_status open_it(struct trk_catalogue *catalogue, bool create,
                             : status;
 }
 
-enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder, bool create,
-                                   struct trk_error *error)
+enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder,
+                                   enum trk_catalogue_for what, struct trk_error *error)
 {
+    const bool create = what >= TRK_CATALOGUE_TO_ADD;
     enum trk_status status = create ? make_folders(folder, error) : TRK_OK;
     if (status != TRK_OK) {
         return status;
@@ -244,13 +314,18 @@ enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folde
     int length = snprintf(catalogue->folder, sizeof catalogue->folder, "%s", folder);
     status = length < 0 || (size_t)length >= sizeof catalogue->folder
                  ? trk_error_set(error, TRK_E_ARGUMENT, "the path is too long")
-                 : open_it(catalogue, create, error);
+                 : open_it(catalogue, what, error);
     if (status != TRK_OK) {
         trk_catalogue_close(catalogue);
         return status;
     }
     *out = catalogue;
     return TRK_OK;
+}
+
+bool trk_catalogue_read_only(const struct trk_catalogue *catalogue)
+{
+    return catalogue->read_only;
 }
 
 void trk_catalogue_close(struct trk_catalogue *catalogue)

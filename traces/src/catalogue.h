@@ -10,7 +10,36 @@
 struct trk_catalogue {
     sqlite3 *db;
     char folder[PATH_MAX];
+    bool read_only;
 };
+
+#define COLUMNS "name, hash, command, origin, licence, policy, expected, bytes"
+
+/* Whether a name below traces/ is one of a stored file: its hash and .trk or .json. */
+bool catalogue_is_stored(const char *name);
+/* Whether there is one. */
+bool catalogue_has_stored(const char *folder);
+/* A row of COLUMNS. */
+void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out);
+/* Put a row in, or the texts of one that is there. */
+TRK_MUST_USE enum trk_status catalogue_insert(struct trk_catalogue *catalogue,
+                                              const struct trk_manifest_entry *entry,
+                                              struct trk_error *error);
+/* The row of a hash; found: there is one, else out stays. */
+TRK_MUST_USE enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, const char *hash,
+                                              struct trk_manifest_entry *out, bool *found,
+                                              struct trk_error *error);
+/* Write what is known of a stored file beside it, in one step. */
+TRK_MUST_USE enum trk_status catalogue_write_about(const char *folder,
+                                                   const struct trk_manifest_entry *entry,
+                                                   struct trk_error *error);
+/* Read it; found: it is there, else out stays. TRK_E_DAMAGED: it is none, or another file's. */
+TRK_MUST_USE enum trk_status catalogue_read_about(const char *folder, const char *hash,
+                                                  struct trk_manifest_entry *out, bool *found,
+                                                  struct trk_error *error);
+/* Write it for all that are stored: since version 3 it is there. */
+TRK_MUST_USE enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue,
+                                                    struct trk_error *error);
 
 /* BEGIN IMMEDIATE; and COMMIT or, where status is none of TRK_OK, ROLLBACK. */
 TRK_MUST_USE enum trk_status catalogue_begin(struct trk_catalogue *catalogue,

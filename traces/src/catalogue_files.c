@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 /* What is being written; gc takes those that nobody gave their name. */
-#define PART    ".part"
-#define COLUMNS "name, hash, command, origin, licence, policy, expected, bytes"
+#define PART ".part"
 
 static bool is_scenario(const char *name)
 {
@@ -69,8 +68,8 @@ static enum trk_status copy_file(const char *path, const char *part, struct trk_
     return TRK_OK;
 }
 
-static enum trk_status insert(struct trk_catalogue *catalogue,
-                              const struct trk_manifest_entry *entry, struct trk_error *error)
+enum trk_status catalogue_insert(struct trk_catalogue *catalogue,
+                                 const struct trk_manifest_entry *entry, struct trk_error *error)
 {
     const char *texts[] = {entry->file,    entry->hash,   entry->command, entry->origin,
                            entry->licence, entry->policy, entry->expected};
@@ -88,19 +87,57 @@ static enum trk_status insert(struct trk_catalogue *catalogue,
     return catalogue_done(catalogue, statement, sqlite3_step(statement), error);
 }
 
-enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
-                                  struct trk_manifest_entry *entry, struct trk_error *error)
+enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, const char *hash,
+                                 struct trk_manifest_entry *out, bool *found,
+                                 struct trk_error *error)
 {
-    char target[PATH_MAX], part[PATH_MAX + 32], named[TRK_CONTENT_BYTES];
-    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
-    if (status == TRK_OK) {
-        status = trk_catalogue_path(catalogue->folder, entry, target, sizeof target, error);
-    }
+    sqlite3_stmt *statement = NULL;
+    enum trk_status status = catalogue_prepare(
+        catalogue, "SELECT " COLUMNS " FROM traces WHERE hash = ?1", &hash, 1, &statement, error);
     if (status != TRK_OK) {
         return status;
     }
-    /* Under the writers' lock, so that no gc comes between the file and what speaks of it. */
-    status = catalogue_begin(catalogue, error);
+    int last = sqlite3_step(statement);
+    *found = last == SQLITE_ROW;
+    if (*found) {
+        catalogue_take(statement, out);
+    }
+    return catalogue_done(catalogue, statement, last, error);
+}
+
+static void keep_text(char *to, size_t size, const char *former)
+{
+    if (to[0] == '\0') {
+        snprintf(to, size, "%s", former);
+    }
+}
+
+/* What was said of it stays, where nothing else is said. */
+static enum trk_status keep_words(struct trk_catalogue *catalogue, struct trk_manifest_entry *entry,
+                                  struct trk_error *error)
+{
+    struct trk_manifest_entry former = {.bytes = 0};
+    bool found = false;
+    enum trk_status status = catalogue_lookup(catalogue, entry->hash, &former, &found, error);
+    if (found) {
+        memcpy(entry->file, former.file, sizeof entry->file);
+    }
+    keep_text(entry->command, sizeof entry->command, former.command);
+    keep_text(entry->origin, sizeof entry->origin, former.origin);
+    keep_text(entry->licence, sizeof entry->licence, former.licence);
+    keep_text(entry->policy, sizeof entry->policy, former.policy);
+    keep_text(entry->expected, sizeof entry->expected, former.expected);
+    keep_text(entry->expected, sizeof entry->expected, is_scenario(entry->file) ? "" : "ok");
+    return status;
+}
+
+/* Copy it to the name of its content, by way of another name. */
+static enum trk_status store(const struct trk_catalogue *catalogue, const char *path,
+                             const struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    char target[PATH_MAX], part[PATH_MAX + 32], named[TRK_CONTENT_BYTES];
+    enum trk_status status =
+        trk_catalogue_path(catalogue->folder, entry, target, sizeof target, error);
     if (status != TRK_OK) {
         return status;
     }
@@ -116,17 +153,39 @@ enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *p
     if (status == TRK_OK && rename(part, target) != 0) {
         status = trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot be stored");
     }
-    if (status == TRK_OK) {
-        status = insert(catalogue, entry, error);
-    } else {
+    if (status != TRK_OK) {
         (void)unlink(part);
+    }
+    return status;
+}
+
+enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
+                                  struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
+    /* Under the writers' lock, so that no gc comes between the file and what speaks of it. */
+    if (status == TRK_OK) {
+        status = catalogue_begin(catalogue, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = keep_words(catalogue, entry, error);
+    if (status == TRK_OK) {
+        status = store(catalogue, path, entry, error);
+    }
+    if (status == TRK_OK) {
+        status = catalogue_insert(catalogue, entry, error);
+    }
+    if (status == TRK_OK) {
+        status = catalogue_write_about(catalogue->folder, entry, error);
     }
     return catalogue_end(catalogue, status, error);
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
-static void take(sqlite3_stmt *statement, struct trk_manifest_entry *out)
+void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out)
 {
     snprintf(out->file, sizeof out->file, "%s", catalogue_text(statement, 0));
     snprintf(out->hash, sizeof out->hash, "%s", catalogue_text(statement, 1));
@@ -148,7 +207,7 @@ enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogu
     int last = SQLITE_DONE;
     while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
         struct trk_manifest_entry entry;
-        take(statement, &entry);
+        catalogue_take(statement, &entry);
         status = fn(context, &entry, error);
     }
     if (status != TRK_OK) {
@@ -167,8 +226,9 @@ static enum trk_status is_spoken_of(struct trk_catalogue *catalogue, const char 
     sqlite3_stmt *statement = NULL;
     enum trk_status status = catalogue_prepare(
         catalogue,
-        "SELECT 1 FROM traces WHERE hash || iif(name LIKE '%.json', '.json', '.trk') = ?1", &name,
-        1, &statement, error);
+        "SELECT 1 FROM traces WHERE hash || iif(name LIKE '%.json', '.json', '.trk') = ?1"
+        " OR hash || '" TRK_CATALOGUE_ABOUT "' = ?1",
+        &name, 1, &statement, error);
     if (status != TRK_OK) {
         return status;
     }

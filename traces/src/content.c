@@ -3,11 +3,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
 static void put(XXH128_hash_t hash, char out[TRK_CONTENT_BYTES])
 {
     snprintf(out, TRK_CONTENT_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+}
+
+bool trk_content_is_name(const char *text)
+{
+    return strlen(text) == TRK_CONTENT_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == TRK_CONTENT_BYTES - 1;
 }
 
 void trk_content_name_bytes(const void *bytes, size_t size_bytes, char out[TRK_CONTENT_BYTES])

@@ -1,6 +1,7 @@
 #include "traces/manifest.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -9,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "simulator/scenario.h"
+#include "simulator/sim.h"
 
 /* The texts of an entry. */
 static const struct {
@@ -33,10 +37,10 @@ static const struct {
 
 #define TEXTS (sizeof texts / sizeof texts[0])
 
-static enum trk_status path_of(const char *folder, const char *file, char out[PATH_MAX],
-                               struct trk_error *error)
+static enum trk_status path_of(const char *folder, const char *file, const char *ending,
+                               char out[PATH_MAX], struct trk_error *error)
 {
-    int length = snprintf(out, PATH_MAX, "%s/%s", folder, file);
+    int length = snprintf(out, PATH_MAX, "%s/%s%s", folder, file, ending);
     return length > 0 && length < PATH_MAX
                ? TRK_OK
                : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
@@ -44,18 +48,28 @@ static enum trk_status path_of(const char *folder, const char *file, char out[PA
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A file of the folder and of no other. */
+/* A file of the folder and of no other, by the only name that it has: no part is empty, . or .. */
 static bool stays_below(const char *file)
 {
-    const char *up = strstr(file, "..");
-    return file[0] != '/' && file[0] != '\0' &&
-           (up == NULL || ((up != file && up[-1] != '/') || (up[2] != '/' && up[2] != '\0')));
+    const char *part = file;
+    for (size_t length; (length = strcspn(part, "/")) > 0; part += length + 1) {
+        if ((length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.')) {
+            return false;
+        }
+        if (part[length] == '\0') {
+            return true;
+        }
+    }
+    return false;
 }
 
-static bool is_name(const char *hash)
+bool trk_manifest_may_expect(const char *file, const char *expected)
 {
-    return strlen(hash) == TRK_CONTENT_BYTES - 1 &&
-           strspn(hash, "0123456789abcdef") == TRK_CONTENT_BYTES - 1;
+    const size_t length = strlen(file);
+    const bool scenario = length > 5 && strcmp(file + length - 5, ".json") == 0;
+    return expected[0] == '\0' ? scenario
+           : scenario          ? trk_scenario_verdict_is_name(expected)
+                               : trk_verdict_is_name(expected);
 }
 
 static enum trk_status read_entry(const cJSON *object, size_t number,
@@ -66,23 +80,28 @@ static enum trk_status read_entry(const cJSON *object, size_t number,
         char *to = (char *)out + texts[i].offset;
         if (!cJSON_IsString(value) || strlen(value->valuestring) >= texts[i].size) {
             return trk_error_set(error, TRK_E_DAMAGED,
-                                 TRK_MANIFEST_FILE ": traces[%zu].%s is no text of at most %zu "
-                                                   "bytes",
-                                 number, texts[i].key, texts[i].size - 1);
+                                 "traces[%zu].%s is no text of at most %zu bytes", number,
+                                 texts[i].key, texts[i].size - 1);
         }
         memcpy(to, value->valuestring, strlen(value->valuestring) + 1);
     }
     const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(object, "bytes");
     const double most = 9007199254740992.0; /* 2^53: what a JSON number holds exactly */
     if (!cJSON_IsNumber(bytes) || !(bytes->valuedouble >= 0 && bytes->valuedouble <= most)) {
-        return trk_error_set(error, TRK_E_DAMAGED,
-                             TRK_MANIFEST_FILE ": traces[%zu].bytes is no size", number);
+        return trk_error_set(error, TRK_E_DAMAGED, "traces[%zu].bytes is no size", number);
     }
     out->bytes = (uint64_t)bytes->valuedouble;
-    if (!stays_below(out->file) || !is_name(out->hash)) {
-        return trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": traces[%zu] %s", number,
-                             is_name(out->hash) ? "is a file outside the folder"
-                                                : "has a hash that is not 32 hexadecimal digits");
+    if (!trk_content_is_name(out->hash)) {
+        return trk_error_set(error, TRK_E_DAMAGED, "traces[%zu].hash is not 32 hexadecimal digits",
+                             number);
+    }
+    if (!stays_below(out->file)) {
+        return trk_error_set(error, TRK_E_DAMAGED,
+                             "traces[%zu].file is no plain path below the folder", number);
+    }
+    if (!trk_manifest_may_expect(out->file, out->expected)) {
+        return trk_error_set(error, TRK_E_DAMAGED, "traces[%zu].expected is no verdict: '%.40s'",
+                             number, out->expected);
     }
     return TRK_OK;
 }
@@ -94,13 +113,11 @@ static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "traces");
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, TRK_MANIFEST_SCHEMA) != 0 ||
         !cJSON_IsArray(list)) {
-        return trk_error_set(error, TRK_E_DAMAGED,
-                             TRK_MANIFEST_FILE " is no object of schema " TRK_MANIFEST_SCHEMA);
+        return trk_error_set(error, TRK_E_DAMAGED, "no object of schema " TRK_MANIFEST_SCHEMA);
     }
     const int count = cJSON_GetArraySize(list);
     if (count > (int)TRK_MANIFEST_MOST) {
-        return trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": more than %u traces",
-                             TRK_MANIFEST_MOST);
+        return trk_error_set(error, TRK_E_DAMAGED, "more than %u traces", TRK_MANIFEST_MOST);
     }
     out->entries = calloc((size_t)count + 1, sizeof *out->entries);
     if (out->entries == NULL) {
@@ -113,8 +130,7 @@ static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
         struct trk_manifest_entry *entry = &out->entries[out->count];
         status = read_entry(object, out->count, entry, error);
         if (status == TRK_OK && trk_manifest_find(out, entry->file) != NULL) {
-            status = trk_error_set(error, TRK_E_DAMAGED, TRK_MANIFEST_FILE ": %.60s is there twice",
-                                   entry->file);
+            status = trk_error_set(error, TRK_E_DAMAGED, "%.60s is there twice", entry->file);
         }
         if (status != TRK_OK) {
             return status;
@@ -124,19 +140,49 @@ static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
     return TRK_OK;
 }
 
-enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,
-                                  struct trk_error *error)
+/* One JSON value and nothing behind it, and what it says. */
+static enum trk_status read_text(const char *text, size_t size, struct trk_manifest *out,
+                                 struct trk_error *error)
+{
+    if (size > TRK_MANIFEST_FILE_BYTES) {
+        return trk_error_set(error, TRK_E_DAMAGED, "more than %u bytes", TRK_MANIFEST_FILE_BYTES);
+    }
+    const char *end = text;
+    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, 0);
+    while (root != NULL && end < text + size && isspace((unsigned char)*end)) {
+        end++;
+    }
+    enum trk_status status =
+        root == NULL || end < text + size
+            ? trk_error_set(error, TRK_E_DAMAGED, "no JSON from byte %zu on", (size_t)(end - text))
+            : read_all(root, out, error);
+    cJSON_Delete(root);
+    return status;
+}
+
+/* Put the file's name in front of what is wrong in it. */
+static enum trk_status in_file(enum trk_status status, const char *name, struct trk_error *error)
+{
+    if (status == TRK_E_DAMAGED) {
+        const struct trk_error said = *error;
+        return trk_error_set(error, status, "%.50s: %.120s", name, said.text);
+    }
+    return status;
+}
+
+enum trk_status trk_manifest_load_as(const char *folder, const char *name, struct trk_manifest *out,
+                                     struct trk_error *error)
 {
     char path[PATH_MAX];
     *out = (struct trk_manifest){.count = 0};
-    enum trk_status status = path_of(folder, TRK_MANIFEST_FILE, path, error);
+    enum trk_status status = path_of(folder, name, "", path, error);
     if (status != TRK_OK) {
         return status;
     }
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
         return errno == ENOENT ? TRK_OK
-                               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_MANIFEST_FILE);
+                               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%.60s", name);
     }
     char *text = malloc(TRK_MANIFEST_FILE_BYTES + 1);
     size_t size = text != NULL ? fread(text, 1, TRK_MANIFEST_FILE_BYTES + 1, file) : 0;
@@ -145,21 +191,16 @@ enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,
     if (text == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the manifest");
     }
-    cJSON *root = NULL;
-    if (bad != 0) {
-        status = trk_error_set(error, TRK_E_SYSTEM, TRK_MANIFEST_FILE " cannot be read");
-    } else if (size > TRK_MANIFEST_FILE_BYTES ||
-               (root = cJSON_ParseWithLength(text, size)) == NULL) {
-        status = trk_error_set(error, TRK_E_DAMAGED,
-                               TRK_MANIFEST_FILE " is no JSON of at most %u "
-                                                 "bytes",
-                               TRK_MANIFEST_FILE_BYTES);
-    } else {
-        status = read_all(root, out, error);
-    }
-    cJSON_Delete(root);
+    status = bad != 0 ? trk_error_set(error, TRK_E_SYSTEM, "%.60s cannot be read", name)
+                      : in_file(read_text(text, size, out, error), name, error);
     free(text);
     return status;
+}
+
+enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,
+                                  struct trk_error *error)
+{
+    return trk_manifest_load_as(folder, TRK_MANIFEST_FILE, out, error);
 }
 
 const struct trk_manifest_entry *trk_manifest_find(const struct trk_manifest *manifest,
@@ -214,13 +255,13 @@ static bool put_text(FILE *file, const char *text)
     return ferror(file) == 0;
 }
 
-enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const char *folder,
-                                  struct trk_error *error)
+enum trk_status trk_manifest_save_as(const struct trk_manifest *manifest, const char *folder,
+                                     const char *name, struct trk_error *error)
 {
     char path[PATH_MAX], part[PATH_MAX];
-    enum trk_status status = path_of(folder, TRK_MANIFEST_FILE, path, error);
+    enum trk_status status = path_of(folder, name, "", path, error);
     if (status == TRK_OK) {
-        status = path_of(folder, TRK_MANIFEST_FILE ".part", part, error);
+        status = path_of(folder, name, ".part", part, error);
     }
     if (status != TRK_OK) {
         return status;
@@ -237,7 +278,13 @@ enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const cha
     if (!good || rename(part, path) != 0) {
         reason = good ? errno : reason;
         unlink(part);
-        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, TRK_MANIFEST_FILE);
+        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "%.60s", name);
     }
     return TRK_OK;
+}
+
+enum trk_status trk_manifest_save(const struct trk_manifest *manifest, const char *folder,
+                                  struct trk_error *error)
+{
+    return trk_manifest_save_as(manifest, folder, TRK_MANIFEST_FILE, error);
 }

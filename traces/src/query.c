@@ -306,10 +306,13 @@ static enum trk_status prepare(struct trk_query *query, const char *sql, sqlite3
     if (code != SQLITE_OK || second != NULL) {
         return trk_error_set(error, TRK_E_ARGUMENT, "more than one statement");
     }
-    if (!sqlite3_stmt_readonly(*out) || sqlite3_column_count(*out) == 0) {
+    if (!sqlite3_stmt_readonly(*out) || sqlite3_column_count(*out) == 0 ||
+        sqlite3_stmt_isexplain(*out) == 1) { /* whose rows have pointers; a query plan has none */
         return trk_error_set(error, TRK_E_ARGUMENT, "a trace is only read: not a SELECT");
     }
-    return TRK_OK;
+    return sqlite3_bind_parameter_count(*out) == 0
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_ARGUMENT, "a statement with parameters");
 }
 
 static enum trk_status give_rows(struct trk_query *query, sqlite3_stmt *statement,

@@ -91,7 +91,6 @@ struct events_cursor {
     struct trk_query_ops ops;
     struct trk_query_facts facts;
     const struct trk_query_frame_list *frames; /* NULL: not asked for */
-    sqlite3_int64 rowid;
     struct trk_query_plan plan;
     bool with_ends;      /* operations are given when they have ended */
     bool ended;          /* no more events */
@@ -136,13 +135,15 @@ static int connect_table(TRK_SQLITE_CONNECT)
         return SQLITE_NOMEM;
     }
     *table = (struct events_table){.query = query, .table = found};
-    bool fits = add_columns(table, PLACE_COLUMNS, text, sizeof text - 2) &&
-                add_columns(table, found->columns, text, sizeof text - 2);
+    /* The same name of a row in every scan: of an OR SQLite runs each arm and knows rows again. */
+    const char *key = found->kind == TABLE_TOUCHES
+                          ? ", PRIMARY KEY (stream, ordinal, page_addr)) WITHOUT ROWID"
+                          : ", PRIMARY KEY (stream, ordinal)) WITHOUT ROWID";
+    bool fits = add_columns(table, PLACE_COLUMNS, text, sizeof text - strlen(key)) &&
+                add_columns(table, found->columns, text, sizeof text - strlen(key));
     assert(fits);
     (void)fits;
-    size_t length = strlen(text);
-    text[length] = ')';
-    text[length + 1] = '\0';
+    memcpy(text + strlen(text), key, strlen(key) + 1);
     int code = sqlite3_declare_vtab(db, text);
     if (code != SQLITE_OK) {
         sqlite3_free(table);
@@ -221,11 +222,12 @@ static void begin_touches(struct events_cursor *cursor)
     uint64_t guest_addr;
     uint64_t size_bytes;
     cursor->left_pages = 0;
-    if (!trk_query_extent(&row->event, &guest_addr, &size_bytes) || size_bytes == 0) {
+    /* A range that no tracker takes was refused, and has no pages. */
+    if (!trk_query_extent(&row->event, &guest_addr, &size_bytes) ||
+        !trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes)) {
         return;
     }
     uint64_t last = guest_addr + (size_bytes - 1);
-    last = last < guest_addr ? UINT64_MAX : last;
     uint64_t first_page = guest_addr / TRK_HOST_PAGE_BYTES;
     uint64_t last_page = last / TRK_HOST_PAGE_BYTES;
     const struct trk_query_plan *plan = &cursor->plan;
@@ -250,7 +252,6 @@ static int next_cursor(sqlite3_vtab_cursor *base)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     bool touches = table_of(cursor)->table->kind == TABLE_TOUCHES;
     enum trk_status status = TRK_OK;
-    cursor->rowid++;
     cursor->facts.unfolded = false;
     if (touches && cursor->left_pages > 1) {
         cursor->left_pages--;
@@ -337,12 +338,6 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int at)
     return SQLITE_OK;
 }
 
-static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
-{
-    *out = ((struct events_cursor *)base)->rowid;
-    return SQLITE_OK;
-}
-
 static const sqlite3_module module = {
     .xConnect = connect_table,
     .xBestIndex = best_index,
@@ -353,7 +348,6 @@ static const sqlite3_module module = {
     .xNext = next_cursor,
     .xEof = at_end,
     .xColumn = give_column,
-    .xRowid = give_rowid,
 };
 
 int trk_query_events_register(struct trk_query *query)

@@ -2,8 +2,8 @@
  * Talking to a running recording: one line there, one line back.
  *
  * A recording makes a folder with two FIFOs, below $XDG_RUNTIME_DIR/trk, else /tmp/trk-UID, named
- * by its process id. A command is a line: enable, disable, snapshot, or mark N. The answer is a
- * line that begins with "ok" or "error". One command at a time: who talks holds a lock on the
+ * by its process id. A command is a line: enable, disable, snapshot, status, or mark N. The answer
+ * is a line that begins with "ok" or "error". One command at a time: who talks holds a lock on the
  * folder.
  */
 #ifndef RECORDER_CONTROL_H

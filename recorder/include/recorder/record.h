@@ -18,10 +18,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/packing.h"
 #include "recorder/payload.h"
+#include "recorder/trace.h"
 #include "track/status.h"
 
 TRK_EXTERN_C_BEGIN
+
+/* The trackers' state at a place in a trace; all of it is to be freed. */
+struct trk_record_state {
+    struct trk_packing snapshot;      /* as a SNAPSHOT chunk has it */
+    uint64_t ticks;                   /* of the events before the place, the latest */
+    uint64_t *ordinals;               /* a stream of the trace: its events before the place */
+    struct trk_trace_event *prologue; /* of these, what is still needed */
+    size_t prologue_count;
+};
+
+/*
+ * Find the last place in a trace, before any event that is later than `ticks`, where the state can
+ * be kept, and give it. The trace was scanned. TRK_OK; TRK_E_UNSUPPORTED: there is none so far;
+ * TRK_E_INCOMPLETE: nor will there be one behind it; else what reading gives.
+ */
+typedef enum trk_status trk_record_state_fn(struct trk_trace *trace, uint64_t ticks,
+                                            struct trk_record_state *out, struct trk_error *error);
 
 struct trk_record_options {
     size_t size;           /* sizeof(struct trk_record_options) */
@@ -46,8 +65,13 @@ struct trk_record_options {
     uint32_t after_ms;    /* and is made so long after it */
     uint32_t cooldown_ms; /* triggers do nothing for so long after a dump */
     uint32_t dumps_most;  /* and after so many; 0: no limit */
-    bool count_only;      /* count events by type and write nothing; path may be NULL */
-    bool control;         /* obey recorder/control.h */
+    /*
+     * With flight_bytes: called on a thread of the recorder's, one call at a time, so that a dump
+     * begins with a state when the ring has forgotten events; NULL: it does not.
+     */
+    trk_record_state_fn *state;
+    bool count_only; /* count events by type and write nothing; path may be NULL */
+    bool control;    /* obey recorder/control.h */
     /*
      * Another process stands by: when this one is killed, it makes the file whole with what the
      * rings still hold, and goes on recording. Not with flight_bytes, count_only or standard
@@ -81,6 +105,8 @@ struct trk_record_result {
     /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was.
      */
     uint32_t dumps;
+    /* Lost events of all dumps together, and those from before that they have no state for. */
+    uint64_t missing;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */
     uint64_t duration_ns;     /* of the command */
     uint64_t events_of[256];  /* taken, by type */

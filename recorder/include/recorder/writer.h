@@ -73,6 +73,9 @@ uint64_t trk_writer_bytes(const struct trk_writer *writer);
 /* Events written so far, without the DROP events that tell of losses. */
 uint64_t trk_writer_events(const struct trk_writer *writer);
 
+/* The losses that they tell of: so many events are missing. */
+uint64_t trk_writer_dropped(const struct trk_writer *writer);
+
 TRK_EXTERN_C_END
 
 #endif

@@ -26,7 +26,7 @@ TRK_EXTERN_C_BEGIN
 
 struct trk_bench_times {
     uint64_t host_ns;
-    uint64_t device_ns; /* TRK_NOT_KNOWN: the device has no time stamps */
+    uint64_t device_ns; /* TRK_NOT_KNOWN: the device does not say */
 };
 
 struct trk_bench_pass {
@@ -87,7 +87,7 @@ enum trk_bench_clock {
     TRK_BENCH_DEVICE = 1,
 };
 
-/* Whether every pass of a policy has a time of that clock. */
+/* Whether every pass of a policy has a time of that clock. 0, less than a tick, is none. */
 bool trk_bench_has(const struct trk_bench *bench, uint32_t policy, enum trk_bench_clock clock);
 
 /* The sorted times of a policy's passes into out: as many as this. */

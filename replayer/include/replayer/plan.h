@@ -59,7 +59,9 @@ struct trk_plan_item {
     uint64_t guest_addr; /* as the trace names it */
     uint64_t offset;     /* in the mirror */
     uint64_t size_bytes;
-    uint64_t content;  /* STORE, GPU_WRITE: see replayer/content.h; else 0 */
+    /* STORE, GPU_WRITE: see replayer/content.h. CHECK: that of the store whose bytes the oracle
+     * says are there; 0: it is not sure of one. */
+    uint64_t content;
     uint32_t resource; /* as recorded with a copy; 0: none given */
     uint16_t kind;     /* enum trk_plan_kind */
     uint16_t side;     /* of a CHECK: enum trk_plan_side */
@@ -67,6 +69,7 @@ struct trk_plan_item {
     uint32_t page;     /* of a STORE: 1 + index in the plan's pages; 0: bytes are made up */
     uint32_t image;    /* 1 + index of the image that holds it on the device; 0: none does */
     uint32_t dispatch; /* of a GPU_WRITE: 1: a compute shader's */
+    uint32_t by_gpu;   /* of a CHECK with content: 1: that of a write by the GPU */
 };
 
 struct trk_plan_group {

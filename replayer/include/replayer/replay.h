@@ -30,7 +30,6 @@ struct trk_gpu_info {
     uint32_t vendor_id, device_id;
     uint32_t api_version; /* as Vulkan packs it */
     double tick_ns;       /* of a timestamp */
-    bool calibrated;      /* VK_EXT_calibrated_timestamps */
     bool import;          /* VK_EXT_external_memory_host */
     bool direct;          /* device-local memory that the host can write */
     bool host_copy;       /* VK_EXT_host_image_copy */
@@ -123,6 +122,8 @@ struct trk_replay_wrong {
 struct trk_replay_check {
     uint64_t checks;         /* looks of the trace that were compared */
     uint64_t compared_bytes; /* and with the ends of frames */
+    uint64_t oracle_bytes;   /* of these, with what the oracle says is current; others with what
+                                the copies leave, done one after the other by the host */
     uint64_t wrong_recorded; /* checks with wrong bytes where the oracle says so */
     uint64_t wrong_replayed; /* checks with wrong bytes where it does not */
     uint64_t unseen;         /* findings whose bytes came out right */

@@ -50,6 +50,23 @@ TRK_MUST_USE enum trk_status trk_oracle_take(struct trk_oracle *oracle,
 /* After the last event: a store that nobody was told of, and that nothing has excused since. */
 void trk_oracle_end(struct trk_oracle *oracle, struct trk_oracle_finding *finding);
 
+/* Whose bytes one side has, as far as that is sure. */
+struct trk_oracle_current {
+    uint64_t size_bytes;  /* this is so of so many bytes from the address on, at least 1 */
+    uint64_t store_event; /* of the newest store; TRK_NOT_KNOWN: no store is sure to be there */
+    uint32_t stamp;       /* that store's, 0: none */
+    bool by_gpu;          /* it was the GPU's */
+};
+
+/*
+ * What is at an address after the events that were taken. Sure is only what no copy under way at
+ * the time of the store, and no event that is missing, could have made otherwise.
+ *
+ * Allocates: no. Blocks: no. Threads: as the oracle.
+ */
+void trk_oracle_current(const struct trk_oracle *oracle, uint64_t guest_addr, bool in_gpu_copy,
+                        struct trk_oracle_current *out);
+
 TRK_EXTERN_C_END
 
 #endif

@@ -127,6 +127,8 @@ TRK_MUST_USE enum trk_status trk_scenario_load(struct trk_scenario **out, const 
 void trk_scenario_destroy(struct trk_scenario *scenario);
 
 /* The file's name and sentence ("" if it has none); live as long as the scenario. */
+/* Whether a text is a verdict that a scenario may expect. */
+bool trk_scenario_verdict_is_name(const char *text);
 const char *trk_scenario_name(const struct trk_scenario *scenario);
 const char *trk_scenario_about(const struct trk_scenario *scenario);
 

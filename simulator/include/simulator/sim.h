@@ -141,6 +141,8 @@ const char *trk_sim_judgement_name(enum trk_sim_judgement judgement);
 
 /* "ok", "stale-gpu-read", "fatal:retained" ...; a constant string. */
 const char *trk_verdict_name(const struct trk_sim_report *report);
+/* Whether a text is one of these. */
+bool trk_verdict_is_name(const char *text);
 
 TRK_EXTERN_C_END
 

@@ -34,6 +34,7 @@ struct trk_symptom_asked {
 
 struct trk_symptom_found {
     bool there;
+    bool known;          /* a store, a copy or an operation on one of the bytes is */
     uint64_t guest_addr; /* the first byte with an older copy, and no word of it */
     uint64_t event;      /* behind which that was seen */
     size_t range;        /* the one that it is in */

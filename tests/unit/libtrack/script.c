@@ -354,7 +354,8 @@ static bool step_run(struct runner *runner, char *problem, size_t problem_bytes)
 
 const char *script_run(const struct trk_policy *policy, const char *steps)
 {
-    static char problem[600];
+    static char problem[sizeof(((struct runner *)NULL)->step) + RESULT_BYTES +
+                        32]; /* what it can say at most */
     static struct runner runner;
     struct trk_thread fresh = {.id = trk_thread_current()->id};
     memset(&runner, 0, sizeof runner);

@@ -32,6 +32,10 @@ capture_unit(capture_drain capture_drain.c)
 capture_unit(capture_pages capture_pages.c)
 capture_unit(capture_guard capture_guard.c)
 capture_unit(capture_flight capture_flight.c)
+capture_unit(capture_states capture_states.c)
+target_compile_definitions(unit_recorder_capture_states
+                           PRIVATE BURST_TARGET="$<TARGET_FILE:burst_target>")
+add_dependencies(unit_recorder_capture_states burst_target)
 capture_unit(capture_here capture_here.c)
 capture_unit(capture_follow capture_follow.c)
 target_compile_definitions(unit_recorder_capture_follow

@@ -11,6 +11,7 @@
 #include "flight.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ static void begin(void)
         cr_assert_eq(trk_flight_stream(flight, &streams[i], &error), TRK_OK);
 }
 
-static struct trk_trace *dump(uint64_t since_ticks)
+static struct trk_trace *read_view(struct trk_flight_view *view)
 {
     struct trk_writer_options options = trk_writer_options_default();
     struct trk_writer *writer = NULL;
@@ -61,8 +62,6 @@ static struct trk_trace *dump(uint64_t since_ticks)
     char path[40];
     int fd = memfd_create("dump", MFD_CLOEXEC);
     cr_assert_geq(fd, 0);
-    cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
-    struct trk_flight_view *view = trk_flight_view(flight, since_ticks);
     cr_assert_not_null(view);
     cr_assert_eq(trk_writer_create(&writer, fd, &options, "{}", &error), TRK_OK);
     cr_assert_eq(trk_flight_view_write(view, writer, &error), TRK_OK, "%s", error.text);
@@ -72,6 +71,12 @@ static struct trk_trace *dump(uint64_t since_ticks)
     cr_assert_eq(trk_trace_open(&trace, path, &error), TRK_OK, "%s", error.text);
     close(fd);
     return trace;
+}
+
+static struct trk_trace *dump(uint64_t since_ticks)
+{
+    cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    return read_view(trk_flight_view(flight, since_ticks));
 }
 
 struct seen {
@@ -179,6 +184,81 @@ Test(capture_flight, losses_that_are_forgotten_are_counted)
     struct seen seen = read_dump(dump(0));
     cr_assert_gt(trk_flight_forgotten(flight), 0u);
     cr_assert_eq(seen.events + seen.dropped, 100000u + 507u);
+    trk_flight_destroy(flight);
+}
+
+/* No domains, timelines and trackers; of each stream so many events are before. */
+static struct trk_flight_state *state_at(uint64_t first, uint64_t second)
+{
+    struct trk_flight_state *state = calloc(1, sizeof *state);
+    cr_assert_not_null(state);
+    atomic_init(&state->users, 1);
+    state->snapshot = calloc(3, 1);
+    state->snapshot_bytes = 3;
+    state->ordinals = calloc(2, sizeof *state->ordinals);
+    state->prologue = calloc(1, sizeof *state->prologue);
+    cr_assert(state->snapshot != NULL && state->ordinals != NULL && state->prologue != NULL);
+    state->stream_count = 2;
+    state->ordinals[0] = first;
+    state->ordinals[1] = second;
+    state->prologue[0].record =
+        (struct trk_record){977, {.type = TRK_EVENT_TRACKER, .page = ONCE, .argument = 1}};
+    state->prologue_count = 1;
+    return state;
+}
+
+/* Wherever in a chunk the state is, all behind it is there, nothing before, and nothing missing. */
+Test(capture_flight, a_dump_begins_behind_its_state)
+{
+    begin();
+    append(0, TRK_EVENT_TRACKER, ONCE, 1);
+    mark(0, 20000);
+    mark(1, 3000);
+    cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    struct trk_flight_state *state = state_at(19000, 100);
+    cr_assert(trk_flight_has_behind(flight, state));
+    struct trk_flight_view *view = trk_flight_view_behind(flight, state, TRK_FLIGHT_ALL);
+    cr_assert_eq(trk_flight_view_before(view, 0), 18999u, "the kept one is there");
+    cr_assert_eq(trk_flight_view_before(view, 1), 100u);
+    struct trk_trace *trace = read_view(view);
+    cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK);
+    const uint8_t *end;
+    const uint8_t *snapshot = trk_trace_snapshot(trace, &end);
+    cr_assert_not_null(snapshot);
+    cr_assert_eq(end - snapshot, 3);
+    struct seen seen = read_dump(trace);
+    cr_assert_eq(seen.before, 1u);
+    cr_assert_eq(seen.events, 1u + 1001u + 2900u);
+    cr_assert_eq(seen.dropped, 0u);
+    mark(1, 200000);
+    cr_assert_not(trk_flight_has_behind(flight, state));
+    trk_flight_state_release(state);
+    trk_flight_destroy(flight);
+}
+
+/* What is still wanted stays, up to twice the budget. */
+Test(capture_flight, what_is_wanted_stays_for_a_while)
+{
+    begin();
+    trk_flight_keep_behind(flight, NULL);
+    while (trk_flight_bytes_ever(flight) <= BUDGET_BYTES * 3 / 2) {
+        mark(0, 1000);
+        cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    }
+    cr_assert(trk_flight_has_behind(flight, NULL));
+    cr_assert_eq(trk_flight_forgotten(flight), 0u);
+    while (trk_flight_bytes_ever(flight) <= BUDGET_BYTES * 5 / 2) {
+        mark(0, 1000);
+        cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    }
+    cr_assert_not(trk_flight_has_behind(flight, NULL));
+    struct trk_flight_state *state = state_at(appended, 0);
+    trk_flight_keep_behind(flight, state); /* nothing that is there */
+    mark(0, 1000);
+    cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+    struct seen seen = read_dump(dump(0));
+    cr_assert_lt(seen.events, appended / 2, "back to the budget");
+    trk_flight_state_release(state);
     trk_flight_destroy(flight);
 }
 

@@ -2,7 +2,8 @@
  * A catalogue: a folder of stored traces and scenarios, and a database of what was said of them.
  *
  * Files lie in CATALOGUE/traces by the name of their content (content.h), so that none is there
- * twice. CATALOGUE/catalogue.db is SQLite: what is stored, the verdicts, results of benches. Many
+ * twice; beside each lies HASH.about, a manifest of this one entry, which has its name in `file`.
+ * CATALOGUE/catalogue.db is SQLite: what is stored, the verdicts, results of benches. Many
  * processes may read and write at once; one that is killed leaves a catalogue as it was before its
  * last step. A database that is damaged, another program's, or a newer trk's is refused and left
  * alone.
@@ -20,10 +21,19 @@ TRK_EXTERN_C_BEGIN
 
 #define TRK_CATALOGUE_FILE   "catalogue.db"
 #define TRK_CATALOGUE_TRACES "traces"
+#define TRK_CATALOGUE_ABOUT  ".about" /* behind the hash: what is known of the file */
 /* What user_version says: how many migrations there are. */
-#define TRK_CATALOGUE_VERSION 2
+#define TRK_CATALOGUE_VERSION 3
 
 struct trk_catalogue;
+
+/* What it is opened for. */
+enum trk_catalogue_for {
+    TRK_CATALOGUE_TO_READ = 0, /* also one that may not be written */
+    TRK_CATALOGUE_TO_WRITE,
+    TRK_CATALOGUE_TO_ADD,     /* make the folder and the database where there is none */
+    TRK_CATALOGUE_TO_REBUILD, /* as to add, also an empty database beside stored files */
+};
 
 /* Whether a folder is a catalogue, by its database's name. */
 bool trk_catalogue_is(const char *folder);
@@ -31,22 +41,26 @@ bool trk_catalogue_is(const char *folder);
 /**
  * Open a catalogue, and bring an older one up to date.
  *
- * @param create  Make the folder and the database where there is none.
- * @return TRK_OK; TRK_E_DAMAGED: not a database, a damaged one, or another program's, and error
- *         says the way out; TRK_E_VERSION: a newer trk's; TRK_E_SYSTEM; TRK_E_MEMORY.
+ * @return TRK_OK; TRK_E_DAMAGED: not a database, a damaged one, another program's, or one that is
+ *         empty although files are stored, and error says the way out; TRK_E_VERSION: a newer
+ * trk's; TRK_E_SYSTEM; TRK_E_MEMORY.
  *
  * Allocates: yes. Blocks: while others write, up to a minute. Signal-safe: no. Threads: one; not
  * across fork().
  */
 TRK_MUST_USE enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder,
-                                                bool create, struct trk_error *error);
+                                                enum trk_catalogue_for what,
+                                                struct trk_error *error);
+/* Whether it was opened to be read and may not be written. */
+bool trk_catalogue_read_only(const struct trk_catalogue *catalogue);
 void trk_catalogue_close(struct trk_catalogue *catalogue);
 
 /**
- * Store a file. entry->file is its name in lists, entry->hash and entry->bytes are filled in; what
- * is there already gets the entry's texts.
+ * Store a file. entry->file is its name in lists, entry->hash and entry->bytes are filled in. What
+ * is there already keeps its name, and its texts where the entry's are empty; entry says what is
+ * kept. A trace of which nobody said what is expected must be ok.
  *
- * @return TRK_OK; TRK_E_SYSTEM; TRK_E_ARGUMENT: a path too long. Nothing has changed then.
+ * @return TRK_OK; TRK_E_SYSTEM; TRK_E_ARGUMENT: a path too long. The database has not changed then.
  */
 TRK_MUST_USE enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
                                                struct trk_manifest_entry *entry,
@@ -71,6 +85,20 @@ TRK_MUST_USE enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogu
 /* Remove files that nothing speaks of; count: how many. */
 TRK_MUST_USE enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, uint64_t *count,
                                               struct trk_error *error);
+
+/* Called for each file that a new database takes up; lacks: what is not known of it,
+ * or NULL. entry is NULL: it is not taken up, and lacks says why. */
+typedef void trk_catalogue_taken_fn(void *context, const char *file,
+                                    const struct trk_manifest_entry *entry, const char *lacks);
+/**
+ * Make a database of the stored files and what lies beside them; one that can be used is kept, and
+ * takes up what it lacks. A damaged one, or another program's, is renamed; old: to what, or "".
+ *
+ * @return TRK_OK; as trk_catalogue_open.
+ */
+TRK_MUST_USE enum trk_status trk_catalogue_rebuild(const char *folder, char old[64],
+                                                   trk_catalogue_taken_fn *fn, void *context,
+                                                   struct trk_error *error);
 
 /* What a verdict depends on, and the verdict. Numbers that are not known are TRK_NOT_KNOWN. */
 struct trk_catalogue_verdict {

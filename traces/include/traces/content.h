@@ -7,6 +7,7 @@
 #ifndef TRACES_CONTENT_H
 #define TRACES_CONTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ TRK_EXTERN_C_BEGIN
  */
 TRK_MUST_USE enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES],
                                               uint64_t *bytes, struct trk_error *error);
+
+/* Whether a text is such a name. */
+bool trk_content_is_name(const char *text);
 
 /* Name bytes, as a file that has them. */
 void trk_content_name_bytes(const void *bytes, size_t size_bytes, char out[TRK_CONTENT_BYTES]);

@@ -8,6 +8,7 @@
 #ifndef TRACES_MANIFEST_H
 #define TRACES_MANIFEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,14 +24,14 @@ TRK_EXTERN_C_BEGIN
 #define TRK_MANIFEST_FILE_BYTES (16u << 20)
 
 struct trk_manifest_entry {
-    char file[128]; /* below the folder; no .. in it */
+    char file[128]; /* below the folder: a plain path, no part of it empty, . or .. */
     char hash[TRK_CONTENT_BYTES];
     uint64_t bytes;
     char command[512];
     char origin[128];
     char licence[64];
     char policy[96];
-    char expected[32]; /* a word of trk_verdict_name */
+    char expected[32]; /* a verdict; of a scenario also "": what it says itself */
 };
 
 struct trk_manifest {
@@ -50,9 +51,21 @@ struct trk_manifest {
 TRK_MUST_USE enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,
                                                struct trk_error *error);
 
+/* The same under another name in the folder. */
+TRK_MUST_USE enum trk_status trk_manifest_load_as(const char *folder, const char *name,
+                                                  struct trk_manifest *out,
+                                                  struct trk_error *error);
+
+/* Whether that can be expected of a file of this name. */
+bool trk_manifest_may_expect(const char *file, const char *expected);
+
 /* Write it to the folder in one step: what was there stays until all is written. */
 TRK_MUST_USE enum trk_status trk_manifest_save(const struct trk_manifest *manifest,
                                                const char *folder, struct trk_error *error);
+
+TRK_MUST_USE enum trk_status trk_manifest_save_as(const struct trk_manifest *manifest,
+                                                  const char *folder, const char *name,
+                                                  struct trk_error *error);
 
 /* The entry of a file below the folder; NULL: there is none. */
 const struct trk_manifest_entry *trk_manifest_find(const struct trk_manifest *manifest,

@@ -1,0 +1,61 @@
+# Goal: whatever reads a whole trace says of a damaged one what is damaged and missing, and never that all
+# is well: 3, where what is left breaks no rule and has nothing otherwise.
+# Method: copies of a right trace, cut at ninths and with eight bytes spoilt in other places, to each command;
+# the whole trace beside them; a trace that differs, cut.
+#   damaged.sh TRK TOOLS CORPUS CORE
+. "$(dirname "$0")/lib.sh"
+corpus=$3
+core=$4
+whole=$corpus/demo-seed-1.trk
+bytes=$(wc -c <"$whole")
+range=0x200000000+0x100000
+
+# gives_3 ARGUMENT...: so the last copy fares, with a word of what is wrong.
+gives_3() {
+    run 3 "$@"
+    grep -q "$copy: .*\(damaged\|incomplete\|missing\|too short\)" err || {
+        fail "$copy, trk $*: no word of damage:"
+        sed 's/^/    /' err | head -5
+    }
+}
+
+try() {
+    gives_3 sim "$copy"
+    gives_3 bisect "$copy"
+    gives_3 bisect "$copy" --symptom "frame:1,range:$range"
+    gives_3 bisect run "$copy" -- true
+    grep -q "good to the end" out && fail "$copy: bisect run calls it good to the end"
+    gives_3 minimise "$copy" -o case.json
+    [ -e case.json ] && fail "$copy: a case of a right trace"
+    gives_3 diff "$copy" "$whole"
+    gives_3 diff "$whole" "$copy"
+    gives_3 diff --asked "$copy" "$whole"
+    gives_3 why "$copy" 0x200010000
+    gives_3 info "$copy"
+    gives_3 dump "$copy"
+    gives_3 report "$copy"
+    gives_3 explore "$copy"
+    gives_3 query "$copy" "SELECT count(*) FROM events"
+}
+for part in 1 4 8; do
+    copy=cut-$part.trk
+    head -c $((bytes * part / 9)) "$whole" >"$copy"
+    try
+done
+for part in 1 2 3 5 8 11; do
+    copy=spoilt-$part.trk
+    cp "$whole" "$copy"
+    printf 'TRKdamag' | dd of="$copy" bs=1 seek=$((bytes * part / 12)) conv=notrunc 2>err
+    try
+done
+copy=cut-4.trk
+gives_3 bisect "$copy" --good "$core" --bad "$core"
+
+# The whole one; and what differs still does where half of it is left.
+run 0 diff "$whole" "$whole"
+run 0 bisect run "$whole" -- true
+run 0 bisect "$whole" --symptom "frame:2,range:$range"
+head -c $((bytes * 8 / 9)) "$whole" >cut.trk
+run 1 diff "$corpus/demo-seed-2.trk" cut.trk
+said "cut.trk: incomplete"
+finish

@@ -1,0 +1,136 @@
+# Goal: trk replay, bench and advise do right by traces that no demo makes: read-backs that come before the
+# GPU's work, ranges of odd sizes, frames without a copy, addresses that cannot be.
+# Method: texts of a few events, assembled; what is known of each is held against what is printed.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+"$trk" record -o demo.trk -- "$trk" demo --frames 1 >out 2>err || fail "recording the demo"
+"$trk" dump --text demo.trk | head -3 >head.txt
+
+# made FILE: the events of standard input, all of one thread, become that trace.
+made() {
+    {
+        cat head.txt
+        echo schema
+        echo 'note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"'
+        echo 'events stream=0 shift=5 flags=1'
+        awk '{ printf "%d %s\n", 77492424100704 + 64 * NR, $0 }'
+        echo 'end status=0 cut=0'
+    } >made.txt
+    "$trk" assemble -f -o "$1" made.txt >out 2>err || fail "assembling $1: $(cat err)"
+}
+# copy up|down SIZE ADDRESS
+copy() {
+    way=0
+    [ "$1" = up ] || way=1
+    echo "copy_begin context=$way seq=$2 page=1 argument=$3"
+    echo "copy_end context=$way seq=$2 page=1 argument=$3"
+}
+begin() {
+    echo 'tracker context=1 argument=0x10001000'
+    echo 'frame argument=0x0'
+}
+
+# A read-back that comes before the GPU's work brings old bytes, over what the processor has stored since:
+# the copy loses that store, and only that, however much of it the GPU has written.
+for size in 64 4096 8192; do
+    made early.trk <<EVENTS
+$(begin)
+witness_store domain=0x1 seq=8192 argument=0x200000000
+$(copy up 8192 0x200000000)
+gpu_complete argument=0x4
+gpu_write domain=0x2 seq=$size page=5 argument=0x200000000
+witness_store domain=0x3 seq=64 argument=0x200001080
+$(copy down 8192 0x200000000)
+witness_check domain=0x1 seq=64 argument=0x200001080
+gpu_complete argument=0x5
+frame argument=0x1
+EVENTS
+    run 1 sim --oracle-only --json early.trk
+    visible=$(get event_visible) at=$(get event_at) verdict=$(get verdict)
+    for policy in per-range scatter; do
+        run 1 replay --check --json --policy "$policy" early.trk
+        same "$size, the replay's own faults" "$(get check.wrong_replayed)" 0
+        same "$size, findings that do not show" "$(get check.unseen)" 0
+        same "$size, event" "$(get check.first.event)" "$visible"
+        same "$size, blame" "$(get check.first.event_at)" "$at"
+        same "$size, verdict" "$(get check.first.verdict)" "$verdict"
+    done
+done
+# What has been copied up behind that work comes back, not what was there before: no store is lost.
+made over.trk <<EVENTS
+$(begin)
+witness_store domain=0x1 seq=4096 argument=0x200000000
+$(copy up 4096 0x200000000)
+gpu_complete argument=0x4
+gpu_write domain=0x2 seq=4096 page=5 argument=0x200000000
+witness_store domain=0x3 seq=256 argument=0x200000100
+$(copy up 256 0x200000100)
+$(copy down 256 0x200000100)
+witness_check domain=0x3 seq=256 argument=0x200000100
+gpu_complete argument=0x5
+EVENTS
+run 0 sim --oracle-only over.trk
+run 0 replay --check --json over.trk
+same 'over, bytes' "$(get check.equal)" true
+same 'over, findings' "$(get findings)" 0
+
+# Ranges that no shader can move, beside some that it can: nothing for the layer to say.
+made odd.trk <<EVENTS
+$(begin)
+witness_store domain=0x1 seq=16384 argument=0x200000000
+$(copy up 100 0x200000004)
+$(copy up 4096 0x200001000)
+$(copy up 33 0x20000200f)
+$(copy down 100 0x200000004)
+$(copy down 4096 0x200001000)
+$(copy down 33 0x20000200f)
+EVENTS
+validate=--validate
+"$trk" replay --validate odd.trk >out 2>err || {
+    grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
+    validate=
+}
+ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+export ASAN_OPTIONS
+for policy in per-range scatter import import+scatter whole+scatter,batch=4K; do
+    # shellcheck disable=SC2086 # one word or none
+    "$trk" replay --check $validate --policy "$policy" --json odd.trk >out 2>err ||
+        grep -q ' has no ' err || fail "$policy: $(cat out err)"
+    [ ! -s out ] || same "$policy, bytes" "$(get check.equal)" true
+    [ ! -s out ] || [ -z "$validate" ] || same "$policy, messages" "$(get messages)" 0
+done
+
+# Only the GPU writes: no copy has a time of the device.
+made gpuonly.trk <<EVENTS
+$(begin)
+gpu_write domain=0x2 seq=4096 argument=0x200000000
+EVENTS
+run 0 bench --b auto --rounds 6 --json gpuonly.trk
+same 'the clock' "$(get comparisons.0.clock)" host
+run 0 replay --json gpuonly.trk
+same 'the time of the device' "$(get passes.0.device_ns)" null
+run 0 replay gpuonly.trk
+# More than any memory is refused, not left out.
+made huge.trk <<EVENTS
+$(begin)
+copy_begin seq=0 domain=0x200 page=1 argument=0x200000000
+copy_end seq=0 domain=0x200 page=1 argument=0x200000000
+EVENTS
+run 4 replay huge.trk
+said 'a range of more than 1 TiB, at event 3'
+
+# A slow-down that would do nothing is refused.
+run 4 replay --policy per-range,slow=5% odd.trk
+said 'slow=5%: of [0-9]* submits none would be done twice'
+
+# What a damaged trace lacks is no wrong usage; where it is damaged is said.
+size=$(wc -c <demo.trk)
+head -c $((size * 3 / 4)) demo.trk >cut.trk
+for command in replay 'bench --b auto' advise; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 3 $command --from 1000 cut.trk
+    said 'cut.trk'
+    [ "$(wc -l <err)" -ge 2 ] || fail "$command: no word on the damage: $(cat err)"
+done
+[ -n "$validate" ] || echo 'without the validation layer, which is not installed'
+finish

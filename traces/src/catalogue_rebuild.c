@@ -1,0 +1,238 @@
+/* What lies beside the stored files, and a database made of that. */
+#include "catalogue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Databases that were moved away. */
+#define OLD_MOST 1000
+
+bool catalogue_is_stored(const char *name)
+{
+    char hash[TRK_CONTENT_BYTES];
+    snprintf(hash, sizeof hash, "%.32s", name);
+    return trk_content_is_name(hash) && (strcmp(name + TRK_CONTENT_BYTES - 1, ".trk") == 0 ||
+                                         strcmp(name + TRK_CONTENT_BYTES - 1, ".json") == 0);
+}
+
+static bool folder_of(const char *folder, char out[PATH_MAX])
+{
+    int length = snprintf(out, PATH_MAX, "%s/" TRK_CATALOGUE_TRACES, folder);
+    return length > 0 && length < PATH_MAX;
+}
+
+bool catalogue_has_stored(const char *folder)
+{
+    char path[PATH_MAX];
+    DIR *stream = folder_of(folder, path) ? opendir(path) : NULL;
+    const struct dirent *file;
+    bool found = false;
+    while (stream != NULL && !found && (file = readdir(stream)) != NULL) {
+        found = catalogue_is_stored(file->d_name);
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    return found;
+}
+
+/* ---- what lies beside a file ----------------------------------------------------------------- */
+
+static enum trk_status about_of(const char *folder, const char *hash, char path[PATH_MAX],
+                                char name[64], struct trk_error *error)
+{
+    snprintf(name, 64, "%s" TRK_CATALOGUE_ABOUT, hash);
+    return folder_of(folder, path) ? TRK_OK
+                                   : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+}
+
+enum trk_status catalogue_write_about(const char *folder, const struct trk_manifest_entry *entry,
+                                      struct trk_error *error)
+{
+    char path[PATH_MAX], name[64];
+    struct trk_manifest_entry copy = *entry;
+    const struct trk_manifest manifest = {&copy, 1};
+    enum trk_status status = about_of(folder, entry->hash, path, name, error);
+    return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
+}
+
+enum trk_status catalogue_read_about(const char *folder, const char *hash,
+                                     struct trk_manifest_entry *out, bool *found,
+                                     struct trk_error *error)
+{
+    char path[PATH_MAX], name[64];
+    struct trk_manifest manifest;
+    *found = false;
+    enum trk_status status = about_of(folder, hash, path, name, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = trk_manifest_load_as(path, name, &manifest, error);
+    if (status == TRK_OK && manifest.count == 1 && strcmp(manifest.entries[0].hash, hash) == 0) {
+        *out = manifest.entries[0];
+        *found = true;
+    } else if (status == TRK_OK && manifest.count > 0) {
+        status = trk_error_set(error, TRK_E_DAMAGED, "%s speaks of another file", name);
+    }
+    trk_manifest_free(&manifest);
+    return status;
+}
+
+static enum trk_status write_one(void *context, const struct trk_manifest_entry *entry,
+                                 struct trk_error *error)
+{
+    return catalogue_write_about(context, entry, error);
+}
+
+enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue, struct trk_error *error)
+{
+    return trk_catalogue_list(catalogue, write_one, catalogue->folder, error);
+}
+
+/* ---- a new database -------------------------------------------------------------------------- */
+
+struct rebuilding {
+    struct trk_catalogue *catalogue;
+    trk_catalogue_taken_fn *fn;
+    void *context;
+};
+
+/* What is known of a stored file. lacks: what is not. */
+static enum trk_status describe(const struct rebuilding *by, const char *file,
+                                struct trk_manifest_entry *out, char lacks[160],
+                                struct trk_error *error)
+{
+    char hash[TRK_CONTENT_BYTES], path[PATH_MAX + 64];
+    struct trk_error reason = {.text = ""};
+    bool found = false;
+    *out = (struct trk_manifest_entry){.bytes = 0};
+    snprintf(hash, sizeof hash, "%.32s", file);
+    enum trk_status status =
+        catalogue_read_about(by->catalogue->folder, hash, out, &found, &reason);
+    if (status == TRK_E_SYSTEM || status == TRK_E_MEMORY) {
+        *error = reason;
+        return status;
+    }
+    if (!found) {
+        const bool trace = strcmp(file + TRK_CONTENT_BYTES - 1, ".trk") == 0;
+        snprintf(out->file, sizeof out->file, "%.40s", file); /* a hash and an ending */
+        snprintf(out->hash, sizeof out->hash, "%s", hash);
+        snprintf(out->expected, sizeof out->expected, "%s", trace ? "ok" : "");
+        snprintf(lacks, 160, "%s; expected: %s",
+                 status != TRK_OK ? reason.text : "nothing lies beside it that speaks of it",
+                 trace ? "ok" : "what it says itself");
+    }
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%.40s", by->catalogue->folder, file);
+    return trk_content_name(path, out->hash, &out->bytes, error);
+}
+
+/* Put one in, unless it is there. */
+static enum trk_status take_up(const struct rebuilding *by, const char *file,
+                               struct trk_error *error)
+{
+    struct trk_manifest_entry entry, former;
+    char lacks[160] = "", path[PATH_MAX];
+    bool found = false;
+    enum trk_status status = describe(by, file, &entry, lacks, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (strncmp(entry.hash, file, strlen(entry.hash)) != 0) {
+        snprintf(lacks, sizeof lacks, "its content is %s", entry.hash);
+        by->fn(by->context, file, NULL, lacks);
+        return TRK_OK;
+    }
+    status = trk_catalogue_path("", &entry, path, sizeof path, error);
+    if (status == TRK_OK && strcmp(strrchr(path, '/') + 1, file) != 0) {
+        snprintf(lacks, sizeof lacks, "it is called %.100s", entry.file);
+        by->fn(by->context, file, NULL, lacks);
+        return TRK_OK;
+    }
+    if (status == TRK_OK) {
+        status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
+    }
+    if (status == TRK_OK && !found) {
+        status = catalogue_insert(by->catalogue, &entry, error);
+        if (status == TRK_OK) {
+            by->fn(by->context, file, &entry, lacks[0] != '\0' ? lacks : NULL);
+        }
+    }
+    return status;
+}
+
+static enum trk_status take_up_all(const struct rebuilding *by, struct trk_error *error)
+{
+    char path[PATH_MAX];
+    struct dirent **files = NULL;
+    if (!folder_of(by->catalogue->folder, path)) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+    }
+    int count = scandir(path, &files, NULL, alphasort);
+    if (count < 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+    }
+    enum trk_status status = TRK_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == TRK_OK && catalogue_is_stored(files[i]->d_name)) {
+            status = take_up(by, files[i]->d_name, error);
+        }
+        free(files[i]);
+    }
+    free(files);
+    return status;
+}
+
+/* Rename the database and what SQLite keeps beside it to a name that is free. */
+static enum trk_status move_away(const char *folder, char old[64], struct trk_error *error)
+{
+    static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
+    char from[PATH_MAX], to[PATH_MAX];
+    int number = 1;
+    do {
+        snprintf(old, 64, TRK_CATALOGUE_FILE ".damaged-%d", number++);
+        int length = snprintf(to, sizeof to, "%s/%s-journal", folder, old);
+        if (length < 0 || (size_t)length >= sizeof to) {
+            return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+        }
+        to[length - (int)strlen("-journal")] = '\0';
+    } while (access(to, F_OK) == 0 && number < OLD_MOST);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(from, sizeof from, "%s/" TRK_CATALOGUE_FILE "%s", folder, endings[i]);
+        snprintf(to, sizeof to, "%s/%s%s", folder, old, endings[i]);
+        if (rename(from, to) != 0 && errno != ENOENT) {
+            return trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_FILE);
+        }
+    }
+    return TRK_OK;
+}
+
+enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_catalogue_taken_fn *fn,
+                                      void *context, struct trk_error *error)
+{
+    struct rebuilding by = {NULL, fn, context};
+    old[0] = '\0';
+    if (!trk_catalogue_is(folder) && !catalogue_has_stored(folder)) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
+    }
+    enum trk_status status =
+        trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
+    if (status == TRK_E_DAMAGED) {
+        status = move_away(folder, old, error);
+        if (status == TRK_OK) {
+            status = trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
+        }
+    }
+    if (status == TRK_OK) {
+        status = catalogue_begin(by.catalogue, error);
+        if (status == TRK_OK) {
+            status = catalogue_end(by.catalogue, take_up_all(&by, error), error);
+        }
+        trk_catalogue_close(by.catalogue);
+    }
+    return status;
+}
