@@ -219,7 +219,7 @@ static void print_text(const struct trk_cores *cores)
     if (cores->found && cores->has_event) {
         uint64_t from = cores->step < 10 ? 0 : cores->step - 10;
         printf("%-14s trk dump ", "around it");
-        trk_terminal_text(stdout, cores->path);
+        trk_terminal_quote(stdout, cores->path);
         printf(" %" PRIu64 "-%" PRIu64 "\n", from, cores->step + 10);
     }
 }

@@ -175,7 +175,7 @@ static void print(struct running *running, const struct trk_bisect *bisect, cons
     if (found) {
         uint64_t from = number < 10 ? 0 : number - 10;
         printf("around it  trk dump ");
-        trk_terminal_text(stdout, running->input.path);
+        trk_terminal_quote(stdout, running->input.path);
         printf(" %" PRIu64 "-%" PRIu64 "\n", from, number + 10);
     }
 }

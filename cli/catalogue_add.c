@@ -1,12 +1,14 @@
 /* trk catalogue add: what is known of a file, and the file itself. */
 #include "catalogue_add.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "command.h"
 #include "json_out.h"
 #include "recorder/trace.h"
+#include "simulator/scenario.h"
 #include "terminal.h"
 
 /* Put key=value behind what out has, as far as there is room. */
@@ -43,6 +45,36 @@ static void policy_of(const struct trk_trace *trace, char *out, size_t size)
     cJSON_Delete(header);
 }
 
+/* Whether it is a scenario file. */
+static enum trk_status look_at_scenario(const char *path, struct trk_error *error)
+{
+    struct trk_scenario *scenario = NULL;
+    struct trk_scenario_fault fault = {.text = ""};
+    enum trk_status status = trk_scenario_load(&scenario, path, &fault);
+    if (status == TRK_OK) {
+        trk_scenario_destroy(scenario);
+        return TRK_OK;
+    }
+    int reason = errno;
+    if (status == TRK_E_SYSTEM) {
+        return trk_error_set_errno(error, status, reason, "the scenario");
+    }
+    return trk_error_set(error, status == TRK_E_ARGUMENT ? TRK_E_DAMAGED : status,
+                         "no scenario: %s%s%s", fault.where, fault.where[0] != '\0' ? ": " : "",
+                         fault.text);
+}
+
+/* What a trace lacks is told where it is to be ok. */
+static void tell_losses(const char *path, const struct trk_trace *trace,
+                        const struct trk_manifest_entry *entry)
+{
+    const struct trk_trace_state state = trk_trace_state(trace);
+    if (!state.complete && entry->expected[0] == '\0') {
+        trk_terminal_say("catalogue", "%s: the trace is not complete%s%s; expected is ok", path,
+                         state.damage[0] != '\0' ? ": " : "", state.damage);
+    }
+}
+
 /* Whether it is a trace that can be read to its end, or a scenario. */
 static enum trk_status look_at(const char *path, struct trk_manifest_entry *entry,
                                struct trk_error *error)
@@ -50,7 +82,7 @@ static enum trk_status look_at(const char *path, struct trk_manifest_entry *entr
     struct trk_trace *trace = NULL;
     size_t length = strlen(path);
     if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
-        return TRK_OK;
+        return look_at_scenario(path, error);
     }
     enum trk_status status = trk_trace_open(&trace, path, error);
     if (status == TRK_OK) {
@@ -58,6 +90,9 @@ static enum trk_status look_at(const char *path, struct trk_manifest_entry *entr
     }
     if (status == TRK_OK && entry->policy[0] == '\0') {
         policy_of(trace, entry->policy, sizeof entry->policy);
+    }
+    if (status == TRK_OK) {
+        tell_losses(path, trace, entry);
     }
     if (trace != NULL) {
         trk_trace_close(trace);

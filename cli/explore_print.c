@@ -73,10 +73,10 @@ static void print_finding(const struct trk_explore_finding *finding,
         fputs("  again: trk explore ", stdout);
         if (of->core_path != NULL) {
             fputs("--core ", stdout);
-            trk_terminal_text(stdout, of->core_path);
+            trk_terminal_quote(stdout, of->core_path);
             putchar(' ');
         }
-        trk_terminal_text(stdout, of->path);
+        trk_terminal_quote(stdout, of->path);
         printf(" --schedule %s\n", finding->schedule);
     }
 }

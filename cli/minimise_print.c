@@ -64,7 +64,7 @@ static void print_case(const struct trk_minimise_report *report,
     }
     if (printing->output != NULL && strcmp(printing->output, "-") != 0) {
         fputs("  again: trk sim ", stdout);
-        trk_terminal_text(stdout, printing->output);
+        trk_terminal_quote(stdout, printing->output);
         if (verdict->schedule[0] != '\0') {
             printf(" --schedule %s", verdict->schedule);
         }

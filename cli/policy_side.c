@@ -286,8 +286,11 @@ enum trk_status trk_policy_side_open(struct trk_policy_side *side, const struct 
 struct trk_page_view trk_policy_side_page(const struct trk_policy_side *side, uint32_t tracker,
                                           uint64_t guest_addr)
 {
-    return side->trackers[tracker] == NULL ? (struct trk_page_view){.cpu_dirty = true}
-                                           : trk_pages_view(side->trackers[tracker], guest_addr);
+    struct trk_page_view fresh = {.cpu_dirty = true};
+    if (side->trackers[tracker] == NULL) {
+        return fresh;
+    }
+    return trk_pages_view(side->trackers[tracker], guest_addr);
 }
 
 void trk_policy_side_close(struct trk_policy_side *side)

@@ -36,14 +36,14 @@ static void print_again(const struct trk_regress *regress, const struct trk_regr
     fputs("             again:  trk sim", stdout);
     if (regress->core.path != NULL) {
         fputs(" --core ", stdout);
-        trk_terminal_text(stdout, regress->core.path);
+        trk_terminal_quote(stdout, regress->core.path);
     }
     putchar(' ');
-    trk_terminal_text(stdout, item->path);
+    trk_terminal_quote(stdout, item->path);
     putchar('\n');
     if (!item->scenario && event != TRK_NOT_KNOWN) {
         fputs("             around: trk dump ", stdout);
-        trk_terminal_text(stdout, item->path);
+        trk_terminal_quote(stdout, item->path);
         printf(" %" PRIu64 "-%" PRIu64 "\n", event < 10 ? 0 : event - 10, event + 10);
     }
 }

@@ -1,10 +1,11 @@
 /* What trk sim says of a trace, for people and for programs. */
+#define _GNU_SOURCE /* open_memstream */
 #include "sim_print.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "command.h"
 #include "json_out.h"
@@ -35,8 +36,7 @@ static const struct {
     {"passes", "would pass:", offsetof(struct trk_sim_report, passes)},
 };
 
-#define SENTENCES   (sizeof sentences / sizeof sentences[0])
-#define AGAIN_BYTES (2 * PATH_MAX + 128)
+#define SENTENCES (sizeof sentences / sizeof sentences[0])
 
 static const char *sentence(const struct trk_sim_report *report, size_t i)
 {
@@ -48,24 +48,30 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
-/* The command that gives this report again. */
-static void again_line(const struct trk_sim_printed *run, char text[AGAIN_BYTES])
+/* The command that gives this report again; to be freed. NULL: no memory. */
+static char *again_line(const struct trk_sim_printed *run)
 {
-    const struct trk_sim_options *sim = run->sim;
-    char granule[32] = "", core[PATH_MAX + 64] = "";
-    if (sim->granule_bytes != 0) {
-        snprintf(granule, sizeof granule, " --granule %" PRIu32, sim->granule_bytes);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    fprintf(out, "trk sim%s", run->sim->mode == TRK_SIM_ORACLE_ONLY ? " --oracle-only" : "");
+    if (run->sim->granule_bytes != 0) {
+        fprintf(out, " --granule %" PRIu32, run->sim->granule_bytes);
     }
     if (run->core.core != NULL) {
-        int length = snprintf(core, sizeof core, " --core %s", run->core.core);
-        if (run->core.seconds != TRK_CORE_LIMIT_S && length > 0 && (size_t)length < sizeof core) {
-            snprintf(core + length, sizeof core - (size_t)length, " --core-limit %u",
-                     run->core.seconds);
+        fputs(" --core ", out);
+        trk_terminal_quote(out, run->core.core);
+        if (run->core.seconds != TRK_CORE_LIMIT_S) {
+            fprintf(out, " --core-limit %u", run->core.seconds);
         }
     }
-    snprintf(text, AGAIN_BYTES, "trk sim%s%s%s %s",
-             sim->mode == TRK_SIM_ORACLE_ONLY ? " --oracle-only" : "", granule, core,
-             run->input->path);
+    fputc(' ', out);
+    trk_terminal_quote(out, run->input->path);
+    fclose(out);
+    return text;
 }
 
 static void print_story(const struct trk_sim_report *report)
@@ -161,9 +167,9 @@ void trk_sim_print_json(const struct trk_sim_printed *run, const struct trk_sim_
     for (size_t i = 0; i < SENTENCES; i++) {
         trk_json_out_text(object, sentences[i].key, or_null(sentence(report, i)));
     }
-    char again[AGAIN_BYTES];
-    again_line(run, again);
+    char *again = again_line(run);
     trk_json_out_text(object, "again", again);
+    free(again);
     const struct {
         const char *key;
         uint64_t number;
@@ -246,12 +252,10 @@ void trk_sim_print(const struct trk_sim_printed *run, const struct trk_sim_repor
            report->complete ? "complete" : "incomplete");
     if (code == TRK_EXIT_BROKEN && report->event_at != TRK_NOT_KNOWN) {
         uint64_t from = report->event_at < 10 ? 0 : report->event_at - 10;
-        char again[AGAIN_BYTES];
-        again_line(run, again);
-        printf("%-18s ", "again:");
-        trk_terminal_text(stdout, again);
-        printf("\n%-18s trk dump ", "around it:");
-        trk_terminal_text(stdout, input->path);
+        char *again = again_line(run);
+        printf("%-18s %s\n%-18s trk dump ", "again:", again != NULL ? again : "", "around it:");
+        free(again);
+        trk_terminal_quote(stdout, input->path);
         printf(" %" PRIu64 "-%" PRIu64 "\n", from, report->event_at + 10);
     }
 }

@@ -66,6 +66,35 @@ void trk_terminal_text(FILE *out, const char *text)
     }
 }
 
+void trk_terminal_quote(FILE *out, const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_-+=:,./@%";
+    bool bare = *path != '\0', control = false;
+    for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        control |= *at < 0x20 || *at == 0x7f || c1;
+        bare &= *at >= 0x80 || strchr(plain, *at) != NULL;
+    }
+    if (bare && !control) {
+        fputs(path, out);
+        return;
+    }
+    fputs(control ? "$'" : "'", out);
+    for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
+        if (control && (*at < 0x20 || *at >= 0x7f)) {
+            fprintf(out, "\\%03o", *at);
+        } else if (control && (*at == '\'' || *at == '\\')) {
+            fprintf(out, "\\%c", *at);
+        } else if (*at == '\'') {
+            fputs("'\\''", out);
+        } else {
+            fputc(*at, out);
+        }
+    }
+    fputc('\'', out);
+}
+
 void trk_terminal_say(const char *command, const char *format, ...)
 {
     char line[1024];

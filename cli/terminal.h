@@ -31,6 +31,10 @@ void trk_terminal_word(enum trk_terminal_tone tone, const char *word);
 /* Print text that came from a file: control characters become \xNN, nothing moves the cursor. */
 void trk_terminal_text(FILE *out, const char *text);
 
+/* Print a path as a word of a command line that a shell takes as that path: quoted where it must
+ * be, control characters as the escapes of $'...'. */
+void trk_terminal_quote(FILE *out, const char *path);
+
 /* "trk sim: message" on standard error. command NULL: "trk: message". */
 void trk_terminal_say(const char *command, const char *format, ...) TRK_PRINTF(2, 3);
 

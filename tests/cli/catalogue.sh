@@ -56,9 +56,20 @@ run 3 catalogue add other cut.trk
 echo nothing >none.trk
 run 3 catalogue add other none.trk
 run 2 catalogue add other absent.trk
+echo '{}' >none.json
+run 3 catalogue add other none.json
+said "none.json: no scenario: "
+run 2 catalogue add other absent.json
 run 0 catalogue list --json other
 same "after what was refused" "$(get traces.#)" 1
 same "expected after what was refused" "$(get traces.0.expected)" unknown
+
+# A trace without its end is stored, and that it lacks something is told.
+head -c 5000 mine.trk >short.trk
+run 0 catalogue add short short.trk
+said "short.trk: the trace is not complete"
+run 0 catalogue add --expected unknown short2 short.trk
+quiet
 
 # A regression over it keeps verdicts; the next one finds the same.
 run 0 regress --json kept

@@ -364,6 +364,24 @@ run 3 query dump "SELECT 1"
 run 4 query --limit 1 a.trk "SELECT count(*) FROM events a, events b, events c"
 said "time"
 
+# Each field that dump prints is a column with its values, or one of those that the cookbook names as none.
+sed -n '/^region that trackers share/,/An event is/p' "$cookbook" >without
+corpus=$here/../../traces/corpus
+for trace in "$corpus/foreign.trk" "$corpus/bug-call-in-callback.trk"; do
+    run 0 dump --json "$trace"
+    sed 's/"text":"[^"]*"//; s/"thread":"[^"]*"//' out >fields
+    for key in $(grep -o '"[a-z_]*":' fields | tr -d '":' | LC_ALL=C sort -u); do
+        case $key in
+            schema | thread | time_us | event | stream | type | region | frame | status) continue ;;
+        esac
+        grep -q "\`$key\`" without && continue
+        run 0 query "$trace" "SELECT $key FROM events WHERE $key IS NOT NULL AND $key <> 0 ORDER BY event"
+        sed 1d out | cksum >columns
+        sed -n "s/.*\"$key\":\"*\([^\",}]*\).*/\1/p" fields | sed 's/^true$/1/; /^0$/d; /^0x0$/d' | cksum >printed
+        cmp -s columns printed || fail "$key of ${trace##*/}: not as dump prints it"
+    done
+done
+
 # What is missing is said, and the rest is right.
 "$tools/query_tool" lost.trk lose || fail "making the trace with a loss"
 echo 'SELECT count(*) FROM frames;' >statements

@@ -37,6 +37,25 @@ cp out told
 line=$(sed -n 's/^again:  *trk //p' out)
 run 1 $line
 cmp -s out told || fail "trk $line: not the same again"
+# Whatever the path is, a shell takes it as that.
+odd="own/it's \$a
+line.trk"
+mv own/mine.trk "$odd"
+run 1 sim --core "$examples/example_core_bug2.so" --core-limit 60 "$odd"
+sed -n 's/^again:  *trk/"$trk"/p' out >line
+cp out told
+trk=$trk bash -c '. ./line' >again 2>&1
+cmp -s again told || fail "not the same again: $(cat line)"
+sed -n 's/^around it:  *trk/"$trk"/p' told >line
+trk=$trk bash -c '. ./line' >again 2>&1 || fail "$(cat line): $(cat again)"
+run 1 regress --core "$examples/example_core_bug2.so" own
+for what in again around; do
+    sed -n "s/^ *$what:  *trk/\"\$trk\"/p" out >line
+    trk=$trk bash -c '. ./line' >again 2>&1
+    grep -q "No such" again && fail "$(cat line): $(cat again)"
+    [ -s again ] || fail "$what: no line of a command"
+done
+mv "$odd" own/mine.trk
 run 1 sim --json --core "$examples/example_core_bug2.so" own/mine.trk
 cp out told
 line=$(get again)

@@ -194,11 +194,10 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
     int number = 1;
     do {
         snprintf(old, 64, TRK_CATALOGUE_FILE ".damaged-%d", number++);
-        int length = snprintf(to, sizeof to, "%s/%s-journal", folder, old);
-        if (length < 0 || (size_t)length >= sizeof to) {
+        int length = snprintf(to, sizeof to, "%s/%s", folder, old);
+        if (length < 0 || (size_t)length + strlen("-journal") >= sizeof to) {
             return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
         }
-        to[length - (int)strlen("-journal")] = '\0';
     } while (access(to, F_OK) == 0 && number < OLD_MOST);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         snprintf(from, sizeof from, "%s/" TRK_CATALOGUE_FILE "%s", folder, endings[i]);

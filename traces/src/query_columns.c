@@ -20,7 +20,14 @@ static const char *const columns[] = {
     "value INTEGER",      "number INTEGER",      "callback TEXT",     "changed INTEGER",
     "resource INTEGER",   "object INTEGER",      "origin TEXT",       "decision TEXT",
     "failed INTEGER",     "status TEXT",         "outcome TEXT",      "result INTEGER",
+    "lock INTEGER",       "errno INTEGER",       "change TEXT",       "class TEXT",
+    "clear INTEGER",      "read INTEGER",        "flush INTEGER",     "read_back INTEGER",
+    "hold_end INTEGER",   "alias INTEGER",       "untracked INTEGER",
 };
+
+/* Fields that an event has or has not: 1 or 0. */
+static const char *const flags[] = {"written",   "failed",   "clear", "read",     "flush",
+                                    "read_back", "hold_end", "alias", "untracked"};
 
 #define COLUMNS (sizeof columns / sizeof columns[0])
 _Static_assert(COLUMNS <= TRK_QUERY_COLUMNS_MOST, "a table's columns are bits of 64, and facts");
@@ -39,6 +46,15 @@ static unsigned find(const char *name, size_t length)
         at++;
     }
     return at;
+}
+
+static bool is_flag(unsigned column)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        found |= find(flags[i], strlen(flags[i])) == column;
+    }
+    return found;
 }
 
 unsigned trk_query_column_of(const char *name, size_t length)
@@ -158,7 +174,7 @@ static void give_field(struct trk_query_facts *facts, unsigned column, sqlite3_c
         unfold(facts);
     }
     if ((facts->known >> column & 1u) == 0) {
-        if (strcmp(columns[column], "failed INTEGER") == 0 || column == TRK_QUERY_WRITTEN) {
+        if (is_flag(column)) {
             sqlite3_result_int(to, 0);
         }
     } else if (column >= TRK_QUERY_FIRST_FIELD && facts->words[column] != NULL) {

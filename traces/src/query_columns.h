@@ -48,7 +48,7 @@ enum trk_query_column {
     TRK_QUERY_FIRST_FIELD, /* from here on: fields */
 };
 
-#define TRK_QUERY_COLUMNS_MOST 48
+#define TRK_QUERY_COLUMNS_MOST 64
 
 /* Its definition in a table: "region ADDRESS". NULL: there are no more. */
 const char *trk_query_column_text(unsigned column);

@@ -60,9 +60,12 @@ static bool takes_protections(const struct trk_event *event)
 #define FIELD_COLUMNS                                                                              \
     "op guest_addr size pages tracker domain hold rights access look agent direction moment hash " \
     "stamp tick timeline value number callback changed resource object origin decision failed "    \
-    "status outcome result"
-#define END_COLUMNS  "duration_us status"
-#define COPY_COLUMNS "op guest_addr size tracker written origin ranges pages_moved result "
+    "status outcome result written clear read flush read_back lock hold_end errno change class "   \
+    "alias untracked"
+#define END_COLUMNS "duration_us status"
+#define COPY_COLUMNS                                                                               \
+    "op guest_addr size tracker written clear read flush read_back origin ranges pages_moved "     \
+    "result "
 
 static const struct table tables[] = {
     {"events", TABLE_EVENTS, takes_all, true, true, FIELD_COLUMNS},
@@ -74,7 +77,7 @@ static const struct table tables[] = {
     {"uploads", TABLE_OPERATIONS, takes_uploads, false, true, COPY_COLUMNS END_COLUMNS},
     {"downloads", TABLE_OPERATIONS, takes_downloads, false, true, COPY_COLUMNS END_COLUMNS},
     {"protections", TABLE_EVENTS, takes_protections, true, false,
-     "guest_addr pages tracker domain hold rights failed"},
+     "guest_addr pages tracker domain hold rights failed hold_end"},
 };
 
 struct events_table {
