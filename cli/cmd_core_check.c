@@ -96,7 +96,9 @@ const struct trk_command trk_cmd_core_check = {
         "regions, masks of 4 KiB pages, counts of host calls. The report says how many cases were "
         "scaled and what kept others from it. That is this command's own way; trk sim runs a file "
         "as it is.\n\n"
-        "A tracker may have less than a case needs: such cases are left out and counted. One that "
+        "A tracker may have less than a case needs, or say that it is of another design (loads of "
+        "the GPU's pages that never fault, a lock for each page, watches of its own): such cases "
+        "are left out and counted. One that "
         "takes its locks through the host is tried inside its operations, any other operation by "
         "operation.",
     .examples = "trk core-check ./mine.so\ntrk core-check --json -j 8 ./mine.so\n"

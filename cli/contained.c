@@ -14,14 +14,17 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "command.h"
+#include "terminal.h"
 
 /* What both processes see; the work's own memory lies behind it. */
 struct board {
     bool loaded, done;
+    int write_errno;        /* of what was printed; 0: all is out */
     enum trk_status status; /* of loading */
     struct trk_error error;
     size_t size_bytes;
@@ -64,12 +67,21 @@ static void limit_it(void)
 }
 
 static int real_output = -1;
+static bool apart;  /* this is the child */
+static bool prints; /* what goes to standard output is trk's own */
 
 void trk_contained_print_from_here(void)
 {
+    if (!apart) {
+        return;
+    }
     fflush(stdout);
-    if (real_output >= 0) {
-        (void)dup2(real_output, STDOUT_FILENO);
+    clearerr(stdout);
+    prints = true;
+    /* Where there is none, writing fails as it does in the other process. */
+    int output = real_output >= 0 ? real_output : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (output >= 0) {
+        (void)dup2(output, STDOUT_FILENO);
     }
 }
 
@@ -77,6 +89,7 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
                             trk_contained_fn *work, const void *context)
 {
     limit_it();
+    apart = true;
     real_output = dup(STDOUT_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     if (contained->core != NULL) {
@@ -86,7 +99,10 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
     if (board->status == TRK_OK) {
         work(board->out, context);
     }
-    fflush(stdout);
+    if (!prints) {
+        fflush(stdout);
+    }
+    board->write_errno = prints ? trk_terminal_write_errno() : 0;
     __atomic_store_n(&board->done, true, __ATOMIC_RELEASE);
     _exit(0); /* what the plug-in registered for exits is not run */
 }
@@ -181,18 +197,40 @@ static bool ended(pid_t pid)
     return (result == 0 && what.si_pid == pid) || (result < 0 && errno != EINTR);
 }
 
+#define SECOND_NS  UINT64_C(1000000000)
+#define WORKS_PART 100u /* of the limit: who had less of the processor in it does not work */
+
+/* Processor time that a process has had. */
+static uint64_t had_ns(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec had;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &had) != 0) {
+        return 0;
+    }
+    return (uint64_t)had.tv_sec * SECOND_NS + (uint64_t)had.tv_nsec;
+}
+
 /*
- * Wait for a process as long as it may take, and end it then; false: it took longer. The pipe's
+ * Wait for a process as long as it may take, and end it then; false: it took longer. On a busy
+ * machine it may take longer, as long as it works: until it has had that much of the processor, or
+ * has had next to nothing of it for as long. The pipe's
  * other end is its: closed means that it ends, or that it has closed what it had and goes on.
  * Processes of its group end with it; others that it has left behind end after it.
  */
 static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
 {
     struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
-    uint64_t until_ns = trk_clock_ns() + seconds * UINT64_C(1000000000);
-    bool in_time = false;
+    uint64_t limit_ns = seconds * SECOND_NS, until_ns = trk_clock_ns() + limit_ns, former_ns = 0;
+    bool in_time = false, late = false;
     /* In steps, since a child of its own may keep the pipe open. */
-    while (!(in_time = ended(pid)) && trk_clock_ns() < until_ns) {
+    while (!(in_time = ended(pid)) && !late) {
+        if (trk_clock_ns() >= until_ns) {
+            uint64_t ns = had_ns(pid);
+            late = ns >= limit_ns - limit_ns / WORKS_PART || ns - former_ns < limit_ns / WORKS_PART;
+            former_ns = ns;
+            until_ns += limit_ns;
+        }
         if (poll(&poll_fd, 1, poll_fd.fd < 0 ? 1 : 100) > 0) {
             poll_fd.fd = -1; /* poll() just waits */
         }
@@ -267,6 +305,7 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
         return how_it_ended(contained, board->loaded, end, error);
     }
+    trk_terminal_failed(board->write_errno);
     if (board->status != TRK_OK && error != NULL) {
         *error = board->error;
     }

@@ -178,6 +178,9 @@ static enum trk_status run_here(struct trk_scenario_file *file,
     if (needs == NULL) {
         needs = trk_core_lacks(scenario);
     }
+    if (status == TRK_OK && needs == NULL && asked->scale) {
+        status = trk_core_differs(scenario, &asked->options, &needs);
+    }
     if (status != TRK_OK) {
         trk_scenario_destroy(scenario);
         return trk_error_set(error, status, "%.80s: no memory", file->path);

@@ -93,11 +93,21 @@ class page_core {
     {
         if (refuses(guest_addr))
             return TRK_CORE_UNHANDLED;
-        const auto word = tracker_.fault(
-            guest_addr, store, [this](address at, address size) { owner_.flush(at, size); });
-        return word == example::fault_word::served  ? TRK_CORE_SERVED
-               : word == example::fault_word::retry ? TRK_CORE_RETRY
-                                                    : TRK_CORE_UNHANDLED;
+        example::result why = example::result::ok;
+        const auto flush = [this](address at, address size) { owner_.flush(at, size); };
+        switch (tracker_.fault(guest_addr, store, flush, &why)) {
+        case example::fault_word::served:
+            return TRK_CORE_SERVED;
+        case example::fault_word::retry:
+        case example::fault_word::watched: // until the client has opened it
+            return TRK_CORE_RETRY;
+        case example::fault_word::failed:
+            (void)told(guest_addr, why);
+            return TRK_CORE_UNHANDLED;
+        case example::fault_word::not_ours:
+            break;
+        }
+        return TRK_CORE_UNHANDLED;
     }
     trk_core_status upload(const trk::core_transfer &asked)
     {
@@ -183,7 +193,7 @@ class page_core {
             const auto view = tracker_.page_view(at);
             const std::uint64_t page = (view.cpu ? 1u : 0u) | (view.gpu ? 2u : 0u) |
                                        (lock->held() ? 4u : 0u) | view.watches << 3 |
-                                       host_.rights(at) << 16;
+                                       std::uint64_t{view.returns} << 24 | host_.rights(at) << 16;
             for (const std::uint64_t word : {at, page}) {
                 out = (out ^ word) * 0x9e3779b97f4a7c15;
                 out ^= out >> 29;
@@ -221,6 +231,9 @@ class page_core {
             return owner_.fail(conflict, guest_addr, "a page is the other side's");
         case example::result::retained:
             return owner_.fail(TRK_CORE_RETAINED, guest_addr, "a flush has left a page to the GPU");
+        case example::result::livelock:
+            return owner_.fail(TRK_CORE_LIVELOCK, guest_addr,
+                               "the GPU got a page anew behind each flush");
         case example::result::refused:
             break;
         }
@@ -230,4 +243,5 @@ class page_core {
 
 } // namespace
 
-TRK_CORE_PLUGIN(page_core, "page-tracker", "1", TRK_CORE_LOCKS | TRK_CORE_OPEN_LOADS)
+TRK_CORE_PLUGIN(page_core, "page-tracker", "1",
+                TRK_CORE_LOCKS | TRK_CORE_OPEN_LOADS | TRK_CORE_PAGE_LOCKS | TRK_CORE_OWN_WATCHES)

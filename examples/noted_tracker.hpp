@@ -57,6 +57,7 @@ struct shape : trk::capture::usual_shape {
                : word == result::outside  ? TRK_E_RANGE
                : word == result::conflict ? TRK_E_CONFLICT
                : word == result::retained ? TRK_E_RETAINED
+               : word == result::livelock ? TRK_E_LIVELOCK
                                           : TRK_E_PROTECT;
     }
     static trk_fault_outcome outcome_of(fault_word word) noexcept

@@ -43,10 +43,16 @@ struct page {
     page_lock lock;
     owner whose;
     std::uint8_t watches; // of others
+    std::uint8_t returns; // how often it has come back from the GPU, modulo 256
 
     bool open() const noexcept
     {
         return whose == owner::cpu && watches == 0;
+    }
+    void leave_gpu() noexcept
+    {
+        whose = owner::clean;
+        returns++;
     }
 };
 

@@ -45,10 +45,19 @@ enum class result {
     outside,  // the range leaves guest memory
     conflict, // a page is the other side's
     retained, // a flush has left a page to the GPU
-    refused,  // the host did not change a page's protection, or has no memory: part was done
+    livelock, // a page was the GPU's anew behind each flush
+    // The host did not change a page's protection, or has no memory. A watch has changed nothing
+    // then; of others part was done: each page is as before or as it was to be.
+    refused,
 };
 
-enum class fault_word { not_ours, served, retry };
+enum class fault_word {
+    not_ours,
+    served,
+    retry,
+    watched, // the CPU's, and closed for others: who watches it has to open it
+    failed,  // ours, and not served
+};
 
 template <class Host> class page_tracker {
   public:
@@ -100,7 +109,7 @@ template <class Host> class page_tracker {
                 continue;
             hold held(host_, at, *one);
             if (one->whose == owner::gpu)
-                one->whose = owner::clean;
+                one->leave_gpu();
         }
         return result::ok;
     }
@@ -170,7 +179,7 @@ template <class Host> class page_tracker {
             for (std::uint64_t home = first; home < at; home += page_bytes) {
                 page &one = *pages_.find(home);
                 if (clear)
-                    one.whose = owner::clean;
+                    one.leave_gpu();
                 host_.unlock(home, one.lock);
             }
         }
@@ -179,7 +188,7 @@ template <class Host> class page_tracker {
 
     // The CPU is about to store to the range, or has: its pages are the CPU's. Where one is the
     // GPU's, flush(guest_addr, size_bytes) must bring it home first; it is called with no lock
-    // held.
+    // held. A page that the GPU gets again meanwhile is flushed again, a few times.
     template <class Flush>
     result invalidate(std::uint64_t guest_addr, std::uint64_t size_bytes, Flush &&flush) noexcept
     {
@@ -192,44 +201,42 @@ template <class Host> class page_tracker {
             page *one = pages_.find(at);
             if (one == nullptr)
                 continue; // the CPU's, since ever
-            result word = result::retained;
-            for (unsigned round = 0; round < flush_rounds && word == result::retained; round++) {
-                {
-                    hold held(host_, at, *one);
-                    if (one->whose != owner::gpu)
-                        word = give(at, *one, owner::cpu);
-                }
-                if (word == result::retained)
-                    flush(at, page_bytes);
-            }
+            const result word = invalidate_page(at, *one, flush);
             if (word != result::ok)
                 return word;
         }
         return result::ok;
     }
 
-    // An access faulted at this byte. Loads are never ours: no page is closed to them.
+    // An access faulted at this byte; why: of failed ones, what invalidate() said. Loads are never
+    // ours: no page is closed to them. A page that nobody has met is open like any of the CPU's.
     template <class Flush>
-    fault_word fault(std::uint64_t guest_addr, bool store, Flush &&flush) noexcept
+    fault_word fault(std::uint64_t guest_addr, bool store, Flush &&flush,
+                     result *why = nullptr) noexcept
     {
         const std::uint64_t at = guest_addr / page_bytes * page_bytes;
-        page *one = span_of(guest_addr, 1).valid ? pages_.find(at) : nullptr;
-        if (one == nullptr || !store)
+        if (!span_of(guest_addr, 1).valid || !store)
             return fault_word::not_ours;
+        page *one = pages_.find(at);
+        if (one == nullptr)
+            return fault_word::retry;
         {
             hold held(host_, at, *one);
             if (one->open())
                 return fault_word::retry; // somebody was faster
             if (one->whose == owner::cpu)
-                return fault_word::not_ours; // who watches it has to open it
+                return fault_word::watched;
         }
-        return invalidate(at, page_bytes, flush) == result::ok ? fault_word::served
-                                                               : fault_word::not_ours;
+        const result word = invalidate(at, page_bytes, flush);
+        if (why != nullptr)
+            *why = word;
+        return word == result::ok ? fault_word::served : fault_word::failed;
     }
 
     // ---- watch counts -----------------------------------------------------------------------
 
-    // Somebody else wants to be told of stores to these pages, or does not any more.
+    // Somebody else wants to be told of stores to these pages, or does not any more. All of them or
+    // none.
     result watch(std::uint64_t guest_addr, std::uint64_t size_bytes, bool taken) noexcept
     {
         const span all = span_of(guest_addr, size_bytes);
@@ -242,12 +249,14 @@ template <class Host> class page_tracker {
         for (std::uint64_t at = all.first; at < all.end; at += page_bytes)
             if (pages_.find(at)->watches == (taken ? watches_most : 0))
                 word = result::conflict;
-        for (std::uint64_t at = all.first; at < all.end && word == result::ok; at += page_bytes) {
-            page &one = *pages_.find(at);
-            const bool was_open = one.open();
-            one.watches = static_cast<std::uint8_t>(taken ? one.watches + 1 : one.watches - 1);
-            if (one.open() != was_open && !host_.protect(at, page_bytes, one.open()))
+        std::uint64_t at = all.first;
+        for (; at < all.end && word == result::ok; at += page_bytes)
+            if (!count(at, taken))
                 word = result::refused;
+        // Back to the first; the refused one, just before `at`, has changed nothing.
+        for (at -= page_bytes; word == result::refused && at > all.first;) {
+            at -= page_bytes;
+            (void)count(at, !taken);
         }
         give_all(all);
         return word;
@@ -256,14 +265,15 @@ template <class Host> class page_tracker {
     // What is known of the page of an address.
     struct view {
         bool cpu, gpu, writable;
-        unsigned watches;
+        unsigned watches, returns;
     };
     view page_view(std::uint64_t guest_addr) const noexcept
     {
         const page *one = span_of(guest_addr, 1).valid ? pages_.find(guest_addr) : nullptr;
         if (one == nullptr)
-            return {true, false, true, 0};
-        return {one->whose == owner::cpu, one->whose == owner::gpu, one->open(), one->watches};
+            return {true, false, true, 0, 0};
+        return {one->whose == owner::cpu, one->whose == owner::gpu, one->open(), one->watches,
+                one->returns};
     }
 
   private:
@@ -302,6 +312,39 @@ template <class Host> class page_tracker {
             return result::ok;
         one.whose = from;
         return result::refused;
+    }
+
+    // Change how many watch a page, under its lock; false: refused, and nothing has changed.
+    bool count(std::uint64_t at, bool taken) noexcept
+    {
+        page &one = *pages_.find(at);
+        const std::uint8_t before = one.watches;
+        const bool was_open = one.open();
+        one.watches = static_cast<std::uint8_t>(taken ? before + 1 : before - 1);
+        if (one.open() == was_open || host_.protect(at, page_bytes, one.open()))
+            return true;
+        one.watches = before;
+        return false;
+    }
+
+    template <class Flush>
+    result invalidate_page(std::uint64_t at, page &one, Flush &flush) noexcept
+    {
+        for (unsigned round = 0;; round++) {
+            std::uint8_t before = 0;
+            {
+                hold held(host_, at, one);
+                if (one.whose != owner::gpu)
+                    return give(at, one, owner::cpu);
+                before = one.returns;
+            }
+            if (round == flush_rounds)
+                return result::livelock;
+            flush(at, page_bytes);
+            hold held(host_, at, one);
+            if (one.whose == owner::gpu && one.returns == before)
+                return result::retained;
+        }
     }
 
     // Take a page's lock and keep it, if the page is this side's.

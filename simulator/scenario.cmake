@@ -1,7 +1,7 @@
 # Scenario files: parser, runner, oracle, schedules; and the core that they run.
 include(core.cmake)
 set(scenario_sources
-  src/core_lacks.c src/core_load.c src/core_own_simulated.c src/core_plugin.c src/core_plugin_host.c
+  src/core_design.c src/core_lacks.c src/core_load.c src/core_own_simulated.c src/core_plugin.c src/core_plugin_host.c
   src/core_plugin_insides.c src/core_plugin_life.c src/core_plugin_look.c
   src/core_plugin_transfer.c
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c

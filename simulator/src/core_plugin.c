@@ -319,9 +319,16 @@ static void plugin_set_met(struct trk_tracker *tracker, uint64_t guest_addr, boo
 
 static struct trk_thread *in_force; /* NULL: nobody's */
 
+/* Nobody's, and that of a stream that has said nothing of itself yet, is no thread's, and not 0: it
+ * goes into locks. */
+static uint32_t number_of(const struct trk_thread *thread)
+{
+    return thread != NULL && thread->id != 0 ? thread->id : UINT32_MAX;
+}
+
 uint32_t core_plugin_self(void)
 {
-    return in_force != NULL ? in_force->id : UINT32_MAX;
+    return number_of(in_force);
 }
 
 static struct trk_thread *plugin_thread_swap(struct trk_thread *thread)
@@ -330,7 +337,7 @@ static struct trk_thread *plugin_thread_swap(struct trk_thread *thread)
     in_force = thread;
     if (core_table->thread != NULL)
         core_table->thread(thread != NULL ? ((struct core_thread *)(void *)thread)->memory : NULL,
-                           thread != NULL ? thread->id : 0);
+                           number_of(thread));
     return former;
 }
 

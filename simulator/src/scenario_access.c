@@ -3,6 +3,7 @@
  *
  * Rules: scenario-format, Guest and host memory, Injected faults and fine print 8, 12, 14, 16.
  */
+#include "core_design.h"
 #include "footprint.h"
 #include "scenario_run.h"
 #include "scenario_tape.h"
@@ -74,6 +75,19 @@ static bool first_closed(const struct scenario_run *run, uint64_t guest_addr, ui
         }
     }
     return false;
+}
+
+/* A load that the guest may do has met a closed page. What a client closed to loads is its own. */
+static void note_closed_load(const struct scenario_run *run, uint64_t guest_addr)
+{
+    const struct world_page *page = world_page_at(&run->world, guest_addr);
+    if (!core_design_asked() || page == NULL || page->state != PAGE_MAPPED ||
+        (page->guest_rights & ~page->host_rights & TRK_RIGHT_READ) == 0 ||
+        !run_tracked(run, guest_addr, 1))
+        return;
+    struct trk_page_view view = core_sim->page(run->tracker, guest_addr);
+    if (view.gpu_dirty || !view.read_watch)
+        core_design_needs(CORE_DESIGN_LOADS);
 }
 
 /*
@@ -191,6 +205,8 @@ static bool access_tries(struct doing *doing, bool store)
     uint64_t guest_addr;
     while (first_closed(run, op->guest_addr, op->size_bytes,
                         store ? TRK_RIGHT_WRITE : TRK_RIGHT_READ, &guest_addr)) {
+        if (!store)
+            note_closed_load(run, guest_addr);
         if (run_inject(doing->thread, INJECT_LOSE_FAULT))
             return true;
         run_saw(doing->thread, guest_addr);
@@ -343,6 +359,8 @@ void verb_sys_write(struct doing *doing)
 {
     uint64_t closed = 0;
     uint64_t taken = kernel_bytes(doing, TRK_RIGHT_READ, &closed);
+    if (taken < doing->op->size_bytes)
+        note_closed_load(doing_run(doing), closed);
     if (taken > 0)
         access_read(doing, doing->op->guest_addr, taken, SIDE_GUEST);
     if (taken < doing->op->size_bytes)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core_design.h"
 #include "footprint.h"
 #include "scenario_run.h"
 #include "scenario_tape.h"
@@ -249,12 +250,20 @@ void host_observe(void *context, const struct trk_event *event)
     }
 }
 
+static bool by_a_client(enum scenario_verb verb)
+{
+    return verb == VERB_WATCH || verb == VERB_UNWATCH || verb == VERB_WATCH_MASK ||
+           verb == VERB_UNWATCH_MASK;
+}
+
 void host_failure(void *context, const struct trk_failure *failure)
 {
     struct scenario_run *run = context;
     if (run->current == NULL || run->stopped)
         return;
     struct doing *doing = run->current->doing;
+    if (failure->failure_class == TRK_E_WATCH && !by_a_client(doing->op->verb))
+        core_design_needs(CORE_DESIGN_COUNTS);
     if (doing->found.failure == TRK_OK)
         doing->found.failure = failure->failure_class;
     if (scenario_expects(doing->op, RESULT_FATAL))

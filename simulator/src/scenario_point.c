@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core_design.h"
 #include "footprint.h"
 #include "scenario_run.h"
 #include "track/sim_build.h"
@@ -317,6 +318,8 @@ void run_deadlock(struct scenario_run *run, uint32_t first, uint32_t end)
         const struct run_thread *thread = &run->threads[i];
         if (thread->done)
             continue;
+        if (thread->wait == WAIT_LOCK)
+            core_design_needs(CORE_DESIGN_LOCKS);
         size_t used = strlen(text);
         if (used > 0 && used + 3 < sizeof text) {
             memcpy(text + used, "; ", 3);

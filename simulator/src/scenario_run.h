@@ -171,7 +171,8 @@ _Noreturn void run_stop(struct doing *doing, const char *verdict, uint64_t guest
  */
 static inline void run_saw(struct run_thread *thread, uint64_t value)
 {
-    uint64_t digest = (thread->digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    /* Seeing nothing twice is another thing than seeing it once. */
+    uint64_t digest = (thread->digest ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;
     thread->digest = digest ^ digest >> 31;
 }
 

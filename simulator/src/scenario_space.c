@@ -6,6 +6,7 @@
  *
  * Rules: scenario-format, Guest and host memory and fine print 4, 9, 10, 14.
  */
+#include "core_design.h"
 #include "footprint.h"
 #include "scenario_run.h"
 #include "track/generations.h"
@@ -220,6 +221,10 @@ void verb_prot(struct doing *doing)
 {
     const struct world_page *page = world_page_at(&doing_run(doing)->world, doing->op->guest_addr);
     doing->found.rights = page != NULL ? page->host_rights : TRK_RIGHTS_NONE;
+    if (core_design_asked() && doing->found.rights == TRK_RIGHTS_NONE &&
+        run_tracked(doing_run(doing), doing->op->guest_addr, 1) &&
+        core_sim->page(doing_run(doing)->tracker, doing->op->guest_addr).gpu_dirty)
+        core_design_needs(CORE_DESIGN_LOADS);
 }
 
 /* Make pages of one entry mapped, with rights. */

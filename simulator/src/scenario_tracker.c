@@ -3,6 +3,7 @@
  *
  * Rules: scenario-format, Tracker and fine print 9.
  */
+#include "core_design.h"
 #include "scenario_run.h"
 
 void verb_query(struct doing *doing)
@@ -58,6 +59,21 @@ void verb_mark(struct doing *doing)
     }
 }
 
+/* Whether a client has taken the watch that the tracker itself has on pages that are not the CPU's.
+ */
+static void note_taken(const struct doing *doing, uint64_t guest_addr, uint64_t size_bytes)
+{
+    struct scenario_run *run = doing_run(doing);
+    uint64_t page_bytes = run_page_bytes(run), end = guest_addr + size_bytes;
+    if (!core_design_asked() || doing->found.failure != TRK_OK)
+        return;
+    for (uint64_t at = guest_addr & ~(page_bytes - 1); at < end; at += page_bytes) {
+        struct trk_page_view view = core_sim->page(run->tracker, at);
+        if (view.write_watches == 0 && !view.cpu_dirty)
+            core_design_needs(CORE_DESIGN_COUNTS);
+    }
+}
+
 void verb_watch(struct doing *doing)
 {
     const struct scenario_op *op = doing->op;
@@ -66,6 +82,8 @@ void verb_watch(struct doing *doing)
         run_status(doing, core_sim->watch(tracker, op->guest_addr, op->size_bytes));
     else
         run_status(doing, core_sim->unwatch(tracker, op->guest_addr, op->size_bytes));
+    if (op->verb == VERB_UNWATCH)
+        note_taken(doing, op->guest_addr, op->size_bytes);
 }
 
 void verb_watch_mask(struct doing *doing)
@@ -77,6 +95,8 @@ void verb_watch_mask(struct doing *doing)
     else
         run_status(doing,
                    core_sim->unwatch_mask(tracker, op->guest_addr, op->mask, op->read_watch));
+    if (op->verb == VERB_UNWATCH_MASK)
+        note_taken(doing, op->guest_addr, TRK_REGION_BYTES);
 }
 
 void verb_calls(struct doing *doing)

@@ -28,8 +28,8 @@ while [ "$index" -lt "$count" ]; do
         want=$?
         [ "$name" = none ] || same "$name: found" "$want" 1
         run "$want" sim $form --core "$core" demo.trk
-        sed -i "s| --core $core||" out # of the command that says it again
-        cmp built-in out || fail "$name $form: not the same report"
+        sed "/^[^a-z]*again/s, --core $core,," out >as-built-in # the command that tells it again names the plug-in
+        cmp built-in as-built-in || fail "$name $form: not the same report"
         cmp built-in.err err || fail "$name $form: not the same talk"
     done
 done

@@ -28,6 +28,8 @@ enum : int {
     no_watches,   // watch does nothing
     late_run,     // upload reports a run behind done()
     crashes,      // the third upload ends the process
+    claims_loads, // it does not say that loads do not fault
+    claims_rest,  // nor what else is its own design
 };
 
 trk_core_table changed;
@@ -128,5 +130,9 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.unmark_gpu = changed.mark_cpu = nullptr;
     if (WRONG == no_watches)
         changed.watch = watch;
+    if (WRONG == claims_loads)
+        changed.features &= ~static_cast<std::uint32_t>(TRK_CORE_OPEN_LOADS);
+    if (WRONG == claims_rest)
+        changed.features &= ~static_cast<std::uint32_t>(TRK_CORE_PAGE_LOCKS | TRK_CORE_OWN_WATCHES);
     return &changed;
 }

@@ -15,6 +15,7 @@
 TRK_EXTERN_C_BEGIN
 
 struct trk_scenario;
+struct trk_scenario_options;
 
 /**
  * Load a plug-in, and let all that this process runs from now on run against it.
@@ -57,6 +58,19 @@ void trk_core_try(void);
  * memory each time.
  */
 const char *trk_core_lacks(const struct trk_scenario *scenario);
+
+/**
+ * What a scenario needs of a tracker's design that the plug-in says is another of its own, in
+ * words; NULL: nothing. core-check leaves such cases out.
+ *
+ * Runs the scenario on libtrack's own core: what is needed does not depend on the plug-in's
+ * answers.
+ *
+ * @return As trk_scenario_run_with.
+ */
+TRK_MUST_USE enum trk_status trk_core_differs(const struct trk_scenario *scenario,
+                                              const struct trk_scenario_options *options,
+                                              const char **out);
 
 /* The size of pages that the plug-in takes in a scenario whose policy is as it is else: the
  * scenario's own, where it takes that one, or none; or a larger one instead of 4 KiB. */

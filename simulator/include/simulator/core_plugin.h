@@ -202,8 +202,14 @@ enum trk_core_feature {
     TRK_CORE_LOCKS = 1,  /* all locks are taken through the host, or there are none */
     TRK_CORE_EVENTS = 2, /* everything is told by owner->event as libtrack does */
     /* Pages of the GPU's stay open to loads: its owner brings the bytes home where the guest may
-     * look at them. So an open page is no fault; a load that sees old bytes still is. */
+     * look at them. So an open page is no fault; a load that sees old bytes still is. core-check
+     * leaves out the cases in which a load has to fault. */
     TRK_CORE_OPEN_LOADS = 4,
+    /* Each page has a lock of its own: operations on unlike pages never wait for each other. So
+     * that some do is not asked of it; if they do all the same, that still is a deadlock. */
+    TRK_CORE_PAGE_LOCKS = 8,
+    /* Watches of clients are counted apart from the tracker's own, and cannot take that one. */
+    TRK_CORE_OWN_WATCHES = 16,
 };
 
 /* What a tracker's memory of a simulated thread may take. */
