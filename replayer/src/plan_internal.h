@@ -47,6 +47,8 @@ struct plan_raws {
 /* Room for one more of an array, doubled as it grows; NULL without memory (nothing changed then).
  */
 void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes);
+/* Room for one raw more; false: none, or there are PLAN_RAWS_MAX. */
+bool plan_raws_grow(struct plan_raws *raws);
 
 /* ---- plan_views.c: which frames guest addresses show ----------------------------------------- */
 

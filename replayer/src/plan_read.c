@@ -49,13 +49,9 @@ static enum trk_status read_add(struct read *read, const struct plan_raw *what)
         return TRK_E_UNSUPPORTED;
     }
     while (left > 0) {
-        void *all = raws->count < PLAN_RAWS_MAX
-                        ? plan_grow(raws->all, raws->count, &raws->capacity, sizeof *raws->all)
-                        : NULL;
-        if (all == NULL) {
+        if (!plan_raws_grow(raws)) {
             return TRK_E_MEMORY;
         }
-        raws->all = all;
         struct plan_raw *raw = &raws->all[raws->count];
         uint64_t piece = left;
         *raw = *what;

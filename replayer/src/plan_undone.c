@@ -92,13 +92,9 @@ static const struct plan_raw *used_between(const struct plan_undone *undone,
 static enum trk_status cut(struct plan_undone *undone, struct plan_raws *raws, size_t number,
                            uint64_t at)
 {
-    void *all = raws->count < PLAN_RAWS_MAX
-                    ? plan_grow(raws->all, raws->count, &raws->capacity, sizeof *raws->all)
-                    : NULL;
-    if (all == NULL) {
+    if (!plan_raws_grow(raws)) {
         return TRK_E_MEMORY;
     }
-    raws->all = all;
     struct plan_raw *head = &raws->all[undone->all[number].raw];
     struct plan_raw *tail = &raws->all[raws->count];
     const uint64_t before = at - head->item.offset;

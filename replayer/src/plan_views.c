@@ -19,6 +19,18 @@ void *plan_grow(void *array, size_t count, size_t *capacity, size_t item_bytes)
     return larger;
 }
 
+bool plan_raws_grow(struct plan_raws *raws)
+{
+    void *all = raws->count < PLAN_RAWS_MAX
+                    ? plan_grow(raws->all, raws->count, &raws->capacity, sizeof *raws->all)
+                    : NULL;
+    if (all == NULL) {
+        return false;
+    }
+    raws->all = all;
+    return true;
+}
+
 void plan_views_deinit(struct plan_views *views)
 {
     free(views->all);

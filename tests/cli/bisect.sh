@@ -9,20 +9,6 @@ mkdir temporary
 TMPDIR=$dir/temporary
 export TMPDIR
 
-# log2 N: the smallest k with 2^k >= N
-log2() {
-    k=0
-    while [ $((1 << k)) -lt "$1" ]; do
-        k=$((k + 1))
-    done
-    echo "$k"
-}
-
-# at_most WHAT NUMBER MOST
-at_most() {
-    [ "$2" -le "$3" ] 2>/dev/null || fail "$1: $2 is more than $3"
-}
-
 run 0 record -f -o bad.trk -- "$trk" demo --frames 8 --threads 1 --bug kernel-store
 run 1 sim --json bad.trk
 cp out sim.txt

@@ -16,11 +16,6 @@ own=$1/own
 demo=$corpus/demo-seed-1.trk
 right=$examples/example_core.so
 
-# at_most WHAT NUMBER MOST
-at_most() {
-    [ "$2" -le "$3" ] 2>/dev/null || fail "$1: $2 is more than $3"
-}
-
 # The same build twice, of a trace and of a scenario; what the oracle finds is no difference.
 run 0 bisect --json "$demo" --good "$core" --bad "$core"
 same schema "$(get schema)" trk-bisect-cores/1

@@ -8,20 +8,6 @@
 maker=$3
 corpus=$4
 
-# log2 N: the smallest k with 2^k >= N
-log2() {
-    k=0
-    while [ $((1 << k)) -lt "$1" ]; do
-        k=$((k + 1))
-    done
-    echo "$k"
-}
-
-# at_most WHAT NUMBER MOST
-at_most() {
-    [ "$2" -le "$3" ] 2>/dev/null || fail "$1: $2 is more than $3"
-}
-
 # probes WHAT EVENTS: the last run's probes are few, and all by the core.
 probes() {
     at_most "$1: probes" "$(get probes)" $(($(log2 "$2") + 2))

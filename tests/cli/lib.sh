@@ -76,6 +76,20 @@ at_least() {
     [ "$2" -ge "$3" ] 2>/dev/null || fail "$1: $2 is less than $3"
 }
 
+# at_most WHAT NUMBER MOST
+at_most() {
+    [ "$2" -le "$3" ] 2>/dev/null || fail "$1: $2 is more than $3"
+}
+
+# log2 N: the smallest k with 2^k >= N
+log2() {
+    k=0
+    while [ $((1 << k)) -lt "$1" ]; do
+        k=$((k + 1))
+    done
+    echo "$k"
+}
+
 json() {
     "$tools/json_get" "${1:-out}" || fail "not JSON: ${1:-out}"
 }
