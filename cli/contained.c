@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,8 +69,9 @@ static void limit_it(void)
 }
 
 static int real_output = -1;
-static bool apart;  /* this is the child */
-static bool prints; /* what goes to standard output is trk's own */
+static struct stat real_file; /* what that leads to: a plug-in may close it, and open another */
+static bool apart;            /* this is the child */
+static bool prints;           /* what goes to standard output is trk's own */
 
 void trk_contained_print_from_here(void)
 {
@@ -78,10 +81,13 @@ void trk_contained_print_from_here(void)
     fflush(stdout);
     clearerr(stdout);
     prints = true;
+    struct stat now;
+    bool there = real_output >= 0 && fstat(real_output, &now) == 0 &&
+                 now.st_dev == real_file.st_dev && now.st_ino == real_file.st_ino;
     /* Where there is none, writing fails as it does in the other process. */
-    int output = real_output >= 0 ? real_output : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (output >= 0) {
-        (void)dup2(output, STDOUT_FILENO);
+    int output = there ? real_output : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (output < 0 || dup2(output, STDOUT_FILENO) < 0) {
+        close(STDOUT_FILENO);
     }
 }
 
@@ -91,6 +97,9 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
     limit_it();
     apart = true;
     real_output = dup(STDOUT_FILENO);
+    if (real_output >= 0 && fstat(real_output, &real_file) != 0) {
+        real_output = -1;
+    }
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     if (contained->core != NULL) {
         board->status = trk_core_load(contained->core, &board->error);
@@ -197,39 +206,42 @@ static bool ended(pid_t pid)
     return (result == 0 && what.si_pid == pid) || (result < 0 && errno != EINTR);
 }
 
-#define SECOND_NS  UINT64_C(1000000000)
-#define WORKS_PART 100u /* of the limit: who had less of the processor in it does not work */
+#define SECOND_NS UINT64_C(1000000000)
 
-/* Processor time that a process has had. */
-static uint64_t had_ns(pid_t pid)
+/* How long a process has been ready to run and had no processor; 0 where the kernel does not say.
+ */
+static uint64_t waited_ns(pid_t pid)
 {
-    clockid_t clock;
-    struct timespec had;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &had) != 0) {
+    char path[64];
+    uint64_t waited = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
         return 0;
     }
-    return (uint64_t)had.tv_sec * SECOND_NS + (uint64_t)had.tv_nsec;
+    if (fscanf(file, "%*s %" SCNu64, &waited) != 1) {
+        waited = 0;
+    }
+    fclose(file);
+    return waited;
 }
 
 /*
- * Wait for a process as long as it may take, and end it then; false: it took longer. On a busy
- * machine it may take longer, as long as it works: until it has had that much of the processor, or
- * has had next to nothing of it for as long. The pipe's
- * other end is its: closed means that it ends, or that it has closed what it had and goes on.
- * Processes of its group end with it; others that it has left behind end after it.
+ * Wait for a process as long as it may take, and end it then; false: it took longer. The time in
+ * which a busy machine has no processor for it does not count. The pipe's other end is its: closed
+ * means that it ends, or that it has closed what it had and goes on. Processes of its group end
+ * with it; others that it has left behind end after it.
  */
 static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
 {
     struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
-    uint64_t limit_ns = seconds * SECOND_NS, until_ns = trk_clock_ns() + limit_ns, former_ns = 0;
+    uint64_t end_ns = trk_clock_ns() + seconds * SECOND_NS, until_ns = end_ns;
     bool in_time = false, late = false;
     /* In steps, since a child of its own may keep the pipe open. */
     while (!(in_time = ended(pid)) && !late) {
         if (trk_clock_ns() >= until_ns) {
-            uint64_t ns = had_ns(pid);
-            late = ns >= limit_ns - limit_ns / WORKS_PART || ns - former_ns < limit_ns / WORKS_PART;
-            former_ns = ns;
-            until_ns += limit_ns;
+            until_ns = end_ns + waited_ns(pid);
+            late = trk_clock_ns() >= until_ns;
         }
         if (poll(&poll_fd, 1, poll_fd.fd < 0 ? 1 : 100) > 0) {
             poll_fd.fd = -1; /* poll() just waits */

@@ -1,6 +1,7 @@
 /*
  * Plug-ins that are wrong, each in one way: BAD says which. What they would track is nothing.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ enum {
     BAD_FORKS,  /* a process that stays, and loops */
     BAD_LEAVES, /* a process in a session of its own, whose parent is gone */
     BAD_NEVER_LOADS,
+    BAD_POLLS, /* for what never comes, with pauses */
+    BAD_OPENS, /* closes all files, as daemons do, and opens others */
 };
 
 #if BAD == 13
@@ -83,6 +86,12 @@ static enum trk_core_status bad_transfer(void *tracker, const struct trk_core_tr
         }
         for (volatile unsigned turns = 0;; turns++) {
         }
+    case BAD_POLLS:
+        for (;;) {
+            for (volatile unsigned turns = 0; turns < 1000000; turns++) {
+            }
+            usleep(50000);
+        }
     case BAD_LEAVES:
         if (fork() == 0) {
             (void)setsid();
@@ -137,6 +146,12 @@ static const struct trk_core_table plugin = {
 const struct trk_core_table *trk_core_plugin(const struct trk_core_host *host)
 {
     (void)host;
+    for (int fd = 3; fd < 1024 && BAD == BAD_OPENS; fd++)
+        close(fd);
+    for (int i = 0; i < 8 && BAD == BAD_OPENS; i++) {
+        if (open("/dev/null", O_WRONLY | O_CLOEXEC) < 0)
+            return NULL;
+    }
     if (BAD == BAD_CRASHES_AT_ONCE)
         (void)raise(SIGABRT);
     return BAD == BAD_REFUSES ? NULL : &plugin;

@@ -2,9 +2,10 @@
 # Goal: libtrack as a plug-in says of the stored traces what the built-in core says, generations too; and a
 # report that cannot be written is told of, though another process prints it.
 # Method: both reports of each trace; a full standard output, and none.
-#   cores_corpus.sh TRK TOOLS LIBTRACK_CORE CORPUS
+#   cores_corpus.sh TRK TOOLS LIBTRACK_CORE CORPUS BAD_CORES
 . "$(dirname "$0")/lib.sh"
 core=$3
+bad=$5
 for trace in "$4"/*.trk; do
     "$trk" sim "$trace" >built-in 2>built-in.err
     want=$?
@@ -23,4 +24,17 @@ done
 "$trk" sim --core "$core" "$4/policy-generations.trk" >&- 2>err
 same "closed" $? 4
 said "standard output: Bad file descriptor"
+# Nor does it go into a file that a plug-in has opened where it was.
+"$trk" sim --core "$bad/bad_core_15.so" "$4/foreign.trk" >out 2>err
+same "other files" $? 3 # the verdict: unknown
+said "standard output: Bad file descriptor"
+
+# One that waits for what never comes is ended, too, though it hardly uses a processor.
+cat >one.json <<CASE
+{"scenario": 1, "name": "one", "memory": {"A": {"at": "0x200010000", "size": "1P"}},
+ "threads": {"render": ["upload A 1P"]}, "schedule": "in-order"}
+CASE
+timeout 30 "$trk" sim --core-limit 1 --core "$bad/bad_core_14.so" one.json >out 2>err
+same "a plug-in that polls" $? 1
+grep -q "took longer than 1 s" out err || fail "a plug-in that polls: $(cat out err)"
 finish
