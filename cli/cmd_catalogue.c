@@ -247,11 +247,17 @@ static int rm(struct job *job)
 static int gc(struct job *job)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    uint64_t count = 0;
-    if (trk_catalogue_gc(job->catalogue, &count, &error) != TRK_OK) {
+    struct trk_catalogue_swept swept;
+    if (trk_catalogue_gc(job->catalogue, &swept, &error) != TRK_OK) {
         return trk_terminal_error("catalogue", job->folder, &error);
     }
-    printf("%" PRIu64 " files removed\n", count);
+    printf("%" PRIu64 " files removed\n", swept.removed);
+    if (swept.kept > 0) {
+        trk_terminal_say("catalogue",
+                         "%" PRIu64 " stored files are not in the database, but described: "
+                         "trk catalogue rebuild takes them up",
+                         swept.kept);
+    }
     return TRK_EXIT_OK;
 }
 
@@ -425,8 +431,9 @@ const struct trk_command trk_cmd_catalogue = {
         "whose "
         "verdicts are kept, a core and a build of trk each, by the id that regress --against "
         "takes. rm removes it, with its verdicts. gc "
-        "removes files that nothing speaks of, left by a process that was killed. bench keeps a "
-        "result "
+        "removes files that nothing speaks of, left by a process that was killed; stored files "
+        "that "
+        "only the database does not know stay. bench keeps a result "
         "of trk bench --json with the trace that it measured: bench CATALOGUE NAME RESULT.json.\n\n"
         "Many processes may use a catalogue at once. A database that is damaged, or another "
         "program's, or empty beside stored files, is refused. rebuild makes a new one of the "

@@ -192,6 +192,13 @@ said "$hash.trk: nothing lies beside it"
 said "left out: 0123456789abcdef0123456789abcdef.trk"
 run 0 catalogue list --json lost
 same "all others" "$(get traces.#)" "$count"
+# A rebuild that does not come to its end leaves an empty database: nothing is lost by gc then.
+rm lost/traces/0123456789abcdef0123456789abcdef.trk lost/catalogue.db*
+mkdir "lost/traces/$hash.about"
+run 4 catalogue rebuild lost
+run 0 catalogue gc lost
+said "stored files are not in the database, but described"
+same "no file is gone by gc" "$(ls lost/traces | grep -c "[.]trk$")" "$count"
 run 2 catalogue rebuild newer/traces
 run 4 catalogue rebuild newer
 

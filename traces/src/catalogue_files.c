@@ -237,7 +237,26 @@ static enum trk_status is_spoken_of(struct trk_catalogue *catalogue, const char 
     return catalogue_done(catalogue, statement, last, error);
 }
 
-static enum trk_status sweep(struct trk_catalogue *catalogue, uint64_t *count,
+/*
+ * Whether a file that the database does not speak of is stored and described all the same, or is
+ * what describes it: it is not gc's to remove. What is removed on purpose loses its description
+ * first.
+ */
+static bool is_described(int folder, const char *name)
+{
+    char hash[TRK_CONTENT_BYTES], about[64], trace[64], scenario[64];
+    snprintf(hash, sizeof hash, "%.32s", name);
+    snprintf(about, sizeof about, "%s" TRK_CATALOGUE_ABOUT, hash);
+    if (catalogue_is_stored(name)) {
+        return faccessat(folder, about, F_OK, 0) == 0;
+    }
+    snprintf(trace, sizeof trace, "%s.trk", hash);
+    snprintf(scenario, sizeof scenario, "%s.json", hash);
+    return strcmp(name, about) == 0 &&
+           (faccessat(folder, trace, F_OK, 0) == 0 || faccessat(folder, scenario, F_OK, 0) == 0);
+}
+
+static enum trk_status sweep(struct trk_catalogue *catalogue, struct trk_catalogue_swept *swept,
                              struct trk_error *error)
 {
     char folder[PATH_MAX + 16];
@@ -253,28 +272,46 @@ static enum trk_status sweep(struct trk_catalogue *catalogue, uint64_t *count,
         if (!spoken_of) {
             status = is_spoken_of(catalogue, file->d_name, &spoken_of, error);
         }
-        if (status == TRK_OK && !spoken_of && unlinkat(dirfd(stream), file->d_name, 0) == 0) {
-            (*count)++;
+        if (status != TRK_OK || spoken_of) {
+            continue;
+        }
+        if (is_described(dirfd(stream), file->d_name)) {
+            swept->kept += catalogue_is_stored(file->d_name);
+        } else if (unlinkat(dirfd(stream), file->d_name, 0) == 0) {
+            swept->removed++;
         }
     }
     closedir(stream);
     return status;
 }
 
-enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, uint64_t *count,
+enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, struct trk_catalogue_swept *swept,
                                  struct trk_error *error)
 {
-    *count = 0;
+    *swept = (struct trk_catalogue_swept){0, 0};
     enum trk_status status = catalogue_begin(catalogue, error);
-    return status == TRK_OK ? catalogue_end(catalogue, sweep(catalogue, count, error), error)
+    return status == TRK_OK ? catalogue_end(catalogue, sweep(catalogue, swept, error), error)
                             : status;
+}
+
+/* Take away what describes a file that is to be removed. */
+static enum trk_status remove_about(const struct trk_catalogue *catalogue, const char *hash,
+                                    struct trk_error *error)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%s" TRK_CATALOGUE_ABOUT,
+             catalogue->folder, hash);
+    return unlink(path) == 0 || errno == ENOENT
+               ? TRK_OK
+               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
 }
 
 enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char *name,
                                      struct trk_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    uint64_t files;
+    struct trk_catalogue_swept swept;
+    char hash[TRK_CONTENT_BYTES] = "";
     if (name[0] == '\0') {
         return trk_error_set(error, TRK_E_ARGUMENT, "no name");
     }
@@ -283,10 +320,15 @@ enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char
         return status;
     }
     status = catalogue_prepare(
-        catalogue, "DELETE FROM traces WHERE name = ?1 OR substr(hash, 1, length(?1)) = ?1", &name,
-        1, &statement, error);
+        catalogue,
+        "DELETE FROM traces WHERE name = ?1 OR substr(hash, 1, length(?1)) = ?1 RETURNING hash",
+        &name, 1, &statement, error);
     if (status == TRK_OK) {
-        status = catalogue_done(catalogue, statement, sqlite3_step(statement), error);
+        int last;
+        while ((last = sqlite3_step(statement)) == SQLITE_ROW) {
+            snprintf(hash, sizeof hash, "%s", catalogue_text(statement, 0));
+        }
+        status = catalogue_done(catalogue, statement, last, error);
     }
     int gone = sqlite3_changes(catalogue->db);
     if (status == TRK_OK && gone != 1) {
@@ -294,6 +336,9 @@ enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char
             trk_error_set(error, TRK_E_ARGUMENT,
                           gone == 0 ? "none is called %.60s" : "several are called %.60s", name);
     }
+    if (status == TRK_OK) {
+        status = remove_about(catalogue, hash, error);
+    }
     status = catalogue_end(catalogue, status, error);
-    return status == TRK_OK ? trk_catalogue_gc(catalogue, &files, error) : status;
+    return status == TRK_OK ? trk_catalogue_gc(catalogue, &swept, error) : status;
 }

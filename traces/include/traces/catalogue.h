@@ -82,8 +82,14 @@ TRK_MUST_USE enum trk_status trk_catalogue_path(const char *folder,
 /* Remove what has this name, hash, or beginning of a hash. TRK_E_ARGUMENT: none, or several. */
 TRK_MUST_USE enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char *name,
                                                   struct trk_error *error);
-/* Remove files that nothing speaks of; count: how many. */
-TRK_MUST_USE enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, uint64_t *count,
+struct trk_catalogue_swept {
+    uint64_t removed; /* files */
+    uint64_t kept; /* stored files that the database does not know, with what describes them beside
+                      them */
+};
+/* Remove files that nothing speaks of, neither the database nor what lies beside them. */
+TRK_MUST_USE enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue,
+                                              struct trk_catalogue_swept *swept,
                                               struct trk_error *error);
 
 /* Called for each file that a new database takes up; lacks: what is not known of it,
