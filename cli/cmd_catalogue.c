@@ -254,8 +254,8 @@ static int gc(struct job *job)
     printf("%" PRIu64 " files removed\n", swept.removed);
     if (swept.kept > 0) {
         trk_terminal_say("catalogue",
-                         "%" PRIu64 " stored files are not in the database, but described: "
-                         "trk catalogue rebuild takes them up",
+                         "%" PRIu64 " stored files are not in the database, but "
+                         "described: trk catalogue rebuild takes them up",
                          swept.kept);
     }
     return TRK_EXIT_OK;
@@ -425,11 +425,9 @@ const struct trk_command trk_cmd_catalogue = {
         "the verdicts.\n\n"
         "add stores traces and scenarios (*.json), and makes the catalogue where there is none; "
         "what a manifest.json beside a file says of it is taken over. What is stored already keeps "
-        "its "
-        "name, and what was said of it where nothing else is said. list lists. show tells all "
+        "its name, and what was said of it where nothing else is said. list lists. show tells all "
         "of one, by its name or the beginning of its hash. runs lists the runs of trk regress "
-        "whose "
-        "verdicts are kept, a core and a build of trk each, by the id that regress --against "
+        "whose verdicts are kept, a core and a build of trk each, by the id that regress --against "
         "takes. rm removes it, with its verdicts. gc "
         "removes files that nothing speaks of, left by a process that was killed; stored files "
         "that "
