@@ -179,6 +179,7 @@ said "is called catalogue.db.damaged-1 now"
 words lost | cmp -s - before || fail "after a damaged one other words"
 head -c 5000 before | cmp -s - lost/catalogue.db.damaged-1 || fail "the damaged one is not kept"
 rm lost/catalogue.db
+refused 3 lost "there is no catalogue.db, but files are stored"
 run 3 catalogue add lost "$corpus/foreign.trk"
 run 0 catalogue rebuild lost
 words lost | cmp -s - before || fail "after none other words"

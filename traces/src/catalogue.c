@@ -109,12 +109,17 @@ const char *catalogue_text(sqlite3_stmt *statement, int column)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-bool trk_catalogue_is(const char *folder)
+static bool has_database(const char *folder)
 {
     char path[PATH_MAX];
     struct stat about;
     int length = snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
     return length > 0 && (size_t)length < sizeof path && stat(path, &about) == 0;
+}
+
+bool trk_catalogue_is(const char *folder)
+{
+    return has_database(folder) || catalogue_has_stored(folder);
 }
 
 /* A number of the database's header, or of a count. */
@@ -303,9 +308,13 @@ enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folde
     if (status != TRK_OK) {
         return status;
     }
-    if (!create && !trk_catalogue_is(folder)) {
-        return trk_error_set(error, TRK_E_ARGUMENT,
-                             "no catalogue: there is no " TRK_CATALOGUE_FILE);
+    if (!create && !has_database(folder)) {
+        return catalogue_has_stored(folder)
+                   ? trk_error_set(error, TRK_E_DAMAGED,
+                                   "there is no " TRK_CATALOGUE_FILE
+                                   ", but files are stored: " WAY_OUT)
+                   : trk_error_set(error, TRK_E_ARGUMENT,
+                                   "no catalogue: there is no " TRK_CATALOGUE_FILE);
     }
     struct trk_catalogue *catalogue = calloc(1, sizeof *catalogue);
     if (catalogue == NULL) {

@@ -214,7 +214,7 @@ enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_cata
 {
     struct rebuilding by = {NULL, fn, context};
     old[0] = '\0';
-    if (!trk_catalogue_is(folder) && !catalogue_has_stored(folder)) {
+    if (!trk_catalogue_is(folder)) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
     }

@@ -35,7 +35,7 @@ enum trk_catalogue_for {
     TRK_CATALOGUE_TO_REBUILD, /* as to add, also an empty database beside stored files */
 };
 
-/* Whether a folder is a catalogue, by its database's name. */
+/* Whether a folder is a catalogue: its database is there, or what one stores. */
 bool trk_catalogue_is(const char *folder);
 
 /**
