@@ -28,7 +28,7 @@ cc -std=c11 -Wall -Wextra -Werror "$source/tests/package/consumer.c" -o "$scratc
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || { echo "package: no $compiler here, not tried"; continue; }
     cmake -G Ninja -S "$source/examples" -B "$scratch/examples-$compiler" \
-        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
+        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
         cmake --build "$scratch/examples-$compiler" >>"$scratch/log" 2>&1 ||
         { cat "$scratch/log"; exit 1; }
     "$scratch/examples-$compiler/example_emulator" 2 >/dev/null
@@ -38,10 +38,10 @@ for compiler in g++ clang++; do
     "$scratch/emulator" 2 >/dev/null
     # The same tracker as a plug-in, which the installed program takes.
     # shellcheck disable=SC2086
-    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -shared -fPIC \
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O2 -shared -fPIC \
         "$source/examples/core.cpp" -o "$scratch/core.so" $flags
     for core in "$scratch/examples-$compiler/example_core.so" "$scratch/core.so"; do
-        "$scratch/prefix/bin/trk" core-check "$core" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+        "$scratch/prefix/bin/trk" core-check --core-limit 120 "$core" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
     done
 done
 
