@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "chance.h"
+#include "draw.h"
 
 void trk_bench_order(uint32_t *out, uint32_t policies, uint32_t round, uint64_t seed)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "draw.h"
 
 /* Resampled medians. Their 2.5 % quantile then moves by a hundredth of its distance with the seed.
  */

@@ -1,6 +1,6 @@
-/* Chance for orders of passes and for resampling. */
-#ifndef REPLAYER_SRC_CHANCE_H
-#define REPLAYER_SRC_CHANCE_H
+/* Draws for orders of passes and for resampling. */
+#ifndef REPLAYER_SRC_DRAW_H
+#define REPLAYER_SRC_DRAW_H
 
 #include "simulator/chance.h"
 
