@@ -61,27 +61,12 @@ static bool has_other_view(const struct trk_event *event, const struct trk_event
     return event->type == TRK_EVENT_OPERAND && begin != NULL && begin->context == TRK_OP_JOIN_VIEWS;
 }
 
-/* Whether its seq and domain are the size of a range. */
-static bool has_range(const struct trk_event *event)
+/* 0: what it is about has no size of its own. */
+static uint64_t size_of(const struct trk_event *event)
 {
-    switch (event->type) {
-    case TRK_EVENT_OP_BEGIN:
-    case TRK_EVENT_FAIL:
-    case TRK_EVENT_COPY_BEGIN:
-    case TRK_EVENT_COPY_END:
-    case TRK_EVENT_GUEST_PROTECT:
-    case TRK_EVENT_MAP:
-    case TRK_EVENT_UNMAP:
-    case TRK_EVENT_INVALIDATE_REQUEST:
-    case TRK_EVENT_HOST_PROTECT:
-    case TRK_EVENT_HANDED:
-    case TRK_EVENT_ACCESS:
-    case TRK_EVENT_OBJECT:
-    case TRK_EVENT_IMAGE:
-        return true;
-    default:
-        return false;
-    }
+    uint64_t size_bytes;
+    (void)trk_event_range(event, &size_bytes);
+    return size_bytes;
 }
 
 /* ---- what is used, and how far it can move --------------------------------------------------- */
@@ -145,7 +130,7 @@ void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
     if (event->type == TRK_EVENT_FAULT) {
         note_fault(redact, event->argument);
     } else if (has_address(event)) {
-        note_range(redact, event->argument, has_range(event) ? trk_event_size(event) : 0);
+        note_range(redact, event->argument, size_of(event));
     } else if (has_other_view(event, begin)) {
         note_range(redact, event->argument, trk_event_size(begin));
     }
@@ -205,8 +190,7 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
                       const struct trk_event *begin)
 {
     if (has_address(event)) {
-        uint64_t size_bytes = has_range(event) ? trk_event_size(event) : 0;
-        event->argument = moved_range(redact, event->argument, size_bytes);
+        event->argument = moved_range(redact, event->argument, size_of(event));
     } else if (has_other_view(event, begin)) {
         event->argument = moved_range(redact, event->argument, trk_event_size(begin));
     }

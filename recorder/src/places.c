@@ -1,5 +1,6 @@
 #include "places.h"
 
+#include "recorder/event_text.h"
 #include "schema.h"
 
 #define PLACES 23u
@@ -32,16 +33,13 @@ static uint32_t range(uint64_t guest_addr, uint64_t size_bytes)
 
 static uint32_t of_event(const struct trk_event *event)
 {
-    const struct trk_schema_type *type = &trk_schema_table[event->type];
-    if (!type->known) {
+    if (!trk_schema_table[event->type].known) {
         return ALL;
     }
-    if (type->argument != TRK_SCHEMA_ARGUMENT_ADDRESS || trk_event_in_hold(event)) {
+    uint64_t size_bytes;
+    if (trk_event_in_hold(event) || !trk_event_range(event, &size_bytes)) {
         return 0;
     }
-    uint64_t size_bytes = type->pair == TRK_SCHEMA_PAIR_SIZE         ? trk_event_size(event)
-                          : type->pair == TRK_SCHEMA_PAIR_SIZE_STAMP ? event->seq
-                                                                     : 1;
     return range(event->argument, size_bytes);
 }
 

@@ -1,5 +1,7 @@
 #include "schema.h"
 
+#include "recorder/event_text.h"
+
 #define PAIR(x)    .pair = TRK_SCHEMA_PAIR_##x
 #define SPAN(x)    .span = TRK_SCHEMA_SPAN_##x
 #define ADDRESS(n) .argument = TRK_SCHEMA_ARGUMENT_ADDRESS, .line = (n)
@@ -87,4 +89,16 @@ bool trk_schema_fits(const struct trk_event *event)
         unused |= event->pages;
     }
     return type->known && unused == 0;
+}
+
+bool trk_event_range(const struct trk_event *event, uint64_t *size_bytes)
+{
+    const struct trk_schema_type *type = &trk_schema_table[event->type];
+    *size_bytes = 0;
+    if (type->argument != TRK_SCHEMA_ARGUMENT_ADDRESS)
+        return false;
+    *size_bytes = type->pair == TRK_SCHEMA_PAIR_SIZE         ? trk_event_size(event)
+                  : type->pair == TRK_SCHEMA_PAIR_SIZE_STAMP ? event->seq
+                                                             : 1;
+    return true;
 }

@@ -7,6 +7,7 @@
 #ifndef RECORDER_EVENT_TEXT_H
 #define RECORDER_EVENT_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,12 @@ struct trk_event_field {
 
 /* No event has more fields. */
 #define TRK_EVENT_FIELDS_MOST 12
+
+/*
+ * The bytes that an event is about, from its argument on: 1 where its type has an address alone.
+ * False, and 0: the argument of its type is no guest address.
+ */
+bool trk_event_range(const struct trk_event *event, uint64_t *size_bytes);
 
 /* Fill out and give the number of fields. An event of unknown type gives its raw fields. */
 size_t trk_event_text_fields(const struct trk_event *event,
