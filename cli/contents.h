@@ -17,6 +17,8 @@
 /* The most lines that a file may have. */
 #define TRK_CONTENTS_MOST (1u << 20)
 
+#define TRK_CONTENTS_PAGE_BYTES 4096u
+
 struct trk_content {
     uint64_t frame, guest_addr, hash;
 };
@@ -46,7 +48,10 @@ struct trk_content_other {
 };
 
 struct trk_contents_compared {
-    uint64_t same, unknown; /* lines; unknown: the trace has no content of the page until then */
+    /* Lines, and whose the trace has not: of which pages it has no content until then, and of which
+     * frames nothing. */
+    uint64_t same, unknown, absent;
+    uint64_t doubted; /* another content, but a newer one may be among what is missing */
     size_t other_count;
     struct trk_content_other *others; /* by frame, then address; as many as there is room for */
 };
