@@ -5,7 +5,9 @@
  * TRK_FAULT=CALL:N:RESULT  the N-th call of that name gives this VkResult and is not made. A lost
  *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
  *     N-th pair is not there; RESULT is not used.
- * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME.
+ * TRK_FAULT=stamp:N:TICKS  the N-th pair of queries ends so many ticks later.
+ * TRK_FAULT=clocks:N:WHAT  see fault_loader.h.
+ * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME; several: NAME,NAME.
  * TRK_FAULT=host-copy:0:on  devices have VK_EXT_host_image_copy.
  */
 #include <dlfcn.h>
@@ -40,6 +42,9 @@ static void fault_read(void)
     if (order != NULL &&
         sscanf(order, "%31[^:]:%lu:%63s", fault.call, &fault.number, fault.text) == 3) {
         fault.result = atoi(fault.text);
+        if (strcmp(fault.call, "clocks") == 0) {
+            fault_clocks_order(fault.text, fault.number);
+        }
     }
 }
 
@@ -99,6 +104,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(QUERIES_PARAMETERS)
         ((uint64_t *)data)[4 * (lost - 1) + 3] = 0;
         return VK_NOT_READY;
     }
+    if (strcmp(fault.call, "stamp") == 0 && lost > 0 && 2 * lost <= count) {
+        ((uint64_t *)data)[4 * (lost - 1) + 2] += (uint64_t)atoll(fault.text);
+    }
     return result;
 }
 
@@ -106,17 +114,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, 
                                                        uint32_t *count, VkExtensionProperties *list)
 {
     VkResult result = fault.extensions(device, layer, count, list);
-    for (uint32_t i = 0; list != NULL && i < *count; i++) {
-        if (strcmp(fault.call, "hide") == 0 && strcmp(list[i].extensionName, fault.text) == 0) {
-            list[i] = list[--*count];
+    const uint32_t all = list != NULL ? *count : 0;
+    for (uint32_t i = 0, kept = 0; i < all; i++) {
+        if (strcmp(fault.call, "hide") != 0 || strstr(fault.text, list[i].extensionName) == NULL) {
+            list[kept++] = list[i];
         }
+        *count = kept;
     }
     return result;
 }
 
 static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
 {
-    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real) : NULL;
+    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real)
+           : strcmp(fault.call, "clocks") == 0  ? fault_clocks(name, real)
+                                                : NULL;
 }
 
 #define FAULT_CALLS(X)                                                                             \
@@ -128,6 +140,7 @@ static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice device,
                                                                      const char *name)
 {
+    name = fault_clocks_name(name);
     PFN_vkVoidFunction real = fault.find_of_device(device, name);
     fault.device = device;
     if (strcmp(name, "vkDeviceWaitIdle") == 0) {
@@ -151,6 +164,7 @@ vkGetInstanceProcAddr(VkInstance instance, const char *name)
     if (fault.find == NULL) {
         fault_read();
     }
+    name = fault_clocks_name(name);
     PFN_vkVoidFunction real = fault.find != NULL ? fault.find(instance, name) : NULL;
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         fault.find_of_device = (PFN_vkGetDeviceProcAddr)real;
