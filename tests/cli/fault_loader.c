@@ -5,6 +5,7 @@
  * TRK_FAULT=CALL:N:RESULT  the N-th call of that name gives this VkResult and is not made. A lost
  *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
  *     N-th pair is not there; RESULT is not used.
+ * TRK_FAULT=drop:BYTES:0  regions of so many bytes are not copied between buffers.
  * TRK_FAULT=stamp:N:TICKS  the N-th pair of queries ends so many ticks later.
  * TRK_FAULT=clocks:N:WHAT  see fault_loader.h.
  * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME; several: NAME,NAME.
@@ -26,6 +27,7 @@ static struct {
     PFN_vkWaitSemaphores wait;
     PFN_vkAllocateMemory allocate;
     PFN_vkGetQueryPoolResults queries;
+    PFN_vkCmdCopyBuffer copy;
     PFN_vkEnumerateDeviceExtensionProperties extensions;
     char call[32], text[64];
     unsigned long number;
@@ -110,6 +112,16 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(QUERIES_PARAMETERS)
     return result;
 }
 
+static VKAPI_ATTR void VKAPI_CALL fault_copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                             uint32_t count, const VkBufferCopy *regions)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(fault.call, "drop") != 0 || regions[i].size != fault.number) {
+            fault.copy(commands, from, to, 1, &regions[i]);
+        }
+    }
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, const char *layer,
                                                        uint32_t *count, VkExtensionProperties *list)
 {
@@ -135,7 +147,8 @@ static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
     X(QueueSubmit, submit)                                                                         \
     X(WaitSemaphores, wait)                                                                        \
     X(AllocateMemory, allocate)                                                                    \
-    X(GetQueryPoolResults, queries)
+    X(GetQueryPoolResults, queries)                                                                \
+    X(CmdCopyBuffer, copy)
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice device,
                                                                      const char *name)
