@@ -13,7 +13,6 @@
 #include "bisect_probe.h"
 #include "contents.h"
 #include "json_out.h"
-#include "number.h"
 #include "simulator/symptom.h"
 #include "simulator/why.h"
 #include "terminal.h"
@@ -51,19 +50,18 @@ struct search {
 static bool read_numbers(const char *text, struct search *search)
 {
     char copy[128];
-    if (strncmp(text, "frame:", 6) != 0 || strlen(text) >= sizeof copy) {
+    struct trk_content_place place;
+    if (strlen(text) >= sizeof copy) {
         return false;
     }
     snprintf(copy, sizeof copy, "%s", text);
-    char *range = strstr(copy, ",range:");
-    char *plus = range != NULL ? strchr(range, '+') : NULL;
-    if (plus == NULL) {
+    if (trk_contents_place(copy, &place) != TRK_CONTENT_GOOD) {
         return false;
     }
-    *range = *plus = '\0';
-    return trk_number_parse(copy + 6, &search->frame) &&
-           trk_number_parse(range + 7, &search->range.guest_addr) &&
-           trk_number_parse(plus + 1, &search->range.size_bytes);
+    search->frame = place.frame;
+    search->range.guest_addr = place.guest_addr;
+    search->range.size_bytes = place.size_bytes;
+    return true;
 }
 
 /* frame:N,range:A+S; false: it is not, and that is said. */

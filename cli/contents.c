@@ -8,8 +8,8 @@
 
 #include "number.h"
 #include "terminal.h"
+#include "text_lines.h"
 
-#define LINE_BYTES 256
 #define PAGE_BYTES 4096u
 
 void trk_contents_deinit(struct trk_contents *contents)
@@ -51,25 +51,39 @@ static void sort(struct trk_contents *contents)
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+enum trk_content_words trk_contents_place(char *text, struct trk_content_place *out)
+{
+    char *range = strstr(text, ",range:"), *plus = range != NULL ? strchr(range, '+') : NULL;
+    if (strncmp(text, "frame:", 6) != 0 || plus == NULL) {
+        return TRK_CONTENT_FORM;
+    }
+    *range = *plus = '\0';
+    bool good = trk_number_parse(text + 6, &out->frame) &&
+                trk_number_parse(range + 7, &out->guest_addr) &&
+                trk_number_parse(plus + 1, &out->size_bytes);
+    return good ? TRK_CONTENT_GOOD : TRK_CONTENT_NUMBER;
+}
+
 /* Why a line is none; NULL: it is one. It is changed. */
 static const char *read_line(char *line, struct trk_content *out)
 {
-    uint64_t size_bytes;
-    char *range = strstr(line, ",range:"), *plus = range != NULL ? strchr(range, '+') : NULL;
-    char *hash = plus != NULL ? strstr(plus, ",hash:") : NULL;
-    if (strncmp(line, "frame:", 6) != 0 || hash == NULL) {
+    struct trk_content_place place;
+    char *hash = strstr(line, ",hash:");
+    if (hash != NULL) {
+        *hash = '\0';
+    }
+    enum trk_content_words words = trk_contents_place(line, &place);
+    if (hash == NULL || words == TRK_CONTENT_FORM) {
         return "expected frame:N,range:A+4096,hash:H";
     }
-    *range = *plus = *hash = '\0';
-    if (!trk_number_parse(line + 6, &out->frame) ||
-        !trk_number_parse(range + 7, &out->guest_addr) ||
-        !trk_number_parse(plus + 1, &size_bytes)) {
+    if (words == TRK_CONTENT_NUMBER) {
         return "frame, address and size must be numbers";
     }
-    if (size_bytes != PAGE_BYTES || out->guest_addr % PAGE_BYTES != 0 ||
-        out->guest_addr >= UINT64_C(1) << 46) {
+    if (place.size_bytes != PAGE_BYTES || place.guest_addr % PAGE_BYTES != 0 ||
+        place.guest_addr >= UINT64_C(1) << 46) {
         return "the range must be one page of 4096 bytes";
     }
+    *out = (struct trk_content){.frame = place.frame, .guest_addr = place.guest_addr};
     if (strncmp(hash + 6, "0x", 2) != 0 || strlen(hash + 6) != 18 ||
         !trk_number_parse(hash + 6, &out->hash)) {
         return "the hash must be 0x and 16 hexadecimal digits";
@@ -85,30 +99,27 @@ static int refuse(const char *path, uint64_t line, const char *why)
 
 static int read_lines(struct trk_contents *out, FILE *file, const char *path)
 {
-    char line[LINE_BYTES];
-    for (uint64_t number = 1; fgets(line, sizeof line, file) != NULL; number++) {
+    struct trk_text_lines lines = {.file = file};
+    char *line;
+    while ((line = trk_text_lines_next(&lines)) != NULL) {
         struct trk_content content;
-        size_t length = strlen(line);
-        if (length + 1 == sizeof line && line[length - 1] != '\n') {
-            return refuse(path, number, "it is too long");
-        }
-        line[strcspn(line, "\r\n")] = '\0';
+        line[strcspn(line, "\r")] = '\0';
         if (line[0] == '\0' || line[0] == '#') {
             continue;
         }
         const char *why = read_line(line, &content);
         if (why != NULL) {
-            return refuse(path, number, why);
+            return refuse(path, lines.number, why);
         }
         if (out->count == TRK_CONTENTS_MOST) {
-            return refuse(path, number, "there are too many lines before it");
+            return refuse(path, lines.number, "there are too many lines before it");
         }
         if (!add(out, &content)) {
             trk_terminal_say("bisect", "no memory for the lines of %s", path);
             return TRK_EXIT_ENVIRONMENT;
         }
     }
-    return TRK_EXIT_OK;
+    return lines.why != NULL ? refuse(path, lines.number, lines.why) : TRK_EXIT_OK;
 }
 
 int trk_contents_load(struct trk_contents *out, const char *path)
