@@ -29,7 +29,26 @@ struct trk_contents {
     size_t count, capacity;
 };
 
+/* frame:N,range:A+S: bytes of a frame. */
+struct trk_content_place {
+    uint64_t frame, guest_addr, size_bytes;
+};
+
+enum trk_content_words {
+    TRK_CONTENT_GOOD = 0,
+    TRK_CONTENT_FORM,   /* something is not there */
+    TRK_CONTENT_NUMBER, /* something there is no number */
+};
+
+/* Read such words; they are changed. */
+enum trk_content_words trk_contents_place(char *text, struct trk_content_place *out);
+
 void trk_contents_deinit(struct trk_contents *contents);
+
+/* One more; false: no memory. */
+bool trk_contents_add(struct trk_contents *contents, const struct trk_content *content);
+/* Put them in their order. */
+void trk_contents_sort(struct trk_contents *contents);
 
 /* Read a file: an exit code, after a message that names the line. */
 int trk_contents_load(struct trk_contents *out, const char *path);

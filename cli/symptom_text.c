@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "number.h"
+#include "contents.h"
 #include "terminal.h"
 
 #define ADDRESSES (UINT64_C(1) << 46) /* guest addresses are below */
@@ -13,18 +13,18 @@
 static bool read_numbers(const char *text, uint64_t *frame, struct trk_symptom_range *range)
 {
     char copy[128];
-    if (strncmp(text, "frame:", 6) != 0 || strlen(text) >= sizeof copy) {
+    struct trk_content_place place;
+    if (strlen(text) >= sizeof copy) {
         return false;
     }
     snprintf(copy, sizeof copy, "%s", text);
-    char *comma = strstr(copy, ",range:");
-    char *plus = comma != NULL ? strchr(comma, '+') : NULL;
-    if (plus == NULL) {
+    if (trk_contents_place(copy, &place) != TRK_CONTENT_GOOD) {
         return false;
     }
-    *comma = *plus = '\0';
-    return trk_number_parse(copy + 6, frame) && trk_number_parse(comma + 7, &range->guest_addr) &&
-           trk_number_parse(plus + 1, &range->size_bytes);
+    *frame = place.frame;
+    range->guest_addr = place.guest_addr;
+    range->size_bytes = place.size_bytes;
+    return true;
 }
 
 bool trk_symptom_text_read(const char *text, uint64_t *frame, struct trk_symptom_range *range)
