@@ -2,7 +2,7 @@
 # half written, and no program running that it had started.
 # Method: each command with a slow program in it, which says when it runs; then the signal; then a look at
 # the temporary folder, at where the output would be, and at the slow program.
-#   signals.sh TRK TOOLS BAD_CORES
+#   signals.sh TRK TOOLS BAD_CORES; no_tmpfile.so is among the tools
 . "$(dirname "$0")/lib.sh"
 bad=$3
 mkdir temporary work
@@ -117,6 +117,27 @@ for signal in TERM HUP KILL; do
     ! empty "$TMPDIR" || fail "minimise: no temporary folder: the test looks at nothing"
     ended "$signal" minimise
 done
+
+# Likewise where the file system takes no files without a name: what is written has one then.
+LD_PRELOAD=$tools/no_tmpfile.so
+export LD_PRELOAD
+for signal in TERM HUP KILL; do
+    start minimise ../wrong.json --good ../slow -o case.json --passing fixed.json
+    soon runs || fail "minimise, named files: the slow program does not run: $(cat ../err)"
+    slow=$(cat "$started")
+    ! empty . || fail "minimise: no file with a name: the test looks at nothing"
+    ended "$signal" "minimise, named files"
+done
+for turn in first again; do
+    "$trk" minimise -f ../wrong.json -o case.json --passing fixed.json >../out 2>../err ||
+        fail "named files, $turn: $(cat ../err)"
+    same "named files, $turn" "$(ls -A | tr '\n' ' ')" "case.json fixed.json "
+done
+"$trk" minimise ../wrong.json -o case.json >../out 2>../err
+same "named files, one that is there: exit code" $? 2
+same "named files, one that is there" "$(ls -A | tr '\n' ' ')" "case.json fixed.json "
+rm -f case.json fixed.json
+unset LD_PRELOAD
 
 # A plug-in that loops, in a process of its own; a report that is to be written.
 for signal in INT TERM KILL; do
