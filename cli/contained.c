@@ -16,7 +16,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "carried.h"
@@ -211,47 +210,28 @@ static bool ended(pid_t pid)
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* How long the threads of a process have been ready to run and had no processor; 0: not known. */
+/* How long a process's first thread, which does the work, was ready to run and had no processor. */
 static uint64_t waited_ns(pid_t pid)
 {
-    char path[64 + NAME_MAX];
-    uint64_t all = 0, waited;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *stream = opendir(path);
-    const struct dirent *thread;
-    while (stream != NULL && (thread = readdir(stream)) != NULL) {
-        snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)pid, thread->d_name);
-        FILE *file = thread->d_name[0] != '.' ? fopen(path, "re") : NULL;
-        if (file != NULL && fscanf(file, "%*s %" SCNu64, &waited) == 1) {
-            all += waited;
-        }
-        if (file != NULL) {
-            fclose(file);
-        }
+    char path[64];
+    uint64_t waited = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0; /* the kernel does not say */
     }
-    if (stream != NULL) {
-        closedir(stream);
+    if (fscanf(file, "%*s %" SCNu64, &waited) != 1) {
+        waited = 0;
     }
-    return all;
-}
-
-/* Processor time that a process has had. */
-static uint64_t had_ns(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec had;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &had) != 0) {
-        return 0;
-    }
-    return (uint64_t)had.tv_sec * SECOND_NS + (uint64_t)had.tv_nsec;
+    fclose(file);
+    return waited;
 }
 
 /* Whether a process has had its time by now, where nothing that a busy machine took away counts. */
 static bool is_late(pid_t pid, uint64_t begun_ns, uint64_t limit_ns)
 {
     uint64_t now_ns = trk_clock_ns(), end_ns = begun_ns + limit_ns;
-    /* Threads wait at the same time, too: those that work without end have had the limit soon. */
-    return now_ns >= end_ns && (had_ns(pid) >= limit_ns || now_ns >= end_ns + waited_ns(pid));
+    return now_ns >= end_ns && now_ns >= end_ns + waited_ns(pid);
 }
 
 /* How a wait for a process has ended. */

@@ -193,7 +193,7 @@ static enum trk_status look_at(struct trk_catalogue *catalogue, enum trk_catalog
 
 /* Migrate it. In a transaction that others wait for. */
 static enum trk_status bring_up(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
-                                struct trk_error *error)
+                                const struct catalogue_filler *filler, struct trk_error *error)
 {
     int64_t version = 0;
     bool fresh = false;
@@ -213,7 +213,8 @@ static enum trk_status bring_up(struct trk_catalogue *catalogue, enum trk_catalo
         snprintf(sql, sizeof sql, "PRAGMA application_id = %d", APPLICATION_ID);
         status = catalogue_run(catalogue, sql, error);
     }
-    return status;
+    return status == TRK_OK && filler != NULL ? filler->fill(catalogue, filler->context, error)
+                                              : status;
 }
 
 static enum trk_status make_folders(const char *folder, struct trk_error *error)
@@ -273,7 +274,7 @@ static enum trk_status open_database(struct trk_catalogue *catalogue, enum trk_c
 }
 
 static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
-                               struct trk_error *error)
+                               const struct catalogue_filler *filler, struct trk_error *error)
 {
     enum trk_status status = open_database(catalogue, what, error);
     if (status == TRK_OK && catalogue->read_only) {
@@ -286,7 +287,7 @@ static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalog
         status = catalogue_begin(catalogue, error);
     }
     if (status == TRK_OK) {
-        status = catalogue_end(catalogue, bring_up(catalogue, what, error), error);
+        status = catalogue_end(catalogue, bring_up(catalogue, what, filler, error), error);
     }
     if (status == TRK_OK) {
         status = check(catalogue, error);
@@ -300,8 +301,9 @@ static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalog
                             : status;
 }
 
-enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder,
-                                   enum trk_catalogue_for what, struct trk_error *error)
+enum trk_status catalogue_open(struct trk_catalogue **out, const char *folder,
+                               enum trk_catalogue_for what, const struct catalogue_filler *filler,
+                               struct trk_error *error)
 {
     const bool create = what >= TRK_CATALOGUE_TO_ADD;
     enum trk_status status = create ? make_folders(folder, error) : TRK_OK;
@@ -323,13 +325,19 @@ enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folde
     int length = snprintf(catalogue->folder, sizeof catalogue->folder, "%s", folder);
     status = length < 0 || (size_t)length >= sizeof catalogue->folder
                  ? trk_error_set(error, TRK_E_ARGUMENT, "the path is too long")
-                 : open_it(catalogue, what, error);
+                 : open_it(catalogue, what, filler, error);
     if (status != TRK_OK) {
         trk_catalogue_close(catalogue);
         return status;
     }
     *out = catalogue;
     return TRK_OK;
+}
+
+enum trk_status trk_catalogue_open(struct trk_catalogue **out, const char *folder,
+                                   enum trk_catalogue_for what, struct trk_error *error)
+{
+    return catalogue_open(out, folder, what, NULL, error);
 }
 
 bool trk_catalogue_read_only(const struct trk_catalogue *catalogue)

@@ -19,6 +19,18 @@ struct trk_catalogue {
 bool catalogue_is_stored(const char *name);
 /* Whether there is one. */
 bool catalogue_has_stored(const char *folder);
+/* What is put in while the database is opened, in the transaction that makes its tables. */
+struct catalogue_filler {
+    enum trk_status (*fill)(struct trk_catalogue *catalogue, void *context,
+                            struct trk_error *error);
+    void *context;
+};
+/* As trk_catalogue_open; a database whose filler fails stays as it was. filler may be NULL. */
+TRK_MUST_USE enum trk_status catalogue_open(struct trk_catalogue **out, const char *folder,
+                                            enum trk_catalogue_for what,
+                                            const struct catalogue_filler *filler,
+                                            struct trk_error *error);
+
 /* A row of COLUMNS. */
 void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out);
 /* Put a row in, or the texts of one that is there. */

@@ -177,10 +177,9 @@ enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *p
     if (status == TRK_OK) {
         status = catalogue_insert(catalogue, entry, error);
     }
-    if (status == TRK_OK) {
-        status = catalogue_write_about(catalogue->folder, entry, error);
-    }
-    return catalogue_end(catalogue, status, error);
+    status = catalogue_end(catalogue, status, error);
+    /* Behind the database, which is what counts; gc writes it anew for who is killed here. */
+    return status == TRK_OK ? catalogue_write_about(catalogue->folder, entry, error) : status;
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -290,27 +289,47 @@ enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, struct trk_cat
 {
     *swept = (struct trk_catalogue_swept){0, 0};
     enum trk_status status = catalogue_begin(catalogue, error);
-    return status == TRK_OK ? catalogue_end(catalogue, sweep(catalogue, swept, error), error)
-                            : status;
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = catalogue_write_abouts(catalogue, error);
+    if (status == TRK_OK) {
+        status = sweep(catalogue, swept, error);
+    }
+    return catalogue_end(catalogue, status, error);
 }
 
-/* Take away what describes a file that is to be removed. */
-static enum trk_status remove_about(const struct trk_catalogue *catalogue, const char *hash,
+/*
+ * Take away the file of a hash, and before it what describes it: whoever is killed in between
+ * leaves what rebuild takes up again, or gc removes. Others that have put it in again meanwhile
+ * keep it.
+ */
+static enum trk_status remove_files(struct trk_catalogue *catalogue, const char *hash,
                                     struct trk_error *error)
 {
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%s" TRK_CATALOGUE_ABOUT,
-             catalogue->folder, hash);
-    return unlink(path) == 0 || errno == ENOENT
-               ? TRK_OK
-               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+    static const char *const endings[] = {TRK_CATALOGUE_ABOUT, ".trk", ".json"};
+    char path[PATH_MAX + 64], name[64];
+    bool spoken_of = true;
+    snprintf(name, sizeof name, "%s" TRK_CATALOGUE_ABOUT, hash);
+    enum trk_status status = catalogue_begin(catalogue, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = is_spoken_of(catalogue, name, &spoken_of, error);
+    for (size_t i = 0; i < 3 && status == TRK_OK && !spoken_of; i++) {
+        snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%s%s", catalogue->folder, hash,
+                 endings[i]);
+        if (unlink(path) != 0 && errno != ENOENT) {
+            status = trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+        }
+    }
+    return catalogue_end(catalogue, status, error);
 }
 
 enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char *name,
                                      struct trk_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    struct trk_catalogue_swept swept;
     char hash[TRK_CONTENT_BYTES] = "";
     if (name[0] == '\0') {
         return trk_error_set(error, TRK_E_ARGUMENT, "no name");
@@ -336,9 +355,6 @@ enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char
             trk_error_set(error, TRK_E_ARGUMENT,
                           gone == 0 ? "none is called %.60s" : "several are called %.60s", name);
     }
-    if (status == TRK_OK) {
-        status = remove_about(catalogue, hash, error);
-    }
     status = catalogue_end(catalogue, status, error);
-    return status == TRK_OK ? trk_catalogue_gc(catalogue, &swept, error) : status;
+    return status == TRK_OK ? remove_files(catalogue, hash, error) : status;
 }

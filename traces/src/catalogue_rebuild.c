@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Databases that were moved away. */
@@ -130,31 +131,43 @@ static enum trk_status describe(const struct rebuilding *by, const char *file,
     return trk_content_name(path, out->hash, &out->bytes, error);
 }
 
-/* Put one in, unless it is there. */
+static void leave_out(const struct rebuilding *by, const char *file, const char *why)
+{
+    by->fn(by->context, file, NULL, why);
+}
+
+/* Put one in, unless it is there. What cannot be read is left out, and the others go on. */
 static enum trk_status take_up(const struct rebuilding *by, const char *file,
                                struct trk_error *error)
 {
     struct trk_manifest_entry entry, former;
+    struct trk_error reason = {.text = ""};
     char lacks[160] = "", path[PATH_MAX];
     bool found = false;
-    enum trk_status status = describe(by, file, &entry, lacks, error);
+    enum trk_status status = describe(by, file, &entry, lacks, &reason);
+    if (status == TRK_OK) {
+        status = trk_catalogue_path("", &entry, path, sizeof path, &reason);
+    }
+    if (status == TRK_E_MEMORY) {
+        return trk_error_set(error, status, "no memory for what lies beside a file");
+    }
     if (status != TRK_OK) {
-        return status;
+        snprintf(lacks, sizeof lacks, "%s%s%s", reason.text, reason.os_errno != 0 ? ": " : "",
+                 reason.os_errno != 0 ? strerror(reason.os_errno) : "");
+        leave_out(by, file, lacks);
+        return TRK_OK;
     }
     if (strncmp(entry.hash, file, strlen(entry.hash)) != 0) {
         snprintf(lacks, sizeof lacks, "its content is %s", entry.hash);
-        by->fn(by->context, file, NULL, lacks);
+        leave_out(by, file, lacks);
         return TRK_OK;
     }
-    status = trk_catalogue_path("", &entry, path, sizeof path, error);
-    if (status == TRK_OK && strcmp(strrchr(path, '/') + 1, file) != 0) {
+    if (strcmp(strrchr(path, '/') + 1, file) != 0) {
         snprintf(lacks, sizeof lacks, "it is called %.100s", entry.file);
-        by->fn(by->context, file, NULL, lacks);
+        leave_out(by, file, lacks);
         return TRK_OK;
     }
-    if (status == TRK_OK) {
-        status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
-    }
+    status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
     if (status == TRK_OK && !found) {
         status = catalogue_insert(by->catalogue, &entry, error);
         if (status == TRK_OK) {
@@ -164,11 +177,14 @@ static enum trk_status take_up(const struct rebuilding *by, const char *file,
     return status;
 }
 
-static enum trk_status take_up_all(const struct rebuilding *by, struct trk_error *error)
+static enum trk_status take_up_all(struct trk_catalogue *catalogue, void *context,
+                                   struct trk_error *error)
 {
     char path[PATH_MAX];
     struct dirent **files = NULL;
-    if (!folder_of(by->catalogue->folder, path)) {
+    struct rebuilding *by = context;
+    by->catalogue = catalogue;
+    if (!folder_of(catalogue->folder, path)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     }
     int count = scandir(path, &files, NULL, alphasort);
@@ -209,29 +225,37 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
     return TRK_OK;
 }
 
+/* Whether what has the database's name can be none: a folder, a link to nothing. */
+static bool is_no_file(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    int length = snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
+    return length > 0 && (size_t)length < sizeof path && lstat(path, &about) == 0 &&
+           (stat(path, &about) != 0 || !S_ISREG(about.st_mode));
+}
+
 enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_catalogue_taken_fn *fn,
                                       void *context, struct trk_error *error)
 {
+    struct trk_catalogue *catalogue = NULL;
     struct rebuilding by = {NULL, fn, context};
+    const struct catalogue_filler filler = {take_up_all, &by};
     old[0] = '\0';
     if (!trk_catalogue_is(folder)) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
     }
-    enum trk_status status =
-        trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
-    if (status == TRK_E_DAMAGED) {
+    enum trk_status status = is_no_file(folder) ? move_away(folder, old, error) : TRK_OK;
+    if (status == TRK_OK) {
+        status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, &filler, error);
+    }
+    if (status == TRK_E_DAMAGED && old[0] == '\0') {
         status = move_away(folder, old, error);
         if (status == TRK_OK) {
-            status = trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
+            status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, &filler, error);
         }
     }
-    if (status == TRK_OK) {
-        status = catalogue_begin(by.catalogue, error);
-        if (status == TRK_OK) {
-            status = catalogue_end(by.catalogue, take_up_all(&by, error), error);
-        }
-        trk_catalogue_close(by.catalogue);
-    }
+    trk_catalogue_close(catalogue);
     return status;
 }
