@@ -7,6 +7,7 @@
 
 #include "bench_print.h"
 #include "bench_rates.h"
+#include "calibration_print.h"
 #include "terminal.h"
 
 #define MEGABYTE 1e6
@@ -70,6 +71,8 @@ static void print_clock(const struct trk_bench_result *result)
         printf("; processor %" PRIu32 " MHz, then %" PRIu32, before->processor_mhz,
                after->processor_mhz);
     }
+    fputs("\n         ", stdout);
+    trk_calibration_print(trk_gpu_info(result->runs->gpu), &result->runs->calibration);
     printf("\nrounds   %" PRIu32 ", each policy %" PRIu32 " times in each, seed %" PRIu64,
            result->bench.rounds, 2 * result->bench.turns, result->seed);
     print_end(result);

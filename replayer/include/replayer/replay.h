@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "replayer/calibration.h"
 #include "replayer/plan.h"
 #include "replayer/policy.h"
 #include "track/status.h"
@@ -33,8 +34,11 @@ struct trk_gpu_info {
     bool import;          /* VK_EXT_external_memory_host */
     bool direct;          /* device-local memory that the host can write */
     bool host_copy;       /* VK_EXT_host_image_copy */
-    bool labels;          /* VK_EXT_debug_utils */
-    bool validated;       /* the validation layer is loaded */
+    /* The extension that reads the clocks of both sides together, and the host's clock that it
+     * reads; NULL: there is none. */
+    const char *calibrated, *host_clock;
+    bool labels;    /* VK_EXT_debug_utils */
+    bool validated; /* the validation layer is loaded */
 };
 
 struct trk_gpu_options {
@@ -88,15 +92,27 @@ struct trk_replay_times {
     uint64_t host_ns;   /* from the first copy into staging to the last wait, stores left out */
 };
 
+/* Where on the host's clock, in ns since the pass began. */
+struct trk_replay_place {
+    uint64_t host_begin_ns, host_end_ns;
+    /* The first copy's beginning and the last one's end; TRK_NOT_KNOWN: none, or not calibrated. */
+    uint64_t device_begin_ns, device_end_ns;
+};
+
 struct trk_replay_pass {
     struct trk_replay_times all;
     struct trk_replay_times *frames; /* an array of the caller's, plan->frame_count; or NULL */
+    struct trk_replay_place *places; /* likewise */
     uint64_t regions;                /* copied by commands, or pieces by a shader */
     uint64_t moved_bytes;            /* with the gaps that were copied along */
     uint64_t submits;
     uint64_t lost_timestamps; /* of submits: what they took is missing in device_ns */
     uint64_t lost_frame;      /* of the first one: its number, as recorded */
     uint64_t lost_event;      /* and the first of the copies that it is among */
+    /* Of submits whose stamps cannot be: longer than the host saw of it, or at another time. They
+     * are missing in device_ns, too. */
+    uint64_t wrong_timestamps, wrong_frame, wrong_event;
+    struct trk_calibration calibration;
 };
 
 /**
