@@ -130,9 +130,11 @@ static int diff_trace_policies(const struct trk_options *options, const char *co
     }
     enum trk_status status = trk_policy_diff_run(&diff, input.trace, policies, &error);
     if (status == TRK_OK && diff.operations == 0) {
-        status = trk_error_set(&error, TRK_E_INCOMPLETE, "no operation of the core's is in it");
+        status = trk_error_set(&error, TRK_E_INCOMPLETE, "no operation of the core's is in it%s",
+                               diff.log.behind > 0 ? " before what is lost" : "");
     }
-    if (status == TRK_OK) {
+    /* A window may be of what is lost in part. */
+    if (status == TRK_OK && diff.log.behind == 0) {
         status = window_of(&input, &script, &error);
     }
     if (status == TRK_OK && script != NULL) {
@@ -144,7 +146,7 @@ static int diff_trace_policies(const struct trk_options *options, const char *co
     }
     if (status != TRK_OK) {
         error.status = status;
-        code = trk_input_fail(&input, options, SCHEMA, &error);
+        code = trk_input_fail_lacks(&input, options, SCHEMA, &error);
     } else {
         const struct trk_diff_policies said = {
             .input = &input,

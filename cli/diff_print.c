@@ -119,6 +119,10 @@ static void print_policies(const struct trk_diff_policies *said)
     if (diff->left_out + diff->log.foreign > 0) {
         printf("%" PRIu64 " operations left out\n", diff->left_out + diff->log.foreign);
     }
+    if (diff->log.behind > 0) {
+        printf("not run: %" PRIu64 " operations and accesses behind the first loss\n",
+               diff->log.behind);
+    }
     for (uint32_t i = 0; i < diff->differ && i < TRK_DIFF_TOLD; i++) {
         fputs(i == 0 ? "first: " : "then: ", stdout);
         print_region(said, &diff->regions[i]);
@@ -172,6 +176,7 @@ void trk_diff_print_policies(const struct trk_diff_policies *said, bool json)
     trk_json_out_number(object, "operations", diff->operations);
     trk_json_out_number(object, "accesses", diff->accesses);
     trk_json_out_number(object, "left_out", diff->left_out + diff->log.foreign);
+    trk_json_out_number(object, "not_run", diff->log.behind);
     trk_json_out_number(object, "compared", diff->count);
     trk_json_out_number(object, "differ", diff->differ);
     cJSON *list = cJSON_AddArrayToObject(object, "differences");

@@ -165,6 +165,19 @@ done
 at_least "changed events that are in a part" "$found" 1
 at_least "changed events that are in none" "$unknown" 2
 
+# Policies: all before the first loss is run, and what is damaged is said.
+flip whole.trk damaged.trk 1 11
+run 3 diff --json damaged.trk --policies default,default
+said "damaged.trk: damaged at byte"
+flip whole.trk damaged.trk 10 11
+run 3 diff --json damaged.trk --policies default,default
+at_least "operations before the loss" "$(get operations)" 100
+at_least "not run" "$(get not_run)" 100
+same "rows" "$(get rows)" null
+said "damaged.trk: damaged at byte"
+run 1 diff damaged.trk --policies default,kyty-2026-08
+grep -q "^not run: [0-9]* operations and accesses behind the first loss" out || fail "policies: $(cat out)"
+
 # Damage anywhere.
 found=0
 unknown=0
