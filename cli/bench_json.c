@@ -5,6 +5,7 @@
 
 #include "bench_print.h"
 #include "bench_rates.h"
+#include "calibration_print.h"
 #include "json_out.h"
 #include "machine.h"
 
@@ -220,6 +221,7 @@ void trk_bench_print_json(const struct trk_bench_result *result)
     cJSON *clocks = cJSON_AddObjectToObject(object, "clocks");
     add_clock(clocks, "before", &result->runs->before);
     add_clock(clocks, "after", &result->runs->after);
+    trk_calibration_json(object, trk_gpu_info(result->runs->gpu), &result->runs->calibration);
     trk_json_out_number(object, "seed", result->seed);
     trk_json_out_number(object, "rounds", result->bench.rounds);
     trk_json_out_number(object, "rounds_wanted", result->rounds_wanted);

@@ -7,6 +7,7 @@
 
 #include "bench_print.h"
 #include "bench_rates.h"
+#include "calibration_print.h"
 #include "terminal.h"
 
 #define MEGABYTE 1e6
@@ -70,6 +71,8 @@ static void print_clock(const struct trk_bench_result *result)
         printf("; processor %" PRIu32 " MHz, then %" PRIu32, before->processor_mhz,
                after->processor_mhz);
     }
+    fputs("\n         ", stdout);
+    trk_calibration_print(trk_gpu_info(result->runs->gpu), &result->runs->calibration);
     printf("\nrounds   %" PRIu32 ", each policy %" PRIu32 " times in each, seed %" PRIu64,
            result->bench.rounds, 2 * result->bench.turns, result->seed);
     print_end(result);
@@ -150,7 +153,7 @@ static void print_rates(const struct trk_bench_result *result)
         print_rate(&rates, TRK_BENCH_HOST);
         putchar('\n');
     }
-    printf("One region is %.1f MB, the link's rate by %s.\n",
+    printf("One region is %.1f MB, the link's rate by %s; its bytes are in staging already.\n",
            (double)trk_one_region_bytes(runs->one) / MEGABYTE,
            trk_bench_has(&result->bench, runs->count, TRK_BENCH_DEVICE) ? "the device's clock"
                                                                         : "the host's clock");

@@ -162,9 +162,9 @@ const struct trk_command trk_cmd_advise = {
         "\n"
         "Without a device the first part is printed, and the exit code is 4.",
     .examples = "trk advise trace.trk\ntrk advise --device 1 --json trace.trk",
-    .exits =
-        "0 good, 1 a policy brought wrong bytes, 2 usage, 3 damaged or incomplete input, 4 no "
-        "Vulkan, a device that was lost or has no memory left, or a lost time stamp, 70 internal",
+    .exits = "0 good, 1 a policy brought wrong bytes, 2 usage, 3 damaged or incomplete input, 4 no "
+             "Vulkan, a device that was lost or has no memory left, or a lost or wrong time stamp, "
+             "70 internal",
     .options = advise_options,
     .operands_most = 1,
     .run = run_advise,

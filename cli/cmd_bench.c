@@ -226,7 +226,7 @@ const struct trk_command trk_cmd_bench = {
                 "trk bench --b per-range,slow=5% --csv trace.trk",
     .exits = "0 good, 1 a policy brought wrong bytes, 2 usage, 3 damaged or incomplete input, 4 no "
              "Vulkan, not what a policy needs, a device that was lost or has no memory left, or a "
-             "lost time stamp, 70 internal",
+             "lost or wrong time stamp, 70 internal",
     .options = bench_options,
     .operands_most = 1,
     .run = run_bench,

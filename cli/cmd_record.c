@@ -105,7 +105,8 @@ static const struct trk_option record_options[] = {
      .about = "on: re-execute what --flight records, on a thread of trk record, so that a dump of "
               "a ring that has forgotten events begins with the state of the trackers and is "
               "judged as a whole. It goes back to the oldest such state in the ring, and what was "
-              "not re-executed yet may take as much memory again. Where less than half of the "
+              "not re-executed yet may take as much memory again, and then a file in the folder of "
+              "F. Where less than half of the "
               "ring is behind it, the dump has all of the ring and no state. Nothing waits for the "
               "thread."},
     {.name = "json",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibration_print.h"
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
@@ -92,12 +93,15 @@ static enum trk_status run_passes(struct trk_replay_run *run, struct trk_error *
     enum trk_status status = TRK_OK;
     run->passes = calloc(run->loops, sizeof *run->passes);
     run->frames = calloc(run->plan->frame_count + 1, sizeof *run->frames);
-    if (run->passes == NULL || run->frames == NULL) {
+    run->places = calloc(run->plan->frame_count + 1, sizeof *run->places);
+    if (run->passes == NULL || run->frames == NULL || run->places == NULL) {
         return trk_error_set(error, TRK_E_MEMORY, "no memory for %" PRIu64 " passes", run->loops);
     }
     for (uint64_t i = 0; i < run->loops && status == TRK_OK; i++) {
         run->passes[i].frames = run->frames; /* those of the last one are printed */
+        run->passes[i].places = run->places;
         status = trk_replay_pass(run->replay, &run->passes[i], error);
+        trk_calibration_extend(&run->calibration, &run->passes[i].calibration);
     }
     return status;
 }
@@ -115,24 +119,23 @@ static enum trk_status work(struct trk_replay_run *run, const struct trk_options
     if (status == TRK_OK && run->checked) {
         status = trk_replay_check(run->replay, &run->check, error);
     }
-    trk_replay_destroy(run->replay); /* the layer may have something to say of that, too */
+    trk_replay_destroy(run->replay);
     run->replay = NULL;
+    trk_gpu_end(run->gpu); /* the layer may have something to say of that, too */
     if (status == TRK_OK) {
         run->messages = trk_gpu_messages(run->gpu, &run->first_message);
     }
     return status;
 }
 
-/* Whether the device did not say when something began or ended: its times are too short then. */
-static bool say_lost(const struct trk_replay_run *run)
+/* Whether the device did not say when something began or ended, or said what cannot be. */
+static bool say_times(const struct trk_replay_run *run)
 {
     for (uint64_t i = 0; i < run->loops; i++) {
         const struct trk_replay_pass *pass = &run->passes[i];
-        if (pass->lost_timestamps > 0) {
-            trk_terminal_say("replay",
-                             "a time stamp was lost in frame %" PRIu64 ", event %" PRIu64
-                             ": the device's times are too short",
-                             pass->lost_frame, pass->lost_event);
+        char what[TRK_REPLAY_FAULT_BYTES];
+        if (trk_replay_times_fault(pass, what, sizeof what)) {
+            trk_terminal_say("replay", "%s: the device's times are not right", what);
             return true;
         }
     }
@@ -164,7 +167,7 @@ static int run_replay(const struct trk_options *options)
                                                                                             SCHEMA);
         trk_terminal_flush();
         code = trk_input_report(&run.input, options);
-        code = say_lost(&run) ? TRK_EXIT_ENVIRONMENT : code;
+        code = say_times(&run) ? TRK_EXIT_ENVIRONMENT : code;
         if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0 ||
             trk_replay_broken(&run) > 0) {
             code = TRK_EXIT_BROKEN;
@@ -174,6 +177,7 @@ static int run_replay(const struct trk_options *options)
     trk_plan_destroy(run.plan);
     free(run.passes);
     free(run.frames);
+    free(run.places);
     trk_input_close(&run.input);
     return code;
 }
@@ -201,7 +205,8 @@ const struct trk_command trk_cmd_replay = {
         "shader puts the pieces in their places), import (guest memory itself is the source), "
         "import+scatter, direct (the host writes the device's memory), host-copy (images). "
         "Options: queue=universal|compute|transfer, threads=N that copy into staging, ring=BYTES "
-        "of staging (two of the largest submits at least), batch=BYTES in a submit at most, "
+        "of staging each way (two of the largest submits at least, 64 at most), batch=BYTES in a "
+        "submit at most, "
         "slow=N% of the copies done twice.",
     .examples = "trk replay trace.trk\n"
                 "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"
@@ -210,7 +215,7 @@ const struct trk_command trk_cmd_replay = {
              "damaged or "
              "incomplete input, 4 no Vulkan, not what the policy needs, a device that was lost or "
              "has no memory left, or a "
-             "lost time stamp, 70 internal",
+             "lost or wrong time stamp, 70 internal",
     .options = replay_options,
     .operands_most = 1,
     .run = run_replay,

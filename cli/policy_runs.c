@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "calibration_print.h"
 #include "clock.h"
 #include "json_out.h"
 #include "machine.h"
@@ -179,6 +180,8 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
     if (wrong->event != TRK_NOT_KNOWN) {
         snprintf(place, sizeof place, "at 0x%" PRIx64 " in frame %" PRIu64, wrong->guest_addr,
                  wrong->frame);
+    } else if (wrong->guest_addr != TRK_NOT_KNOWN) {
+        snprintf(place, sizeof place, "at 0x%" PRIx64 " at the end", wrong->guest_addr);
     }
     trk_terminal_say(options->command->name,
                      "policy %s: wrong bytes %s: see trk replay --policy %s --check", run->text,
@@ -259,12 +262,11 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
     }
     struct trk_policy_run *run = &runs->runs[policy];
     enum trk_status status = trk_replay_pass(run->replay, &run->last, error);
-    if (status == TRK_OK && run->last.lost_timestamps > 0) {
-        return trk_error_set(error, TRK_E_SYSTEM,
-                             "policy %s: a time stamp was lost in frame %" PRIu64
-                             ", event %" PRIu64,
-                             run->text, run->last.lost_frame, run->last.lost_event);
+    char fault[TRK_REPLAY_FAULT_BYTES];
+    if (status == TRK_OK && trk_replay_times_fault(&run->last, fault, sizeof fault)) {
+        return trk_error_set(error, TRK_E_SYSTEM, "policy %s: %s", run->text, fault);
     }
+    trk_calibration_extend(&runs->calibration, &run->last.calibration);
     out->host_ns = run->last.all.host_ns;
     out->device_ns = run->last.all.device_ns;
     return status;

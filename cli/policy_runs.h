@@ -51,6 +51,7 @@ struct trk_policy_runs {
     uint64_t start_ns, seconds; /* no round begins that would end later than this; 0: no limit */
     uint64_t round_ns;          /* the longest so far */
     uint64_t round_start_ns;
+    struct trk_calibration calibration; /* from the first pass of the rounds to the last */
     bool checked;
     struct trk_policy_clocks before, after; /* the bench */
 };

@@ -73,21 +73,22 @@ enum trk_status trk_policy_words_read(const char *text, struct trk_policy *out,
                                       struct trk_error *error)
 {
     const char *at = text;
-    for (bool first = true; first || *at != '\0'; first = false) {
+    for (bool first = true, last = false; !last; first = false) {
         char word[WORD_BYTES];
         size_t length = strcspn(at, ",");
-        snprintf(word, sizeof word, "%.*s", (int)(length < WORD_BYTES ? length : WORD_BYTES), at);
-        at += length + (at[length] == ',');
+        bool good = length < sizeof word;
+        snprintf(word, sizeof word, "%.*s", (int)(good ? length : sizeof word - 1), at);
+        last = at[length] == '\0';
+        at += length + 1;
         char *equals = strchr(word, '=');
-        bool good;
-        if (first) {
+        if (good && first) {
             good = trk_policy_preset(word, out) == TRK_OK;
-        } else if (equals == NULL) {
-            good = false;
-        } else {
+        } else if (good && equals != NULL) {
             *equals = '\0';
             good = read_pair(word, equals + 1, out) && trk_policy_check(out) == TRK_OK;
             *equals = '=';
+        } else {
+            good = false;
         }
         if (!good) {
             return trk_error_set(error, TRK_E_ARGUMENT, "'%.60s' is %s", word,

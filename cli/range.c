@@ -1,12 +1,14 @@
 #include "range.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "event_print.h"
 #include "number.h"
+#include "text_lines.h"
 #include "track/address.h"
 
 struct trk_range trk_range_all(void)
@@ -124,16 +126,21 @@ static enum trk_status add_span(struct trk_range *out, const struct trk_range *l
 static enum trk_status read_set(const char *text, FILE *file, struct trk_range *out,
                                 struct trk_error *error)
 {
-    char line[128];
+    struct trk_text_lines lines = {.file = file};
     enum trk_status status = TRK_OK;
-    while (status == TRK_OK && fgets(line, sizeof line, file)) {
+    char *line;
+    while (status == TRK_OK && (line = trk_text_lines_next(&lines)) != NULL) {
         struct trk_range one = trk_range_all();
-        line[strcspn(line, "#\n")] = 0;
+        line[strcspn(line, "#")] = 0;
         line[strcspn(line, " \t\r")] = 0;
         if (line[0]) {
             status = parse_span(line, line, &one, error);
             status = status == TRK_OK ? add_span(out, &one, error) : status;
         }
+    }
+    if (status == TRK_OK && lines.why) {
+        status = trk_error_set(error, TRK_E_ARGUMENT, "range '%.40s', line %" PRIu64 ": %s", text,
+                               lines.number, lines.why);
     }
     if (status == TRK_OK && ferror(file)) {
         status = refuse(text, "it cannot be read", error);

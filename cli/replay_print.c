@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "calibration_print.h"
 #include "json_out.h"
 #include "terminal.h"
 
@@ -71,8 +72,11 @@ static void print_bytes(const char *label, const uint8_t bytes[8])
 static void print_wrong(const struct trk_replay_run *run, const struct trk_replay_wrong *wrong)
 {
     fputs("wrong      ", stdout);
-    if (wrong->event == TRK_NOT_KNOWN) {
+    if (wrong->event == TRK_NOT_KNOWN && wrong->guest_addr == TRK_NOT_KNOWN) {
         printf("at the end, ");
+    } else if (wrong->event == TRK_NOT_KNOWN) {
+        printf("at the end, address 0x%" PRIx64 ", last touched by event %" PRIu64 ", ",
+               wrong->guest_addr, wrong->touched_event);
     } else {
         printf("frame %" PRIu64 ", event %" PRIu64 ", address 0x%" PRIx64 ", ", wrong->frame,
                wrong->event, wrong->guest_addr);
@@ -148,20 +152,32 @@ static void print_check(const struct trk_replay_run *run)
     }
 }
 
+static void print_us(uint64_t ns)
+{
+    if (ns == TRK_NOT_KNOWN) {
+        printf(" %12s", "-");
+    } else {
+        printf(" %12.1f", (double)ns / 1e3);
+    }
+}
+
+/* The last four: on the host's clock, since the pass began. */
 static void print_frames(const struct trk_replay_run *run)
 {
-    printf("\n%8s %12s %12s %12s %12s\n", "frame", "bytes up", "bytes down", "device us",
-           "host us");
+    printf("\n%8s %12s %12s %12s %12s %12s %12s %12s %12s\n", "frame", "bytes up", "bytes down",
+           "device us", "host us", "host from", "host to", "device from", "device to");
     for (size_t i = 0; i < run->plan->frame_count; i++) {
         const struct trk_plan_frame *frame = &run->plan->frames[i];
+        const struct trk_replay_place *place = &run->places[i];
         printf("%8" PRIu64 " %12" PRIu64 " %12" PRIu64, frame->number, frame->upload_bytes,
                frame->download_bytes);
-        if (run->frames[i].device_ns == TRK_NOT_KNOWN) {
-            printf(" %12s", "-");
-        } else {
-            printf(" %12.1f", (double)run->frames[i].device_ns / 1e3);
-        }
-        printf(" %12.1f\n", (double)run->frames[i].host_ns / 1e3);
+        print_us(run->frames[i].device_ns);
+        print_us(run->frames[i].host_ns);
+        print_us(place->host_begin_ns);
+        print_us(place->host_end_ns);
+        print_us(place->device_begin_ns);
+        print_us(place->device_end_ns);
+        putchar('\n');
     }
 }
 
@@ -207,6 +223,9 @@ void trk_replay_print_text(const struct trk_replay_run *run, const char *schema)
     const uint64_t asked = plan->upload_bytes + plan->download_bytes;
     print_time("device", middle(run, true), asked);
     print_time("host", middle(run, false), asked);
+    printf("%-10s ", "clocks");
+    trk_calibration_print(info, &run->calibration);
+    putchar('\n');
     if (last->lost_timestamps > 0) {
         printf("%-10s %" PRIu64 " time stamps, the first in frame %" PRIu64 ", event %" PRIu64 "\n",
                "lost", last->lost_timestamps, last->lost_frame, last->lost_event);
@@ -241,6 +260,7 @@ static void add_wrong(cJSON *object, const char *key, const struct trk_replay_ru
         trk_json_out_address(entry, "guest_addr", wrong->guest_addr);
     }
     trk_json_out_number(entry, "bytes", wrong->size_bytes);
+    trk_json_out_number(entry, "touched_event", wrong->touched_event);
     trk_json_out_text(entry, "side", side_name(wrong->side));
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < 8; i++) {
@@ -283,6 +303,14 @@ static void add_times(cJSON *object, const struct trk_replay_times *times)
     trk_json_out_number(object, "host_ns", times->host_ns);
 }
 
+static void add_place(cJSON *object, const struct trk_replay_place *place)
+{
+    trk_json_out_number(object, "host_begin_ns", place->host_begin_ns);
+    trk_json_out_number(object, "host_end_ns", place->host_end_ns);
+    trk_json_out_number(object, "device_begin_ns", place->device_begin_ns);
+    trk_json_out_number(object, "device_end_ns", place->device_end_ns);
+}
+
 static void add_passes(cJSON *object, const struct trk_replay_run *run)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "passes");
@@ -297,6 +325,10 @@ static void add_passes(cJSON *object, const struct trk_replay_run *run)
         trk_json_out_number(entry, "lost_timestamps", pass->lost_timestamps);
         trk_json_out_number(entry, "lost_frame", lost ? pass->lost_frame : TRK_NOT_KNOWN);
         trk_json_out_number(entry, "lost_event", lost ? pass->lost_event : TRK_NOT_KNOWN);
+        const bool wrong = pass->wrong_timestamps > 0;
+        trk_json_out_number(entry, "wrong_timestamps", pass->wrong_timestamps);
+        trk_json_out_number(entry, "wrong_frame", wrong ? pass->wrong_frame : TRK_NOT_KNOWN);
+        trk_json_out_number(entry, "wrong_event", wrong ? pass->wrong_event : TRK_NOT_KNOWN);
         cJSON_AddItemToArray(list, entry);
     }
     if (run->by_frame) {
@@ -307,6 +339,7 @@ static void add_passes(cJSON *object, const struct trk_replay_run *run)
             trk_json_out_number(entry, "upload_bytes", run->plan->frames[i].upload_bytes);
             trk_json_out_number(entry, "download_bytes", run->plan->frames[i].download_bytes);
             add_times(entry, &run->frames[i]);
+            add_place(entry, &run->places[i]);
             cJSON_AddItemToArray(list, entry);
         }
     }
@@ -342,6 +375,7 @@ void trk_replay_print_json(const struct trk_replay_run *run, const char *schema)
     trk_json_out_number(object, "damaged_pages", plan->pages_damaged);
     trk_json_out_number(object, "median_device_ns", middle(run, true));
     trk_json_out_number(object, "median_host_ns", middle(run, false));
+    trk_calibration_json(object, info, &run->calibration);
     add_passes(object, run);
     if (run->checked) {
         add_check(object, run);

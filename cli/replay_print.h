@@ -12,8 +12,10 @@ struct trk_replay_run {
     struct trk_transfer_policy policy;
     struct trk_replay *replay;
     uint64_t loops;
-    struct trk_replay_pass *passes;  /* loops */
-    struct trk_replay_times *frames; /* of the last pass */
+    struct trk_replay_pass *passes;     /* loops */
+    struct trk_replay_times *frames;    /* of the last pass */
+    struct trk_replay_place *places;    /* likewise */
+    struct trk_calibration calibration; /* from the first pass to the last */
     bool by_frame;
     bool checked;
     struct trk_replay_check check;

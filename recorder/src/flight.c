@@ -1,5 +1,6 @@
 #include "flight.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -33,10 +34,20 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     return TRK_OK;
 }
 
+enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path, uint64_t most_bytes,
+                                 struct trk_error *error)
+{
+    flight->spill = trk_flight_spill_create(path, most_bytes);
+    return flight->spill != NULL ? TRK_OK : no_memory(error);
+}
+
 void trk_flight_block_release(struct trk_flight_block *block)
 {
-    if (atomic_fetch_sub_explicit(&block->users, 1, memory_order_acq_rel) == 1)
-        free(block);
+    if (atomic_fetch_sub_explicit(&block->users, 1, memory_order_acq_rel) != 1)
+        return;
+    if (block->spill != NULL)
+        trk_flight_spill_take_back(block->spill, block->spill_offset, block->packed_bytes);
+    free(block);
 }
 
 void trk_flight_destroy(struct trk_flight *flight)
@@ -50,6 +61,7 @@ void trk_flight_destroy(struct trk_flight *flight)
     free(flight->blocks);
     free(flight->streams);
     free(flight->pinned);
+    trk_flight_spill_release(flight->spill);
     trk_columns_destroy(flight->columns);
     ZSTD_freeCCtx(flight->zstd);
     free(flight);
@@ -87,7 +99,10 @@ enum trk_status trk_flight_stream(struct trk_flight *flight, const struct trk_tr
 static void forget_oldest(struct trk_flight *flight)
 {
     struct trk_flight_block *block = trk_flight_block_at(flight, 0);
-    flight->bytes -= sizeof *block + block->packed_bytes;
+    if (flight->spilled > 0)
+        flight->spilled -= 1;
+    else
+        flight->bytes -= sizeof *block + block->packed_bytes;
     flight->forgotten += block->count - block->losses;
     flight->streams[block->stream].gone = block->first + block->count;
     flight->oldest = (flight->oldest + 1) & (flight->room - 1);
@@ -129,6 +144,7 @@ static struct trk_flight_block *pack(struct trk_flight *flight, const struct trk
     struct trk_flight_block *fitting = realloc(block, sizeof *block + packed);
     block = fitting != NULL ? fitting : block;
     atomic_init(&block->users, 1);
+    block->spill = NULL;
     block->raw_bytes = raw;
     block->packed_bytes = packed;
     block->count = (uint32_t)open->count;
@@ -172,18 +188,46 @@ static enum trk_status close_chunk(struct trk_flight *flight, size_t stream,
     return TRK_OK;
 }
 
-/* Whether the oldest one is still wanted, and there is room for that. */
-static bool is_kept(const struct trk_flight *flight)
+/* Put the oldest one that is in memory into the file. Views may have it: they keep what it was. */
+static bool spill_one(struct trk_flight *flight)
 {
-    return trk_flight_block_at(flight, 0)->number >= flight->keep_from &&
-           flight->bytes / 2 <= flight->budget_bytes;
+    size_t at = (flight->oldest + flight->spilled) & (flight->room - 1);
+    struct trk_flight_block *block = flight->blocks[at];
+    struct trk_flight_block *there = malloc(sizeof *there);
+    if (there == NULL || !trk_flight_spill_put(flight->spill, block->packed, block->packed_bytes,
+                                               &there->spill_offset)) {
+        free(there);
+        return false;
+    }
+    const size_t behind_users = offsetof(struct trk_flight_block, stream);
+    uint64_t offset = there->spill_offset;
+    memcpy((char *)there + behind_users, (const char *)block + behind_users,
+           sizeof *there - behind_users);
+    atomic_init(&there->users, 1);
+    there->spill = flight->spill;
+    there->spill_offset = offset;
+    flight->blocks[at] = there;
+    flight->bytes -= sizeof *block + block->packed_bytes;
+    flight->spilled += 1;
+    trk_flight_block_release(block);
+    return true;
 }
 
-/* Keep to the budget, but for so many of the newest blocks. */
+/*
+ * Keep to the budget, but for so many of the newest blocks; and to twice the budget and the file
+ * where the oldest one is still wanted.
+ */
 static void forget(struct trk_flight *flight, size_t newest)
 {
-    while (flight->bytes > flight->budget_bytes && flight->held > newest && !is_kept(flight))
-        forget_oldest(flight);
+    while (flight->held > newest) {
+        bool kept = trk_flight_block_at(flight, 0)->number >= flight->keep_from;
+        bool fits = flight->bytes / (kept ? 2 : 1) <= flight->budget_bytes;
+        if (fits && (kept || flight->spilled == 0))
+            break;
+        bool spillable = kept && flight->spill != NULL && flight->spilled + newest < flight->held;
+        if (!spillable || !spill_one(flight))
+            forget_oldest(flight);
+    }
 }
 
 /* Whether the second one says again what the first one said, of the same tracker. */

@@ -21,6 +21,10 @@ TRK_MUST_USE enum trk_status trk_flight_create(struct trk_flight **out, uint64_t
                                                struct trk_error *error);
 void trk_flight_destroy(struct trk_flight *flight);
 
+/* What is kept goes to a file beside that path when memory does not suffice (flight_spill.h). */
+TRK_MUST_USE enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path,
+                                              uint64_t most_bytes, struct trk_error *error);
+
 /* As trk_writer_stream and trk_writer_append. Allocate; not while another thread appends. */
 TRK_MUST_USE enum trk_status trk_flight_stream(struct trk_flight *flight,
                                                const struct trk_trace_stream *stream,
@@ -83,8 +87,8 @@ bool trk_flight_has_tracker(const struct trk_flight *flight);
 bool trk_flight_has_behind(const struct trk_flight *flight, const struct trk_flight_state *state);
 
 /*
- * What comes behind this state (NULL: the beginning) is not forgotten from now on, as long as no
- * more than twice the budget is held.
+ * What comes behind this state (NULL: the beginning) is not forgotten from now on, as long as there
+ * is room: twice the budget in memory, and what the file takes.
  */
 void trk_flight_keep_behind(struct trk_flight *flight, const struct trk_flight_state *state);
 void trk_flight_keep_nothing(struct trk_flight *flight);

@@ -6,6 +6,7 @@
 
 #include "columns.h"
 #include "flight.h"
+#include "flight_spill.h"
 
 /* The writer's default: nothing more is lost when it is encoded again. */
 #define TRK_FLIGHT_CLOCK_SHIFT 5u
@@ -22,6 +23,8 @@ struct trk_flight_block {
     uint64_t number; /* of the ring's chunks, growing */
     size_t raw_bytes;
     size_t packed_bytes;
+    struct trk_flight_spill *spill; /* has what is packed; NULL: it is here */
+    uint64_t spill_offset;
     uint8_t packed[];
 };
 

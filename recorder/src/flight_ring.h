@@ -34,6 +34,8 @@ struct trk_flight {
     uint64_t bytes;
     uint64_t bytes_ever;
     uint64_t keep_from; /* number of a chunk: from there on, nothing is forgotten soon */
+    struct trk_flight_spill *spill; /* NULL: there is none */
+    size_t spilled;                 /* so many of the oldest are in there; bytes has them not */
     uint64_t forgotten;
     struct trk_columns *columns;
     ZSTD_CCtx *zstd;

@@ -47,6 +47,8 @@ struct work {
     struct trk_columns *decoder;
     uint8_t *raw;
     size_t raw_room;
+    uint8_t *packed; /* out of the ring's file */
+    size_t packed_room;
     struct trk_record *records;
 };
 
@@ -95,27 +97,54 @@ static enum trk_status begin_stream(const struct trk_flight_view *view, uint32_t
     return status == TRK_OK ? write_prologue(view, stream, writer, error) : status;
 }
 
+static bool make_room(uint8_t **bytes, size_t *room, size_t size)
+{
+    if (*room >= size)
+        return true;
+    uint8_t *larger = realloc(*bytes, size);
+    if (larger == NULL)
+        return false;
+    *bytes = larger;
+    *room = size;
+    return true;
+}
+
+/* What a block has, decompressed to work->raw. */
+static enum trk_status open_block(const struct trk_flight_block *block, struct work *work,
+                                  struct trk_error *error)
+{
+    const uint8_t *packed = block->packed;
+    if (!make_room(&work->raw, &work->raw_room, block->raw_bytes) ||
+        (block->spill != NULL &&
+         !make_room(&work->packed, &work->packed_room, block->packed_bytes)))
+        return no_memory(error);
+    if (block->spill != NULL) {
+        if (!trk_flight_spill_get(block->spill, block->spill_offset, work->packed,
+                                  block->packed_bytes))
+            return trk_error_set(error, TRK_E_SYSTEM, "the flight ring's file cannot be read");
+        packed = work->packed;
+    }
+    size_t got = ZSTD_decompress(work->raw, work->raw_room, packed, block->packed_bytes);
+    return !ZSTD_isError(got) && got == block->raw_bytes
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
+}
+
 static enum trk_status write_block(const struct trk_flight_view *view,
                                    const struct trk_flight_block *block, struct work *work,
                                    struct trk_writer *writer, struct trk_error *error)
 {
-    if (work->raw_room < block->raw_bytes) {
-        uint8_t *raw = realloc(work->raw, block->raw_bytes);
-        if (raw == NULL)
-            return no_memory(error);
-        work->raw = raw;
-        work->raw_room = block->raw_bytes;
-    }
-    size_t got = ZSTD_decompress(work->raw, work->raw_room, block->packed, block->packed_bytes);
     struct trk_columns_input input = {
-        .bytes = work->raw,
         .size_bytes = block->raw_bytes,
         .count = block->count,
         .clock_shift = TRK_FLIGHT_CLOCK_SHIFT,
         .first_tsc = block->first_tsc,
     };
-    if (ZSTD_isError(got) || got != block->raw_bytes ||
-        trk_columns_decode(work->decoder, &input, work->records) != TRK_OK)
+    enum trk_status status = open_block(block, work, error);
+    if (status != TRK_OK)
+        return status;
+    input.bytes = work->raw;
+    if (trk_columns_decode(work->decoder, &input, work->records) != TRK_OK)
         return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
     uint64_t before = trk_flight_state_before(view->state, block->stream);
     size_t skipped = before > block->first ? (size_t)(before - block->first) : 0;
@@ -147,6 +176,7 @@ no_memory:
 out:
     trk_columns_destroy(work.decoder);
     free(work.raw);
+    free(work.packed);
     free(work.records);
     return status;
 }

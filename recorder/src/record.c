@@ -21,6 +21,7 @@
 #include "record_flight.h"
 #include "record_guard.h"
 #include "record_internal.h"
+#include "record_text.h"
 
 /* The header waits for the program to join and name its tracker; so long after the first event. */
 #define TRACKER_WAIT_NS UINT64_C(100000000)
@@ -122,8 +123,7 @@ static void follow_program(struct recording *recording)
 static void make_mark(struct recording *recording, const char *number)
 {
     struct trk_event mark = {.type = TRK_EVENT_MARK};
-    char end;
-    if (sscanf(number, "%20" SCNu64 "%c", &mark.argument, &end) != 1 || number[0] == '-') {
+    if (!trk_record_text_number(&number, &mark.argument) || *number != '\0') {
         trk_record_control_answer(&recording->control, "error mark needs a number");
         return;
     }

@@ -106,14 +106,15 @@ void trk_record_control_deinit(struct trk_record_control *control)
     *control = (struct trk_record_control){.commands = -1, .answers = -1};
 }
 
-/* Take a whole line out of what has been read. */
+/* Take a whole line out of what has been read; a NUL in it ends no command. */
 static bool take_line(char *line, size_t *used, char *out)
 {
     char *end = memchr(line, '\n', *used);
     if (!end)
         return false;
     size_t length = (size_t)(end - line);
-    memcpy(out, line, length);
+    for (size_t i = 0; i < length; ++i)
+        out[i] = line[i] != '\0' ? line[i] : '?';
     out[length] = '\0';
     *used -= length + 1;
     memmove(line, end + 1, *used);
@@ -128,10 +129,16 @@ const char *trk_record_control_next(struct trk_record_control *control)
     ssize_t got = read(control->commands, control->line + control->used,
                        sizeof control->line - control->used);
     control->used += got > 0 ? (size_t)got : 0;
-    if (take_line(control->line, &control->used, command))
+    if (take_line(control->line, &control->used, command)) {
+        if (control->long_one)
+            command[0] = '\0'; /* its end is no command */
+        control->long_one = false;
         return command;
-    if (control->used == sizeof control->line)
-        control->used = 0; /* no command is so long */
+    }
+    if (control->used == sizeof control->line) { /* no command is so long */
+        control->used = 0;
+        control->long_one = true;
+    }
     return NULL;
 }
 
@@ -153,7 +160,7 @@ static uint64_t now_ms(void)
 static enum trk_status await_answer(int answers, char *answer, uint32_t timeout_ms,
                                     struct trk_error *error)
 {
-    char line[TRK_CONTROL_LINE];
+    char line[TRK_CONTROL_LINE] = "";
     size_t used = 0;
     uint64_t end_ms = now_ms() + timeout_ms;
     while (!take_line(line, &used, answer)) {

@@ -12,6 +12,7 @@ struct trk_record_control {
     char folder[128];
     char line[TRK_CONTROL_LINE];
     size_t used;
+    bool long_one; /* what comes is the rest of a line that is too long */
 };
 
 /* Make folder and FIFOs. Where that cannot be done the recording goes on, without control. */

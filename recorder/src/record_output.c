@@ -21,7 +21,7 @@
 #include "recorder/blobs.h"
 #include "recorder/writer.h"
 
-#define NICER_BY         5
+#define NICER_BY         10
 #define ANCHORS_APART_NS UINT64_C(5000000)
 
 uint64_t trk_record_now_ns(void)

@@ -13,8 +13,11 @@
 #include "clock_ticks.h"
 #include "format.h"
 
-#define PARTS       4u  /* of the ring, at least one between two states */
-#define STATES_MOST 16u /* twice the ring is kept at most, so there are no more */
+#define PARTS       4u /* of the ring, at least one between two states */
+#define STATES_MOST 16u
+/* What may wait for the thread in a file: so many rings, and at least so many bytes. */
+#define SPILL_RINGS UINT64_C(16)
+#define SPILL_LEAST (UINT64_C(64) << 20)
 #define MARKS_MOST  16u
 #define ZSTD_LEVEL  1 /* the trace is read once */
 /* After an attempt that gave none, for what it took: one that is repeated is longer each time. */
@@ -187,6 +190,12 @@ enum trk_status trk_record_states_create(struct trk_record_states **out,
     *out = NULL;
     if (recording->options->state == NULL)
         return TRK_OK;
+    uint64_t spill = SPILL_RINGS * recording->options->flight_bytes;
+    enum trk_status status =
+        trk_flight_spill(ring, recording->options->path, spill > SPILL_LEAST ? spill : SPILL_LEAST,
+                         recording->error);
+    if (status != TRK_OK)
+        return status;
     struct trk_record_states *states = calloc(1, sizeof *states);
     if (states == NULL)
         return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the flight ring");

@@ -4,8 +4,8 @@
  * Each time a quarter of the ring has come in, that moment is marked. What is between the last
  * state and the next mark goes to a thread as a trace of its own, and comes back as a newer state;
  * so if the thread was late, a state for each mark follows. What was not looked at yet is kept in
- * the ring meanwhile, up to twice its size. When that does not suffice, or events are lost, there
- * are no further states: nothing tells then what the trackers' state is.
+ * the ring meanwhile, up to twice its size, and then in a file. Only when that does not suffice, or
+ * events are lost, there are no further states: nothing tells then what the trackers' state is.
  *
  * Neither program nor drain ever waits for the thread but at the end. It gives way to both, and
  * rests after each state as long as a processor was busy with it, longer where none came of it.

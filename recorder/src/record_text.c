@@ -1,9 +1,7 @@
 /* UTF-8, as far as JSON needs it: the form is checked, and the ranges that have no character. */
 #include "record_text.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Bytes of the character that starts here; 0 when none does. */
 static size_t character_length(const unsigned char *bytes)
@@ -35,4 +33,20 @@ void trk_record_text_clean(char *text)
         }
         byte += length;
     }
+}
+
+bool trk_record_text_number(const char **at, uint64_t *out)
+{
+    const char *digit = *at;
+    uint64_t number = 0;
+    for (; *digit >= '0' && *digit <= '9'; ++digit) {
+        uint64_t value = (uint64_t)(*digit - '0');
+        if (number > (UINT64_MAX - value) / 10)
+            return false;
+        number = number * 10 + value;
+    }
+    bool any = digit != *at;
+    *at = digit;
+    *out = number;
+    return any;
 }

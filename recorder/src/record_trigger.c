@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record_text.h"
+
 #define WORD_MOST 64
 
 static const char *const names[TRK_TRIGGER_KINDS] = {
@@ -19,23 +21,6 @@ const char *trk_record_trigger_name(enum trk_trigger_kind kind)
     return names[kind];
 }
 
-/* A decimal number at *at, which moves behind it. */
-static bool read_number(const char **at, uint64_t *out)
-{
-    const char *digit = *at;
-    uint64_t number = 0;
-    for (; *digit >= '0' && *digit <= '9'; ++digit) {
-        uint64_t next = number * 10 + (uint64_t)(*digit - '0');
-        if (number > (UINT64_MAX - 9) / 10)
-            return false;
-        number = next;
-    }
-    bool any = digit != *at;
-    *at = digit;
-    *out = number;
-    return any;
-}
-
 /* frame:A, frame:A-B, mark:N. */
 static bool read_place(struct trk_record_trigger *trigger, const char *word)
 {
@@ -43,12 +28,12 @@ static bool read_place(struct trk_record_trigger *trigger, const char *word)
     *out = (struct trk_record_trigger_place){.kind = TRK_TRIGGER_MARK};
     if (strncmp(word, "frame:", 6) == 0) {
         const char *at = word + 6;
-        bool good = read_number(&at, &out->first);
+        bool good = trk_record_text_number(&at, &out->first);
         out->last = out->first;
         out->kind = TRK_TRIGGER_FRAME;
         if (good && *at == '-') {
             ++at;
-            good = read_number(&at, &out->last);
+            good = trk_record_text_number(&at, &out->last);
         }
         trigger->wanted[TRK_TRIGGER_FRAME] = true;
         return good && *at == '\0' && out->last >= out->first;
@@ -56,7 +41,7 @@ static bool read_place(struct trk_record_trigger *trigger, const char *word)
     if (strncmp(word, "mark:", 5) == 0) {
         const char *at = word + 5;
         trigger->wanted[TRK_TRIGGER_MARK] = true;
-        bool good = read_number(&at, &out->first);
+        bool good = trk_record_text_number(&at, &out->first);
         out->last = out->first;
         return good && *at == '\0';
     }

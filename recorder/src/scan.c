@@ -136,7 +136,11 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
             return no_memory(scan);
         }
         uint64_t events = total.events;
-        if (status != TRK_OK || events == stream->next_ordinal) {
+        if (status != TRK_OK) {
+            continue;
+        }
+        stream->total = events;
+        if (events == stream->next_ordinal) {
             continue;
         }
         if (events > stream->next_ordinal) {

@@ -13,6 +13,8 @@ _Static_assert(TRK_DEVICE_HEAPS_MAX == VK_MAX_MEMORY_HEAPS, "memory heaps");
 static const struct trk_device_extension extensions[TRK_DEVICE_EXTENSIONS] = {
     {.name = "VK_EXT_external_memory_host", .use = "policy import"},
     {.name = "VK_EXT_host_image_copy", .use = "policy host-copy"},
+    {.name = "VK_EXT_calibrated_timestamps", .use = "device time on the host's clock"},
+    {.name = "VK_KHR_calibrated_timestamps", .use = "device time on the host's clock"},
 };
 
 struct listing {

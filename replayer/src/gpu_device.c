@@ -10,7 +10,7 @@
 #include "vk_instance.h"
 
 #define FAMILIES_MAX      32u
-#define EXTENSIONS_IN_USE 4u
+#define EXTENSIONS_IN_USE 5u
 /* Layouts that host copies may use: more than there are. */
 #define LAYOUTS_MAX 64u
 
@@ -171,6 +171,7 @@ static void device_extensions(struct trk_gpu *gpu)
             const char *name = list[i].extensionName;
             gpu->info.import |= strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
             gpu->host_copy_parts += device_host_copy_part(name);
+            gpu_calibration_listed(gpu, name);
         }
     }
     free(list);
@@ -214,6 +215,9 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
     for (size_t i = 0; gpu->info.host_copy && i < sizeof host_copy_names / sizeof(char *); i++) {
         extensions[create.enabledExtensionCount++] = host_copy_names[i];
     }
+    if (gpu->info.calibrated != NULL) {
+        extensions[create.enabledExtensionCount++] = gpu->info.calibrated;
+    }
     VkResult result = gpu->api.CreateDevice(gpu->physical, &create, NULL, &gpu->device);
     if (result != VK_SUCCESS) {
         gpu->device = VK_NULL_HANDLE;
@@ -227,6 +231,7 @@ static enum trk_status device_create(struct trk_gpu *gpu, struct trk_error *erro
                        gpu->api.GetMemoryHostPointerPropertiesEXT != NULL;
     gpu->info.host_copy = gpu->info.host_copy && gpu->api.CopyMemoryToImageEXT != NULL &&
                           gpu->api.CopyImageToMemoryEXT != NULL;
+    gpu_calibration_find(gpu);
     for (uint32_t i = 0; status == TRK_OK && i < GPU_QUEUES; i++) {
         if (gpu->queues[i].here) {
             gpu->api.GetDeviceQueue(gpu->device, gpu->queues[i].family, 0, &gpu->queues[i].queue);
@@ -266,6 +271,7 @@ static enum trk_status device_open(struct trk_gpu *gpu, const struct trk_gpu_opt
     }
     if (status == TRK_OK) {
         device_extensions(gpu);
+        gpu_calibration_choose(gpu);
         status = device_create(gpu, error);
     }
     return status == TRK_OK ? device_timeline(gpu, error) : status;
@@ -289,18 +295,24 @@ enum trk_status trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options 
     return TRK_OK;
 }
 
-void trk_gpu_close(struct trk_gpu *gpu)
+void trk_gpu_end(struct trk_gpu *gpu)
 {
-    if (gpu == NULL) {
-        return;
-    }
-    if (gpu->device != VK_NULL_HANDLE && gpu->api.DestroyDevice != NULL) {
+    if (gpu != NULL && gpu->device != VK_NULL_HANDLE && gpu->api.DestroyDevice != NULL) {
         if (gpu->timeline != VK_NULL_HANDLE) {
             (void)gpu->api.DeviceWaitIdle(gpu->device);
             gpu->api.DestroySemaphore(gpu->device, gpu->timeline, NULL);
         }
         gpu->api.DestroyDevice(gpu->device, NULL);
+        gpu->device = VK_NULL_HANDLE;
     }
+}
+
+void trk_gpu_close(struct trk_gpu *gpu)
+{
+    if (gpu == NULL) {
+        return;
+    }
+    trk_gpu_end(gpu);
     gpu_instance_close(gpu);
     free(gpu);
 }

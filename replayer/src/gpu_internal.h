@@ -9,6 +9,8 @@
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H
 
+#include <time.h>
+
 #include "replayer/replay.h"
 
 #include "vk_internal.h"
@@ -55,6 +57,9 @@ struct trk_gpu {
     struct replay_ground *grounds; /* replay_ground.c: of the replays that there are */
     struct trk_gpu_cost costs[GPU_QUEUES];
     bool measured[GPU_QUEUES];
+    PFN_vkGetCalibratedTimestampsEXT read_clocks; /* NULL: the two clocks are not read together */
+    VkTimeDomainEXT host_domain;
+    clockid_t host_clock; /* that the driver reads; CLOCK_MONOTONIC where it reads none */
 };
 
 /* gpu_instance.c: loader, instance, messenger, physical device. */
@@ -64,6 +69,18 @@ void gpu_instance_close(struct trk_gpu *gpu);
 
 /* Give an object a name for validation messages and debuggers, where that is possible. */
 void gpu_name(struct trk_gpu *gpu, VkObjectType type, uint64_t object, const char *name);
+
+/* ---- gpu_calibration.c ----------------------------------------------------------------------- */
+
+/* An extension of the device: is it one that reads clocks together? */
+void gpu_calibration_listed(struct trk_gpu *gpu, const char *extension);
+/* Before the device is made, all extensions listed; and when its calls are loaded. */
+void gpu_calibration_choose(struct trk_gpu *gpu);
+void gpu_calibration_find(struct trk_gpu *gpu);
+/* Where read_clocks is not NULL. */
+enum trk_status gpu_calibration_read(const struct trk_gpu *gpu, struct trk_clock_pair *out,
+                                     struct trk_error *error);
+uint64_t gpu_host_clock(const struct trk_gpu *gpu);
 
 /* ---- gpu_memory.c ---------------------------------------------------------------------------- */
 

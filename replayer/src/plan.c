@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_left.h"
 #include "replayer/content.h"
 
 #define MIRROR_BYTES_MAX (UINT64_C(64) << 30)
@@ -37,16 +38,15 @@ static int raw_compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Drop what stands for what the trace does say, and bring read-backs to their places. */
+/* Drop the ranges of trackers where the trace has the copies themselves, and bring read-backs to
+ * their places. */
 static void plan_settle(struct plan_raws *raws)
 {
     size_t kept = 0;
     bool moved = false;
     for (size_t i = 0; i < raws->count; i++) {
         const struct plan_raw *raw = &raws->all[i];
-        bool ranged = raws->copies && raw->from_range;
-        bool witnessed = raws->witnessed && raw->synthetic && raw->item.page == 0;
-        if (!ranged && !witnessed) {
+        if (!raws->copies || !raw->from_range) {
             moved |= raw->order % 2 == 0;
             raws->all[kept++] = *raw;
         }
@@ -165,6 +165,12 @@ static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
                              "allowed",
                              (unsigned long long)(plan->mirror_bytes >> 20),
                              (unsigned long long)(most >> 20));
+    }
+    if (status == TRK_OK) { /* both sides before the first frame are kept beside guest memory */
+        status = memory_left_for(plan->mirror_bytes * (first > 0 ? 3 : 1), "replaying", error);
+    }
+    if (status == TRK_OK) {
+        status = plan_versions(raws, plan->mirror_bytes, error);
     }
     if (status == TRK_OK) {
         status = plan_images(plan, raws, error);

@@ -130,6 +130,13 @@ TRK_MUST_USE enum trk_status plan_pages(struct trk_plan *plan, struct plan_raws 
 TRK_MUST_USE enum trk_status plan_layout(struct plan_raws *raws, uint64_t *mirror_bytes,
                                          struct trk_error *error);
 
+/* ---- plan_versions.c: bytes for copies that the trace does not tell ----------------------------
+ */
+
+/* Behind plan_layout, in the order to run them. */
+TRK_MUST_USE enum trk_status plan_versions(struct plan_raws *raws, uint64_t mirror_bytes,
+                                           struct trk_error *error);
+
 /* ---- plan_groups.c: frames, groups, and the stores before them ------------------------------- */
 
 /* The raws of frames [first, end) become the plan's. */

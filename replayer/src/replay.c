@@ -212,11 +212,13 @@ enum trk_status trk_replay_pass(struct trk_replay *replay, struct trk_replay_pas
                                 struct trk_error *error)
 {
     struct trk_replay_times *frames = out->frames;
+    struct trk_replay_place *places = out->places;
     memset(out, 0, sizeof *out);
     out->frames = frames;
+    out->places = places;
     enum trk_status status = replay_run(replay, out, error);
     out->regions = replay->schedule.regions;
     out->moved_bytes = replay->schedule.moved_bytes;
     out->submits = replay->submits;
-    return status == TRK_OK ? replay_times_read(replay, out, error) : status;
+    return status == TRK_OK ? replay_stamps_read(replay, out, error) : status;
 }

@@ -27,8 +27,14 @@ struct replay_slot {
 
 /* A submit whose time is taken: queries 2 * i and 2 * i + 1. */
 struct replay_stamp {
-    uint32_t frame; /* index in the plan */
-    uint64_t event; /* of the first of the copies that it is among */
+    uint32_t frame;     /* index in the plan */
+    uint64_t event;     /* of the first of the copies that it is among */
+    uint64_t submit_ns; /* it is submitted later than this, by the host's clock */
+};
+
+/* When the host began a frame and had waited for all of it. */
+struct replay_bracket {
+    uint64_t begin_ns, end_ns;
 };
 
 /*
@@ -76,9 +82,11 @@ struct trk_replay {
     struct replay_stamp *stamps;
     uint32_t stamp_count, stamp_capacity;
     uint64_t *ticks;
-    struct model *model;  /* of a check; NULL: a measured pass */
-    uint64_t host_ns;     /* of this frame, so far */
-    uint64_t clock_begin; /* 0: the clock stands */
+    struct replay_bracket *brackets; /* a frame */
+    uint64_t begin_ns;               /* of the pass, by the host's clock */
+    struct model *model;             /* of a check; NULL: a measured pass */
+    uint64_t host_ns;                /* of this frame, so far */
+    uint64_t clock_begin;            /* 0: the clock stands */
     uint64_t submits;
 };
 
@@ -163,14 +171,19 @@ enum trk_status replay_run(struct trk_replay *replay, struct trk_replay_pass *pa
 enum trk_status replay_times_init(struct trk_replay *replay, struct trk_error *error);
 void replay_times_deinit(struct trk_replay *replay);
 enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *error);
+/* The pair of both clocks at the beginning of a pass, or at its end. */
+enum trk_status replay_times_pair(const struct trk_replay *replay, struct trk_clock_pair *pair,
+                                  struct trk_error *error);
 /* Around the copies of a submit. */
 void replay_times_begin(struct trk_replay *replay, const struct gpu_commands *commands,
                         const struct trk_plan_group *group);
 void replay_times_end(struct trk_replay *replay, const struct gpu_commands *commands);
-enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_pass *pass,
-                                  struct trk_error *error);
 void replay_clock_start(struct trk_replay *replay);
 void replay_clock_stop(struct trk_replay *replay);
+
+/* replay_stamps.c: what the stamps of a pass say. */
+enum trk_status replay_stamps_read(struct trk_replay *replay, struct trk_replay_pass *pass,
+                                   struct trk_error *error);
 
 /* replay_check.c: told of each group when it has run. */
 enum trk_status replay_check_group(struct trk_replay *replay, const struct trk_plan_group *group,

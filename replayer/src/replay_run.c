@@ -261,7 +261,9 @@ static enum trk_status run_frame(struct trk_replay *replay, const struct trk_pla
 {
     enum trk_status status = TRK_OK;
     const struct trk_plan_group *group = NULL;
+    struct replay_bracket *bracket = &replay->brackets[frame - replay->plan->frames];
     replay->host_ns = 0;
+    bracket->begin_ns = gpu_host_clock(replay->gpu);
     replay_clock_start(replay);
     for (size_t i = 0; i < frame->group_count && status == TRK_OK; i++) {
         group = &replay->plan->groups[frame->first_group + i];
@@ -274,8 +276,22 @@ static enum trk_status run_frame(struct trk_replay *replay, const struct trk_pla
         status = gpu_wait(replay->gpu, replay->gpu->value, error);
     }
     replay_clock_stop(replay);
+    bracket->end_ns = gpu_host_clock(replay->gpu);
     return status == TRK_OK || group == NULL || error == NULL ? status
                                                               : run_blame(replay, group, error);
+}
+
+/* The clocks at the end of a pass, and what they say together with those at its beginning. */
+static enum trk_status run_calibrate(const struct trk_replay *replay,
+                                     struct trk_calibration *calibration, struct trk_error *error)
+{
+    calibration->tick_ns = replay->gpu->info.tick_ns;
+    calibration->valid_bits = replay->gpu->queues[replay->policy.queue].valid_bits;
+    enum trk_status status = replay_times_pair(replay, &calibration->end, error);
+    if (status == TRK_OK && calibration->end.host_ns != 0) {
+        trk_calibration_judge(calibration);
+    }
+    return status;
 }
 
 enum trk_status replay_run(struct trk_replay *replay, struct trk_replay_pass *pass,
@@ -287,7 +303,11 @@ enum trk_status replay_run(struct trk_replay *replay, struct trk_replay_pass *pa
     if (status == TRK_OK) {
         status = replay_times_reset(replay, error);
     }
+    if (status == TRK_OK && pass != NULL) {
+        status = replay_times_pair(replay, &pass->calibration.begin, error);
+    }
     replay->submits = 0;
+    replay->begin_ns = gpu_host_clock(replay->gpu);
     for (size_t i = 0; i < replay->plan->frame_count && status == TRK_OK; i++) {
         status = run_frame(replay, &replay->plan->frames[i], error);
         if (pass != NULL) {
@@ -297,5 +317,6 @@ enum trk_status replay_run(struct trk_replay *replay, struct trk_replay_pass *pa
             }
         }
     }
-    return status;
+    return status == TRK_OK && pass != NULL ? run_calibrate(replay, &pass->calibration, error)
+                                            : status;
 }

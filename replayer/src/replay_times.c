@@ -42,6 +42,10 @@ enum trk_status replay_times_init(struct trk_replay *replay, struct trk_error *e
 {
     struct trk_gpu *gpu = replay->gpu;
     const size_t chunks = replay->schedule.chunk_count;
+    replay->brackets = calloc(replay->plan->frame_count + 1, sizeof *replay->brackets);
+    if (replay->brackets == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the times of frames");
+    }
     if (!gpu->queues[replay->policy.queue].times || chunks == 0 || replay->path->up == NULL ||
         times_by_host(replay)) {
         return TRK_OK;
@@ -72,8 +76,10 @@ void replay_times_deinit(struct trk_replay *replay)
     }
     free(replay->stamps);
     free(replay->ticks);
+    free(replay->brackets);
     replay->stamps = NULL;
     replay->ticks = NULL;
+    replay->brackets = NULL;
 }
 
 enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *error)
@@ -91,12 +97,19 @@ enum trk_status replay_times_reset(struct trk_replay *replay, struct trk_error *
     return status == TRK_OK ? gpu_wait(replay->gpu, replay->gpu->value, error) : status;
 }
 
+enum trk_status replay_times_pair(const struct trk_replay *replay, struct trk_clock_pair *pair,
+                                  struct trk_error *error)
+{
+    const bool both = replay->queries != VK_NULL_HANDLE && replay->gpu->read_clocks != NULL;
+    return both ? gpu_calibration_read(replay->gpu, pair, error) : TRK_OK;
+}
+
 void replay_times_begin(struct trk_replay *replay, const struct gpu_commands *commands,
                         const struct trk_plan_group *group)
 {
     if (replay->stamp_count < replay->stamp_capacity) {
-        replay->stamps[replay->stamp_count] =
-            (struct replay_stamp){group->frame, replay->plan->items[group->first_item].event};
+        replay->stamps[replay->stamp_count] = (struct replay_stamp){
+            .frame = group->frame, .event = replay->plan->items[group->first_item].event};
         replay->gpu->api.CmdWriteTimestamp(commands->buffer, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT,
                                            replay->queries, 2 * replay->stamp_count);
     }
@@ -107,88 +120,6 @@ void replay_times_end(struct trk_replay *replay, const struct gpu_commands *comm
     if (replay->stamp_count < replay->stamp_capacity) {
         replay->gpu->api.CmdWriteTimestamp(commands->buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
                                            replay->queries, 2 * replay->stamp_count + 1);
-        replay->stamp_count++;
+        replay->stamps[replay->stamp_count++].submit_ns = gpu_host_clock(replay->gpu);
     }
-}
-
-struct span {
-    uint64_t begin, end; /* ticks since the first timestamp */
-};
-
-static int span_compare(const void *a, const void *b)
-{
-    uint64_t left = ((const struct span *)a)->begin, right = ((const struct span *)b)->begin;
-    return left < right ? -1 : left > right;
-}
-
-/* How long any of them was under way: submits overlap where one begins before another has ended. */
-static uint64_t spans_busy(struct span *spans, size_t count)
-{
-    uint64_t busy = 0, until = 0;
-    qsort(spans, count, sizeof *spans, span_compare);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t begin = spans[i].begin > until ? spans[i].begin : until;
-        if (spans[i].end > begin) {
-            busy += spans[i].end - begin;
-            until = spans[i].end;
-        }
-    }
-    return busy;
-}
-
-/* The submits of one frame, from `first` on; gives the first one behind. */
-static uint32_t times_frame(struct trk_replay *replay, uint32_t first, struct span *spans,
-                            struct trk_replay_pass *pass)
-{
-    const uint64_t bits = replay->gpu->queues[replay->policy.queue].valid_bits;
-    const uint32_t frame = replay->stamps[first].frame;
-    size_t count = 0;
-    uint32_t at = first;
-    for (; at < replay->stamp_count && replay->stamps[at].frame == frame; at++) {
-        const uint64_t *tick = &replay->ticks[(size_t)at * 4]; /* value, there, value, there */
-        if (tick[1] == 0 || tick[3] == 0) {
-            if (pass->lost_timestamps++ == 0) {
-                pass->lost_frame = replay->plan->frames[frame].number;
-                pass->lost_event = replay->stamps[at].event;
-            }
-            continue;
-        }
-        uint64_t begin = (tick[0] - replay->ticks[0]) & bits;
-        spans[count++] = (struct span){begin, begin + ((tick[2] - tick[0]) & bits)};
-    }
-    uint64_t ns = (uint64_t)((double)spans_busy(spans, count) * replay->gpu->info.tick_ns);
-    pass->all.device_ns += ns;
-    if (pass->frames != NULL) {
-        pass->frames[frame].device_ns = ns;
-    }
-    return at;
-}
-
-enum trk_status replay_times_read(struct trk_replay *replay, struct trk_replay_pass *pass,
-                                  struct trk_error *error)
-{
-    const bool none = replay->queries == VK_NULL_HANDLE;
-    pass->all.device_ns = none ? TRK_NOT_KNOWN : 0; /* none: also where nothing is copied */
-    for (size_t i = 0; pass->frames != NULL && i < replay->plan->frame_count; i++) {
-        pass->frames[i].device_ns = pass->all.device_ns;
-    }
-    if (none || replay->stamp_count == 0) {
-        return TRK_OK;
-    }
-    VkResult result = replay->gpu->api.GetQueryPoolResults(
-        replay->gpu->device, replay->queries, 0, 2 * replay->stamp_count,
-        (size_t)replay->stamp_count * 4 * sizeof *replay->ticks, replay->ticks,
-        2 * sizeof *replay->ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
-    if (result != VK_SUCCESS && result != VK_NOT_READY) {
-        return trk_vk_result(error, "vkGetQueryPoolResults", result);
-    }
-    struct span *spans = malloc(((size_t)replay->stamp_count + 1) * sizeof *spans);
-    if (spans == NULL) {
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for the times");
-    }
-    for (uint32_t at = 0; at < replay->stamp_count;) {
-        at = times_frame(replay, at, spans, pass);
-    }
-    free(spans);
-    return TRK_OK;
 }

@@ -94,6 +94,8 @@
     X(GetMemoryHostPointerPropertiesEXT)                                                           \
     X(CopyMemoryToImageEXT)                                                                        \
     X(CopyImageToMemoryEXT)                                                                        \
+    X(GetCalibratedTimestampsEXT)                                                                  \
+    X(GetCalibratedTimestampsKHR)                                                                  \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
     X(CmdBeginDebugUtilsLabelEXT)                                                                  \
     X(CmdEndDebugUtilsLabelEXT)

@@ -1,7 +1,8 @@
 /*
  * What is newer than the Vulkan headers of the oldest system that builds this, Debian 12's 1.3.239.
  *
- * VK_EXT_host_image_copy came with 1.3.258. Where the headers have it, this says nothing.
+ * VK_EXT_host_image_copy came with 1.3.258, VK_KHR_calibrated_timestamps, which is the EXT one by a
+ * new name, with 1.3.269. Where the headers have them, this says nothing.
  */
 #ifndef VK_NEWER_H
 #define VK_NEWER_H
@@ -87,6 +88,13 @@ typedef VkResult(VKAPI_PTR *PFN_vkCopyMemoryToImageEXT)(VkDevice device,
                                                         const VkCopyMemoryToImageInfoEXT *info);
 typedef VkResult(VKAPI_PTR *PFN_vkCopyImageToMemoryEXT)(VkDevice device,
                                                         const VkCopyImageToMemoryInfoEXT *info);
+#endif
+
+#ifndef VK_KHR_calibrated_timestamps
+#define VK_KHR_calibrated_timestamps                1
+#define VK_KHR_CALIBRATED_TIMESTAMPS_EXTENSION_NAME "VK_KHR_calibrated_timestamps"
+
+typedef PFN_vkGetCalibratedTimestampsEXT PFN_vkGetCalibratedTimestampsKHR;
 #endif
 
 #endif

@@ -137,6 +137,8 @@ refuses "frame:2,range:$page+4096,hash:0123456789abcdef" "the hash must be 0x an
 refuses "frame:2,range:$page+4096,hash:0x123" "the hash must be 0x and 16"
 refuses "$line x" "the hash must be 0x and 16"
 refuses "$line$(printf '%300s' '')" "it is too long"
+run 2 bisect "$corpus/demo-seed-1.trk" --symptom /dev/zero
+said "/dev/zero, line 1: it is no text"
 run 2 bisect "$corpus/demo-seed-1.trk" --symptom absent.hashes
 said "absent.hashes: No such file"
 : >empty.hashes

@@ -127,7 +127,7 @@ same "after rm" "$(get traces.#)" $((count - 1))
 same "files after rm" "$(ls kept/traces | wc -l)" $((2 * (count - 1)))
 echo x >kept/traces/left.trk.part
 run 0 catalogue gc kept
-same gc "$(cat out)" "1 files removed"
+same gc "$(cat out)" "$(printf 'left.trk.part\n1 files removed')"
 echo damage >>"kept/traces/$hash.trk"
 run 3 regress kept
 grep -q '^unreadable .*bug-alias-write.trk' out || fail "a stored file that was changed is not told"
@@ -193,13 +193,36 @@ said "$hash.trk: nothing lies beside it"
 said "left out: 0123456789abcdef0123456789abcdef.trk"
 run 0 catalogue list --json lost
 same "all others" "$(get traces.#)" "$count"
-# A rebuild that does not come to its end leaves an empty database: nothing is lost by gc then.
+# What cannot be read is left out, and named; gc does not take it for nobody's.
 rm lost/traces/0123456789abcdef0123456789abcdef.trk lost/catalogue.db*
 mkdir "lost/traces/$hash.about"
-run 4 catalogue rebuild lost
+ln -s absent lost/traces/0123456789abcdef0123456789abcde1.trk
+mkfifo lost/traces/0123456789abcdef0123456789abcde2.trk
+run 3 catalogue rebuild lost
+said "left out: $hash.trk"
+said "left out: 0123456789abcdef0123456789abcde1.trk: cannot open"
+said "left out: 0123456789abcdef0123456789abcde2.trk: it is no regular file"
+same "taken up" "$(tail -1 out)" "$((count - 1)) files taken up"
 run 0 catalogue gc lost
-said "stored files are not in the database, but described"
+said "1 stored files are not in the database, but described"
 same "no file is gone by gc" "$(ls lost/traces | grep -c "[.]trk$")" "$count"
+rmdir "lost/traces/$hash.about"
+# One that is ended in the middle (by the size of its file) leaves no database that looks whole.
+rm lost/catalogue.db*
+(ulimit -f 16 && exec "$trk" catalogue rebuild lost) >out 2>err && fail "a file may be too large"
+run 3 catalogue list lost
+said "files are stored"
+run 3 catalogue gc lost
+rm -f lost/catalogue.db*
+ln -s absent lost/catalogue.db
+run 0 catalogue rebuild lost
+said "is called catalogue.db.damaged-1 now"
+# gc writes anew what does not lie beside a file.
+first=$(ls lost/traces/*.about | head -1)
+cp "$first" about.before
+echo torn >"$first"
+run 0 catalogue gc lost
+cmp -s about.before "$first" || fail "gc leaves a wrong description"
 run 2 catalogue rebuild newer/traces
 run 4 catalogue rebuild newer
 

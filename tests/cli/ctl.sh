@@ -109,6 +109,24 @@ mkfifo run/trk/1234567/commands run/trk/1234567/answers
 run 4 ctl --timeout 100 snapshot 1234567 # its recorder was killed
 said "no answer"
 
+# Whatever else is written to the FIFO is answered, line by line, and does nothing.
+start
+folder=run/trk/$recorder
+{
+    printf 'mark -5\nmark  -5\nmark +5\nmark 5 \nmark 0x5\nmark 18446744073709551616\nmark\n\n'
+    printf 'mark 1\0002\n%600s\n%255s\nmark 9\n' '' ''
+} >"$folder/commands"
+timeout 20 sed 12q <"$folder/answers" >answers
+same "answers" "$(grep -c . answers)" 12
+same "what nobody can mean" "$(grep -c '^error' answers)" 11
+same "what can be meant" "$(tail -1 answers)" ok
+: >go1
+: >go2
+stop
+run 0 dump --json c.trk
+same "marks of the recorder" "$(grep -c '"thread":"(recorder)"' out)" 1
+grep '"thread":"(recorder)"' out | grep -q '"number":9' || fail "the mark is not the one of the whole line"
+
 # Counting: the command's own output and code, and the same counts as a file has.
 printf 'marks 1000\nframe 1\nframe 2\nexit 7\n' >script
 "$trk" stat --json -- sh -c "echo said; exec $tools/trace_tool obey script" >all 2>err

@@ -106,6 +106,20 @@ said 'host-copy is for images, and the trace copies none'
 faulty hide:0:VK_EXT_host_image_copy 4 replay --policy host-copy t.trk
 said 'has no VK_EXT_host_image_copy'
 
+# What the layer says when the device goes is counted, too: a buffer that is still there.
+if ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" "$trk" replay --validate t.trk >out 2>err; then
+    asan_options=${ASAN_OPTIONS:-}
+    ASAN_OPTIONS="$asan_options:detect_leaks=0"
+    export ASAN_OPTIONS
+    faulty leak:2:0 1 replay --validate --json t.trk
+    at_least "messages of a buffer that is left" "$(get messages)" 1
+    faulty leak:2:0 0 replay t.trk
+    ASAN_OPTIONS=$asan_options
+else
+    grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
+    lacking "the validation layer"
+fi
+
 # A time stamp that does not come: the first pass's first and a later one.
 for number in 1 7 30; do
     faulty "queries:$number:0" 4 replay --policy per-range --json t.trk
@@ -115,4 +129,75 @@ for number in 1 7 30; do
 done
 faulty queries:5:0 4 bench --a per-range --b auto --rounds 6 t.trk
 said 'a time stamp was lost in frame [0-9]*, event [0-9]'
+
+# Both clocks read together: copies lie on the host's clock where the host saw them, the device's frames
+# inside of the host's.
+faulty none:0:0 0 replay --policy per-range --loop 3 --frames --json t.trk
+[ -n "$(get calibration.extension)" ] || {
+    lacking "calibrated time stamps"
+    finish
+}
+apart=$(get calibration.deviation_ns)
+at_most "deviation" "$apart" 10000000
+same "clock" "$(get calibration.host_clock)" CLOCK_MONOTONIC
+same "a fault of none" "$(get calibration.fault)" null
+slack=$((apart + 50000))
+placed=0
+for frame in 0 1 2 3; do
+    from=$(get "frame_list.$frame.device_begin_ns") to=$(get "frame_list.$frame.device_end_ns")
+    [ "$from" != null ] || continue
+    placed=$((placed + 1))
+    at_least "frame $frame, its beginning" "$from" "$(($(get "frame_list.$frame.host_begin_ns") - slack))"
+    at_most "frame $frame, its end" "$to" "$(($(get "frame_list.$frame.host_end_ns") + slack))"
+    at_least "frame $frame, its length" "$((to - from + slack))" "$(get "frame_list.$frame.device_ns")"
+done
+at_least "frames on the host's clock" "$placed" 3
+faulty none:0:0 0 replay t.trk
+grep -Eq "^clocks     the device's is on the host's within [0-9.]+ us, and gains [-+][0-9.]+ ppm \([0-9.]+ either way\), by VK_(EXT|KHR)_calibrated_timestamps and CLOCK_MONOTONIC\$" out ||
+    fail "no line of clocks: $(grep clocks out)"
+faulty none:0:0 0 bench --b auto --rounds 6 --no-check --json t.trk
+same "clocks of a bench" "$(get calibration.fault)" null
+at_least "their deviation" "$(get calibration.deviation_ns)" 1
+
+# Without the extension, or without a clock that both have: as ever, and said.
+for fault in hide:0:VK_EXT_calibrated_timestamps,VK_KHR_calibrated_timestamps clocks:0:host-alone; do
+    faulty "$fault" 0 replay --frames --json t.trk
+    same "$fault" "$(get calibration)" null
+    same "$fault, places" "$(get frame_list.1.device_begin_ns)" null
+    at_least "$fault, times" "$(get passes.0.device_ns)" 1
+    faulty "$fault" 0 replay t.trk
+    grep -q "^clocks     not read together: the device has no calibrated time stamps\$" out || fail "$fault: $(cat out)"
+done
+# By the newer name, and by the other clock.
+faulty clocks:0:khr 0 replay --frames --json t.trk
+same "the newer name" "$(get calibration.extension)" VK_KHR_calibrated_timestamps
+[ "$(get frame_list.1.device_begin_ns)" != null ] || fail "the newer name: no places"
+faulty clocks:0:raw 0 replay --frames --json t.trk
+same "the other clock" "$(get calibration.host_clock)" CLOCK_MONOTONIC_RAW
+[ "$(get frame_list.1.device_begin_ns)" != null ] || fail "the other clock: no places"
+# A wide deviation is told, and nothing is held against places that are no nearer.
+faulty clocks:0:wide 0 replay --json t.trk
+same "a wide deviation" "$(get calibration.deviation_ns)" 10000000000
+# A reading that fails, and clocks that cannot be.
+for pair in "clocks:1:-1|out of host memory" "clocks:2:-4|the device was lost" \
+    "clocks:0:backwards|clock stood still or ran backwards" "clocks:0:fast|clock does not tick as fast"; do
+    faulty "${pair%%|*}" 4 replay --loop 3 --json t.trk
+    said "${pair#*|}"
+    faulty "${pair%%|*}" 4 bench --b auto --rounds 6 --no-check t.trk
+    said "${pair#*|}"
+done
+# Stamps that cannot be: longer than the host waited, before they began, and at another time.
+for fault in stamp:1:10000000000 stamp:7:10000000000 stamp:7:-10000000000; do
+        faulty "$fault" 4 replay --json t.trk
+        same "$fault, wrong" "$(get passes.0.wrong_timestamps)" 1
+        same "$fault, lost" "$(get passes.0.lost_timestamps)" 0
+        at_most "$fault, time" "$(get passes.0.device_ns)" 9000000000
+        place "$(get passes.0.wrong_frame)" "$(get passes.0.wrong_event)"
+        said "a time stamp is wrong in frame $(get passes.0.wrong_frame), event $(get passes.0.wrong_event)"
+done
+faulty clocks:0:apart 4 replay --json t.trk
+same "stamps at another time" "$(get passes.0.wrong_timestamps)" "$(get passes.0.submits)"
+said "a time stamp is wrong in frame 0, event "
+faulty stamp:5:10000000000 4 bench --a per-range --b auto --rounds 6 t.trk
+said "a time stamp is wrong in frame [0-9]*, event [0-9]"
 finish

@@ -5,7 +5,11 @@
  * TRK_FAULT=CALL:N:RESULT  the N-th call of that name gives this VkResult and is not made. A lost
  *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
  *     N-th pair is not there; RESULT is not used.
- * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME.
+ * TRK_FAULT=leak:N:0  the N-th buffer is not destroyed.
+ * TRK_FAULT=drop:BYTES:0  regions of so many bytes are not copied between buffers.
+ * TRK_FAULT=stamp:N:TICKS  the N-th pair of queries ends so many ticks later.
+ * TRK_FAULT=clocks:N:WHAT  see fault_loader.h.
+ * TRK_FAULT=hide:0:NAME  devices do not have the extension NAME; several: NAME,NAME.
  * TRK_FAULT=host-copy:0:on  devices have VK_EXT_host_image_copy.
  */
 #include <dlfcn.h>
@@ -24,6 +28,8 @@ static struct {
     PFN_vkWaitSemaphores wait;
     PFN_vkAllocateMemory allocate;
     PFN_vkGetQueryPoolResults queries;
+    PFN_vkCmdCopyBuffer copy;
+    PFN_vkDestroyBuffer destroy;
     PFN_vkEnumerateDeviceExtensionProperties extensions;
     char call[32], text[64];
     unsigned long number;
@@ -40,6 +46,9 @@ static void fault_read(void)
     if (order != NULL &&
         sscanf(order, "%31[^:]:%lu:%63s", fault.call, &fault.number, fault.text) == 3) {
         fault.result = atoi(fault.text);
+        if (strcmp(fault.call, "clocks") == 0) {
+            fault_clocks_order(fault.text, fault.number);
+        }
     }
 }
 
@@ -99,35 +108,63 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_queries(QUERIES_PARAMETERS)
         ((uint64_t *)data)[4 * (lost - 1) + 3] = 0;
         return VK_NOT_READY;
     }
+    if (strcmp(fault.call, "stamp") == 0 && lost > 0 && 2 * lost <= count) {
+        ((uint64_t *)data)[4 * (lost - 1) + 2] += (uint64_t)atoll(fault.text);
+    }
     return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL fault_copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                             uint32_t count, const VkBufferCopy *regions)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(fault.call, "drop") != 0 || regions[i].size != fault.number) {
+            fault.copy(commands, from, to, 1, &regions[i]);
+        }
+    }
+}
+
+static VKAPI_ATTR void VKAPI_CALL fault_destroy(VkDevice device, VkBuffer buffer,
+                                                const VkAllocationCallbacks *callbacks)
+{
+    if (!fault_now("leak")) {
+        fault.destroy(device, buffer, callbacks);
+    }
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, const char *layer,
                                                        uint32_t *count, VkExtensionProperties *list)
 {
     VkResult result = fault.extensions(device, layer, count, list);
-    for (uint32_t i = 0; list != NULL && i < *count; i++) {
-        if (strcmp(fault.call, "hide") == 0 && strcmp(list[i].extensionName, fault.text) == 0) {
-            list[i] = list[--*count];
+    const uint32_t all = list != NULL ? *count : 0;
+    for (uint32_t i = 0, kept = 0; i < all; i++) {
+        if (strcmp(fault.call, "hide") != 0 || strstr(fault.text, list[i].extensionName) == NULL) {
+            list[kept++] = list[i];
         }
+        *count = kept;
     }
     return result;
 }
 
 static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
 {
-    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real) : NULL;
+    return strcmp(fault.call, "host-copy") == 0 ? fault_host_copy(name, real)
+           : strcmp(fault.call, "clocks") == 0  ? fault_clocks(name, real)
+                                                : NULL;
 }
 
 #define FAULT_CALLS(X)                                                                             \
     X(QueueSubmit, submit)                                                                         \
     X(WaitSemaphores, wait)                                                                        \
     X(AllocateMemory, allocate)                                                                    \
-    X(GetQueryPoolResults, queries)
+    X(GetQueryPoolResults, queries)                                                                \
+    X(CmdCopyBuffer, copy)                                                                         \
+    X(DestroyBuffer, destroy)
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice device,
                                                                      const char *name)
 {
+    name = fault_clocks_name(name);
     PFN_vkVoidFunction real = fault.find_of_device(device, name);
     fault.device = device;
     if (strcmp(name, "vkDeviceWaitIdle") == 0) {
@@ -151,6 +188,7 @@ vkGetInstanceProcAddr(VkInstance instance, const char *name)
     if (fault.find == NULL) {
         fault_read();
     }
+    name = fault_clocks_name(name);
     PFN_vkVoidFunction real = fault.find != NULL ? fault.find(instance, name) : NULL;
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         fault.find_of_device = (PFN_vkGetDeviceProcAddr)real;

@@ -81,6 +81,14 @@ for dump in ok.trk ok-2.trk; do
     at_least "operations of $dump" "$(get operations)" 1000
 done
 
+# A burst of many times the ring waits in a file until it is looked at.
+fly long.trk exit -- 600 $burst
+begins long.trk
+run 0 sim --json long.trk
+same "verdict behind a long burst" "$(get verdict)" ok
+same "states that were given up" "$(grep -c 'any more' rec-err)" 0
+[ -z "$(ls -A | grep '^.trk-flight')" ] || fail "the file of a long burst is left"
+
 # What two dumps have is one trace, which begins as the first one does.
 run 0 merge ok-2.trk ok.trk -o all.trk
 run 0 doctor all.trk

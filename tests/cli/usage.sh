@@ -36,6 +36,9 @@ done <<'CASES'
 2|none of default|demo --policy lax
 2|no key=value|demo --policy default,page_size=5
 2|no key=value|demo --policy default,colour=red
+2|no key=value|demo --policy default,
+2|no key=value|demo --policy default,,page_size=4096
+2|no key=value|demo --policy default,page_size=000000000000000000000000000000000000000000000000000004096
 2|--schedules does not go with --schedule in-order|fuzz --schedules 5 --schedule in-order
 2|--schedules does not go with --schedule in-order|fuzz --print --schedules 5 --schedule in-order
 2|--runs does not go with --print|fuzz --print --runs 2

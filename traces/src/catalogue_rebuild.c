@@ -82,10 +82,25 @@ enum trk_status catalogue_read_about(const char *folder, const char *hash,
     return status;
 }
 
+static bool same_words(const struct trk_manifest_entry *one, const struct trk_manifest_entry *other)
+{
+    return strcmp(one->file, other->file) == 0 && one->bytes == other->bytes &&
+           strcmp(one->command, other->command) == 0 && strcmp(one->origin, other->origin) == 0 &&
+           strcmp(one->licence, other->licence) == 0 && strcmp(one->policy, other->policy) == 0 &&
+           strcmp(one->expected, other->expected) == 0;
+}
+
+/* What says the same already is left alone: on a full disk nothing can be written. */
 static enum trk_status write_one(void *context, const struct trk_manifest_entry *entry,
                                  struct trk_error *error)
 {
-    return catalogue_write_about(context, entry, error);
+    struct trk_manifest_entry former;
+    struct trk_error reason;
+    bool found = false;
+    enum trk_status status = catalogue_read_about(context, entry->hash, &former, &found, &reason);
+    return status == TRK_OK && found && same_words(&former, entry)
+               ? TRK_OK
+               : catalogue_write_about(context, entry, error);
 }
 
 enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue, struct trk_error *error)
@@ -113,7 +128,7 @@ static enum trk_status describe(const struct rebuilding *by, const char *file,
     snprintf(hash, sizeof hash, "%.32s", file);
     enum trk_status status =
         catalogue_read_about(by->catalogue->folder, hash, out, &found, &reason);
-    if (status == TRK_E_SYSTEM || status == TRK_E_MEMORY) {
+    if (status != TRK_OK && status != TRK_E_DAMAGED) {
         *error = reason;
         return status;
     }
@@ -130,31 +145,41 @@ static enum trk_status describe(const struct rebuilding *by, const char *file,
     return trk_content_name(path, out->hash, &out->bytes, error);
 }
 
-/* Put one in, unless it is there. */
+static void leave_out(const struct rebuilding *by, const char *file, const char *why)
+{
+    by->fn(by->context, file, NULL, why);
+}
+
+/* Put one in, unless it is there. What cannot be read is left out, and the others go on. */
 static enum trk_status take_up(const struct rebuilding *by, const char *file,
                                struct trk_error *error)
 {
     struct trk_manifest_entry entry, former;
+    struct trk_error reason = {.text = ""};
     char lacks[160] = "", path[PATH_MAX];
     bool found = false;
-    enum trk_status status = describe(by, file, &entry, lacks, error);
+    enum trk_status status = describe(by, file, &entry, lacks, &reason);
+    if (status == TRK_OK) {
+        status = trk_catalogue_path("", &entry, path, sizeof path, &reason);
+    }
+    if (status == TRK_E_MEMORY) {
+        return trk_error_set(error, status, "no memory for what lies beside a file");
+    }
     if (status != TRK_OK) {
-        return status;
+        leave_out(by, file, reason.text);
+        return TRK_OK;
     }
     if (strncmp(entry.hash, file, strlen(entry.hash)) != 0) {
         snprintf(lacks, sizeof lacks, "its content is %s", entry.hash);
-        by->fn(by->context, file, NULL, lacks);
+        leave_out(by, file, lacks);
         return TRK_OK;
     }
-    status = trk_catalogue_path("", &entry, path, sizeof path, error);
-    if (status == TRK_OK && strcmp(strrchr(path, '/') + 1, file) != 0) {
+    if (strcmp(strrchr(path, '/') + 1, file) != 0) {
         snprintf(lacks, sizeof lacks, "it is called %.100s", entry.file);
-        by->fn(by->context, file, NULL, lacks);
+        leave_out(by, file, lacks);
         return TRK_OK;
     }
-    if (status == TRK_OK) {
-        status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
-    }
+    status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
     if (status == TRK_OK && !found) {
         status = catalogue_insert(by->catalogue, &entry, error);
         if (status == TRK_OK) {
@@ -164,11 +189,14 @@ static enum trk_status take_up(const struct rebuilding *by, const char *file,
     return status;
 }
 
-static enum trk_status take_up_all(const struct rebuilding *by, struct trk_error *error)
+static enum trk_status take_up_all(struct trk_catalogue *catalogue, void *context,
+                                   struct trk_error *error)
 {
     char path[PATH_MAX];
     struct dirent **files = NULL;
-    if (!folder_of(by->catalogue->folder, path)) {
+    struct rebuilding *by = context;
+    by->catalogue = catalogue;
+    if (!folder_of(catalogue->folder, path)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     }
     int count = scandir(path, &files, NULL, alphasort);
@@ -209,29 +237,39 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
     return TRK_OK;
 }
 
+/* Look at the database, and replace one that is of no use. */
+static enum trk_status replace(const char *folder, char old[64],
+                               const struct catalogue_filler *filler, struct trk_error *error)
+{
+    struct trk_catalogue *catalogue = NULL;
+    enum trk_status status =
+        catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, filler, error);
+    if (status == TRK_E_DAMAGED) {
+        status = move_away(folder, old, error);
+        if (status == TRK_OK) {
+            status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, filler, error);
+        }
+    }
+    trk_catalogue_close(catalogue);
+    return status;
+}
+
 enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_catalogue_taken_fn *fn,
                                       void *context, struct trk_error *error)
 {
     struct rebuilding by = {NULL, fn, context};
+    const struct catalogue_filler filler = {take_up_all, &by};
+    int lock_fd;
     old[0] = '\0';
     if (!trk_catalogue_is(folder)) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
     }
-    enum trk_status status =
-        trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
-    if (status == TRK_E_DAMAGED) {
-        status = move_away(folder, old, error);
-        if (status == TRK_OK) {
-            status = trk_catalogue_open(&by.catalogue, folder, TRK_CATALOGUE_TO_REBUILD, error);
-        }
-    }
+    /* Two that look and rename at once would take each other's new one away. */
+    enum trk_status status = catalogue_lock(folder, &lock_fd, error);
     if (status == TRK_OK) {
-        status = catalogue_begin(by.catalogue, error);
-        if (status == TRK_OK) {
-            status = catalogue_end(by.catalogue, take_up_all(&by, error), error);
-        }
-        trk_catalogue_close(by.catalogue);
+        status = replace(folder, old, &filler, error);
+        close(lock_fd);
     }
     return status;
 }

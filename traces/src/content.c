@@ -1,10 +1,14 @@
+#define _GNU_SOURCE /* fdopen */
 #include "traces/content.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+#include "traces/plain_file.h"
 
 static void put(XXH128_hash_t hash, char out[TRK_CONTENT_BYTES])
 {
@@ -28,9 +32,15 @@ enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES], 
     unsigned char buffer[1 << 14];
     uint64_t total = 0;
     size_t got;
-    FILE *file = fopen(path, "rbe");
+    int fd;
+    enum trk_status status = trk_plain_file_open(path, &fd, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    FILE *file = fdopen(fd, "rb");
     if (file == NULL) {
-        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot open");
+        close(fd);
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to read a file");
     }
     XXH3_state_t *state = XXH3_createState();
     if (state == NULL) {

@@ -18,8 +18,8 @@ TRK_EXTERN_C_BEGIN
 #define TRK_DEVICE_MEMORY_TYPES_MAX 32u
 #define TRK_DEVICE_HEAPS_MAX        16u
 #define TRK_DEVICE_FAMILIES_MAX     32u
-/* Extensions that a policy can use. */
-#define TRK_DEVICE_EXTENSIONS 2u
+/* Extensions that a policy or a measurement can use. */
+#define TRK_DEVICE_EXTENSIONS 4u
 
 enum trk_device_queue_flag {
     TRK_DEVICE_GRAPHICS = 1,

@@ -16,10 +16,12 @@
  *          are copied to and from one, and nothing else touches them but the GPU's writes inside of
  * it.
  *
- * A trace without witnessed stores says only that pages were dirty: then each copy up is preceded
- * by a store of its own, whose content follows from the recorded hash of the page where there is
- * one. Where the trace also has the content of such a page (`trk record --payload pages`), the copy
- * is preceded by a store of just these bytes, whether or not stores were witnessed.
+ * A copy up of a page that no witnessed store has changed since the copy before says only that the
+ * page was dirty: then it is preceded by a store of its own to what no witnessed store ever writes,
+ * whose content follows from the recorded hash of the page where there is one. With the first copy
+ * of a page that one has changed, such a store gives bytes to what nobody says anything of. Where
+ * the trace also has the content of such a page (`trk record --payload pages`), the copy is
+ * preceded by a store of just these bytes, whether or not stores were witnessed.
  *
  * The oracle of the simulator is asked at every check of the trace; where it says that bytes are
  * stale or lost, the check knows which store should have been seen.
@@ -122,7 +124,7 @@ struct trk_plan {
     uint64_t dispatches; /* of the GPU's writes: by a compute shader */
     uint64_t events;     /* of the trace, that were read */
     bool complete;       /* the trace was whole */
-    bool witnessed;      /* stores were witnessed; else each copy up is a new version */
+    bool witnessed;      /* stores were witnessed */
     uint64_t hash;       /* of the plan: the same trace and frames give the same */
     /* Contents of pages that the trace has, each once; TRK_PLAN_PAGE_BYTES each. */
     const uint8_t *pages;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "replayer/calibration.h"
 #include "replayer/plan.h"
 #include "replayer/policy.h"
 #include "track/status.h"
@@ -33,8 +34,11 @@ struct trk_gpu_info {
     bool import;          /* VK_EXT_external_memory_host */
     bool direct;          /* device-local memory that the host can write */
     bool host_copy;       /* VK_EXT_host_image_copy */
-    bool labels;          /* VK_EXT_debug_utils */
-    bool validated;       /* the validation layer is loaded */
+    /* The extension that reads the clocks of both sides together, and the host's clock that it
+     * reads; NULL: there is none. */
+    const char *calibrated, *host_clock;
+    bool labels;    /* VK_EXT_debug_utils */
+    bool validated; /* the validation layer is loaded */
 };
 
 struct trk_gpu_options {
@@ -50,6 +54,9 @@ struct trk_gpu_options {
 TRK_MUST_USE enum trk_status
 trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options *options, struct trk_error *error);
 void trk_gpu_close(struct trk_gpu *gpu);
+/* Destroy the device, and nothing of what is known of it: the validation layer may have something
+ * to say of that, too. Behind it come trk_gpu_info, trk_gpu_messages and trk_gpu_close alone. */
+void trk_gpu_end(struct trk_gpu *gpu);
 const struct trk_gpu_info *trk_gpu_info(const struct trk_gpu *gpu);
 
 /* What the validation layer has said so far: how often, and the first of it ("" if nothing). */
@@ -88,15 +95,27 @@ struct trk_replay_times {
     uint64_t host_ns;   /* from the first copy into staging to the last wait, stores left out */
 };
 
+/* Where on the host's clock, in ns since the pass began. */
+struct trk_replay_place {
+    uint64_t host_begin_ns, host_end_ns;
+    /* The first copy's beginning and the last one's end; TRK_NOT_KNOWN: none, or not calibrated. */
+    uint64_t device_begin_ns, device_end_ns;
+};
+
 struct trk_replay_pass {
     struct trk_replay_times all;
     struct trk_replay_times *frames; /* an array of the caller's, plan->frame_count; or NULL */
+    struct trk_replay_place *places; /* likewise */
     uint64_t regions;                /* copied by commands, or pieces by a shader */
     uint64_t moved_bytes;            /* with the gaps that were copied along */
     uint64_t submits;
     uint64_t lost_timestamps; /* of submits: what they took is missing in device_ns */
     uint64_t lost_frame;      /* of the first one: its number, as recorded */
     uint64_t lost_event;      /* and the first of the copies that it is among */
+    /* Of submits whose stamps cannot be: longer than the host saw of it, or at another time. They
+     * are missing in device_ns, too. */
+    uint64_t wrong_timestamps, wrong_frame, wrong_event;
+    struct trk_calibration calibration;
 };
 
 /**
@@ -112,8 +131,10 @@ TRK_MUST_USE enum trk_status trk_replay_pass(struct trk_replay *replay, struct t
 struct trk_replay_wrong {
     uint64_t event;      /* of the check that saw it; TRK_NOT_KNOWN: at the end of a frame */
     uint64_t frame;      /* number as recorded */
-    uint64_t guest_addr; /* the first wrong byte */
+    uint64_t guest_addr; /* the first wrong byte; TRK_NOT_KNOWN: nobody has touched it */
     uint64_t size_bytes; /* to the last wrong byte of that check, at most */
+    uint64_t
+        touched_event; /* at the end: the last that touched the first byte; else TRK_NOT_KNOWN */
     enum trk_plan_side side;
     uint32_t finding; /* 1 + index in plan->findings: recorded so; 0: the replay's fault */
     uint8_t seen[8], wanted[8]; /* from the first wrong byte on, zeros behind the check's end */

@@ -2,9 +2,12 @@
  * Goal: a range picks exactly the events it names; what is not a range is refused.
  * Method: each range runs over one small list of events, and the picked numbers are compared.
  */
+#define _GNU_SOURCE /* mkstemp */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "range.h"
 #include "track/address.h"
@@ -112,6 +115,8 @@ Test(range, refused)
         "time:1.5ns-2ns",
         "time:.5s-",
         "@no such file",
+        "@/dev/zero",
+        "@/dev/null",
         "1 -2",
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -119,5 +124,40 @@ Test(range, refused)
         struct trk_error error = {.text = ""};
         cr_expect_eq(trk_range_parse(cases[i], &range, &error), TRK_E_ARGUMENT, "'%s'", cases[i]);
         cr_expect_not_null(strstr(error.text, cases[i]), "'%s' said '%s'", cases[i], error.text);
+    }
+}
+
+/* A set's lines: each is read whole or refused by its number, whatever its bytes are. */
+Test(range, lines)
+{
+    char longest[300];
+    memset(longest, '3', sizeof longest);
+    memcpy(longest, "1 #", 3);
+    longest[sizeof longest - 1] = '\0';
+    const struct {
+        const char *text;
+        size_t size;
+        const char *why; /* NULL: it is taken */
+    } cases[] = {
+        {"1\n# none\n\n3-4 # two\r\n6", 22, NULL}, {"1\n\0002\n", 5, "line 2: it is no text"},
+        {"1\0", 2, "line 1: it is no text"},       {longest, 255, NULL},
+        {longest, 256, "line 1: it is too long"},  {longest, 299, "line 1: it is too long"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[] = "/tmp/trk-range-XXXXXX", text[64];
+        struct trk_range range;
+        struct trk_error error = {.text = ""};
+        int fd = mkstemp(path);
+        cr_assert(fd >= 0 && write(fd, cases[i].text, cases[i].size) == (ssize_t)cases[i].size);
+        snprintf(text, sizeof text, "@%s", path);
+        enum trk_status status = trk_range_parse(text, &range, &error);
+        cr_expect_eq(status, cases[i].why == NULL ? TRK_OK : TRK_E_ARGUMENT, "case %zu: %s", i,
+                     error.text);
+        cr_expect(cases[i].why == NULL || strstr(error.text, cases[i].why) != NULL,
+                  "case %zu says '%s'", i, error.text);
+        cr_expect(cases[i].why != NULL || range.set_count == (i == 0 ? 3 : 1), "case %zu", i);
+        trk_range_free(&range);
+        unlink(path);
+        close(fd);
     }
 }

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "flight.h"
+#include "flight_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,13 @@
 
 static struct trk_flight *flight;
 static struct trk_error error;
-static uint64_t tsc, appended;
+static uint64_t tsc, appended, said; /* said: the sum of all arguments */
 
 static void append(uint32_t stream_id, uint8_t type, uint16_t page, uint64_t argument)
 {
     struct trk_record record = {++tsc * 977, {.argument = argument, .type = type, .page = page}};
     appended++;
+    said += argument;
     cr_assert_eq(trk_flight_append(flight, stream_id, &record, 1, &error), TRK_OK);
 }
 
@@ -82,7 +84,7 @@ static struct trk_trace *dump(uint64_t since_ticks)
 struct seen {
     uint64_t first_again;         /* what the first declaration says */
     unsigned again, once, before; /* before: of both, before anything else of their stream */
-    uint64_t events, dropped;
+    uint64_t events, dropped, said;
     uint64_t missing[2]; /* told in the stream */
     uint64_t newest[2];  /* what the stream's last event says */
 };
@@ -94,6 +96,7 @@ static struct seen read_dump(struct trk_trace *trace)
     bool began = false;
     while (trk_trace_next(trace, &event, &error) == TRK_OK) {
         seen.events += event.event.type != TRK_EVENT_DROP;
+        seen.said += event.event.argument;
         if (event.event.type == TRK_EVENT_DROP)
             seen.missing[event.stream] += event.event.argument;
         else
@@ -260,6 +263,71 @@ Test(capture_flight, what_is_wanted_stays_for_a_while)
     cr_assert_lt(seen.events, appended / 2, "back to the budget");
     trk_flight_state_release(state);
     trk_flight_destroy(flight);
+}
+
+/* Fill the ring until so many budgets have come since it began. */
+static void fill(unsigned budgets)
+{
+    while (trk_flight_bytes_ever(flight) <= budgets * BUDGET_BYTES) {
+        mark(0, 4000);
+        mark(1, 4000);
+        cr_assert_eq(trk_flight_flush(flight, &error), TRK_OK);
+        cr_assert_leq(flight->bytes, 2 * BUDGET_BYTES + BUDGET_BYTES);
+    }
+}
+
+/* Then it goes to the file, is in views as before, and is given back when nobody wants it. */
+Test(capture_flight, what_is_wanted_outlives_the_memory)
+{
+    begin();
+    cr_assert_eq(trk_flight_spill(flight, "/tmp/d.trk", UINT64_C(8) * BUDGET_BYTES, &error),
+                 TRK_OK);
+    trk_flight_keep_behind(flight, NULL);
+    fill(1);
+    struct trk_flight_view *early = trk_flight_view(flight, 0);
+    uint64_t then = appended;
+    for (unsigned round = 0; round < 2; ++round) {
+        fill(6 + 10 * round);
+        cr_assert_gt(flight->spilled, 0u);
+        cr_assert(trk_flight_has_behind(flight, NULL) || round > 0);
+        struct trk_flight_view *view = trk_flight_view(flight, 0);
+        trk_flight_keep_nothing(flight);
+        fill(9 + 10 * round);
+        cr_assert_eq(flight->spilled, 0u);
+        cr_assert_leq(flight->bytes, 2 * BUDGET_BYTES);
+        struct seen seen = read_dump(read_view(view)); /* it has it still */
+        cr_assert_gt(seen.events, round == 0 ? 40000u : 20000u);
+        cr_assert(round > 0 || seen.dropped == 0);
+        struct trk_flight_state *state = state_at(appended / 2, appended / 2);
+        trk_flight_keep_behind(flight, state); /* nothing that is there */
+        cr_assert(trk_flight_has_behind(flight, state));
+        trk_flight_state_release(state);
+    }
+    cr_assert_eq(read_dump(read_view(early)).events, then);
+    fill(40); /* more than memory and file have */
+    struct seen seen = read_dump(dump(0));
+    cr_assert_gt(seen.dropped, 0u);
+    cr_assert_eq(seen.events + seen.dropped, appended);
+    trk_flight_destroy(flight);
+}
+
+/* What was put there is what comes back; without a place for it, the oldest is forgotten. */
+Test(capture_flight, the_file_has_what_was_put_there)
+{
+    static const char *const paths[] = {"d.trk", "/d.trk", "/no/such/folder/d.trk"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; ++i) {
+        appended = said = 0;
+        begin();
+        cr_assert_eq(trk_flight_spill(flight, paths[i], UINT64_C(8) * BUDGET_BYTES, &error),
+                     TRK_OK);
+        trk_flight_keep_behind(flight, NULL);
+        fill(6);
+        cr_assert_eq(trk_flight_has_behind(flight, NULL), i < 2);
+        struct seen seen = read_dump(dump(0));
+        cr_assert_eq(seen.events + seen.dropped, appended);
+        cr_assert(i == 2 || (seen.dropped == 0 && seen.said == said), "%s", paths[i]);
+        trk_flight_destroy(flight);
+    }
 }
 
 /* Chunks of many threads are closed for one dump: together they are more than the budget. */
