@@ -20,16 +20,21 @@ cut_off() {
     head -c "$(($(wc -c <"$1") * $3 / $4))" "$1" >"$2"
 }
 
-# change N: changed.trk is whole.trk with another size in its N-th witness_store; $event is what that one says
-# beside its size.
-change() {
+# choose N: the N-th witness_store of whole.trk is to be another one; $event is what it says beside its size.
+choose() {
     run 0 dump --text whole.trk
+    stamp=$(grep ' witness_store ' out | sed -n "$1s/.* domain=\([^ ]*\) .*/\1/p")
+    address=$(grep ' witness_store ' out | sed -n "$1s/.* argument=//p")
+    event="witness_store.* guest_addr=$address size=[0-9]* stamp=$((stamp))"
+}
+
+# change IN OUT: a copy in which it has another size.
+change() {
+    run 0 dump --text "$1"
     mv out text.txt
-    awk -v nth="$1" '/ witness_store / && ++at == nth { sub(/ seq=[^ ]+/, " seq=3") } { print }' text.txt >changed.txt
-    run 0 assemble -f changed.txt -o changed.trk
-    same "change $1: events" "$(diff text.txt changed.txt | grep -c '^>')" 1
-    event=$(diff text.txt changed.txt | sed -n 's/^> .* domain=\([^ ]*\) .* argument=\(.*\)/\1 \2/p')
-    event="witness_store.* guest_addr=${event#* } size=[0-9]* stamp=$((${event% *}))"
+    sed "/ witness_store .*domain=$stamp .*argument=$address\$/s/ seq=[^ ]*/ seq=3/" text.txt >changed.txt
+    run 0 assemble -f changed.txt -o "$2"
+    same "change of $1: events" "$(diff text.txt changed.txt | grep -c '^>')" 1
 }
 
 # not_known ARGUMENT...: so the two are the same as far as they go, and it is said how far.
@@ -105,13 +110,10 @@ all() {
         esac
         try
     done
-    mv whole.trk kept.trk
     for nth in "$@"; do
-        cp second.trk whole.trk
-        change "$nth"
-        mv changed.trk changed2.trk
-        cp kept.trk whole.trk
-        change "$nth"
+        choose "$nth"
+        change whole.trk changed.trk
+        change second.trk changed2.trk
         run 1 diff whole.trk changed.trk
         for copy in "$what"-*.trk; do
             run 0 recover -f "$copy" -o recovered.trk
@@ -142,7 +144,8 @@ else
 fi
 
 # Parts: what is in them is compared, and a changed event in them is found.
-change 1500
+choose 1500
+change whole.trk changed.trk
 for range in frame:10-20 frame:0-9 frame:30- region:0x200000000 region:0x80000000000; do
     run 0 trim -f whole.trk "$range" -o part.trk
     run 0 pack -f --redact part.trk -o part-redacted.trk
