@@ -200,7 +200,7 @@ static enum trk_bisect_answer run_once(struct live *live, const char *limit)
     enum trk_bisect_answer out;
     if (judge != NULL) {
         const char *const argv[] = {"/bin/sh", "-c", judge, "sh", live->recorded, NULL};
-        out = trk_bisect_answer_of(trk_bisect_spawn(argv));
+        out = trk_bisect_verdict_of(trk_bisect_spawn(argv));
     } else if (strcmp(answer, "sim") == 0) {
         const char *const argv[] = {"/proc/self/exe", "sim", live->recorded, NULL};
         status = trk_bisect_spawn(argv);
@@ -328,7 +328,9 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     enum trk_bisect_answer answer = probe(live, "18446744073709551615");
     if (answer != TRK_BISECT_BAD) {
-        outcome->why = "the run is good though every decision is trusted";
+        outcome->why = answer == TRK_BISECT_SKIP
+                           ? "the run that trusts every decision cannot be tested"
+                           : "the run is good though every decision is trusted";
         return answer;
     }
     if (keys_read(&live->keys, live->broken, &error) != TRK_OK) {
@@ -342,7 +344,9 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     }
     answer = probe(live, "0");
     if (answer != TRK_BISECT_GOOD) {
-        outcome->why = "the run is bad though no decision is trusted";
+        outcome->why = answer == TRK_BISECT_SKIP
+                           ? "the run that trusts no decision cannot be tested"
+                           : "the run is bad though no decision is trusted";
         return answer;
     }
     struct trk_bisect bisect = {

@@ -63,6 +63,12 @@ int trk_bisect_spawn(const char *const *argv)
     return trk_spawn_run(&(struct trk_spawn){.command = "bisect", .argv = argv});
 }
 
+enum trk_bisect_answer trk_bisect_verdict_of(int wait_status)
+{
+    bool cannot = wait_status != -1 && trk_exit_of_program(wait_status) == TRK_EXIT_DAMAGED;
+    return cannot ? TRK_BISECT_SKIP : trk_bisect_answer_of(wait_status);
+}
+
 enum trk_bisect_answer trk_bisect_answer_of(int wait_status)
 {
     if (wait_status == -1) {

@@ -8,10 +8,11 @@
 #include "options.h"
 #include "scratch.h"
 
-#define TRK_BISECT_SCHEMA      "trk-bisect/1"
-#define TRK_BISECT_LIVE_SCHEMA "trk-bisect-live/1"
-#define TRK_BISECT_RUN_SCHEMA  "trk-bisect-run/1"
-#define TRK_BISECT_CANNOT      125 /* git's exit code of a test that cannot tell */
+#define TRK_BISECT_SCHEMA         "trk-bisect/1"
+#define TRK_BISECT_LIVE_SCHEMA    "trk-bisect-live/1"
+#define TRK_BISECT_RUN_SCHEMA     "trk-bisect-run/1"
+#define TRK_BISECT_SYMPTOM_SCHEMA "trk-bisect-symptom/1"
+#define TRK_BISECT_CANNOT         125 /* git's exit code of a test that cannot tell */
 
 enum trk_bisect_answer {
     TRK_BISECT_GOOD,
@@ -45,6 +46,12 @@ int trk_bisect_spawn(const char *const *argv);
 
 /* The way from a wait status to an answer, as git has it. A signal is bad. */
 enum trk_bisect_answer trk_bisect_answer_of(int wait_status);
+
+/*
+ * Likewise of a command that looks at a trace: 3 is the word of trk's own commands for what they
+ * cannot tell of it, and no answer either.
+ */
+enum trk_bisect_answer trk_bisect_verdict_of(int wait_status);
 
 /* What each mode does: an exit code. */
 int trk_bisect_trace(const struct trk_options *options);

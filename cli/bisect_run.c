@@ -25,6 +25,7 @@ struct running {
     char part[PATH_MAX];
     uint64_t events;
     bool shown;
+    bool damaged;           /* the command has ended with 3 */
     struct trk_error error; /* of FAILED, if it was not said */
 };
 
@@ -102,7 +103,8 @@ static enum trk_bisect_answer ask_command(void *context, uint64_t at)
     }
     argv[count] = NULL;
     int status = trk_bisect_spawn(argv);
-    enum trk_bisect_answer answer = trk_bisect_answer_of(status);
+    enum trk_bisect_answer answer = trk_bisect_verdict_of(status);
+    running->damaged |= status != -1 && trk_exit_of_program(status) == TRK_EXIT_DAMAGED;
     if (running->shown) {
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " events: %s\n", at, running->events,
                 answer == TRK_BISECT_GOOD  ? "good"
@@ -165,7 +167,9 @@ static void print(struct running *running, const struct trk_bisect *bisect, cons
         printf("not found: %s\n", why);
     } else if (why != NULL) {
         printf("not found: %s\n", why);
-        printf("between    event %" PRIu64 " and event %" PRIu64 "\n", bisect->good, number);
+        if (number > bisect->good) {
+            printf("between    event %" PRIu64 " and event %" PRIu64 "\n", bisect->good, number);
+        }
     } else {
         printf("first bad  event %" PRIu64 ", thread ", number);
         trk_terminal_text(stdout, thread != NULL ? thread : "");
@@ -180,16 +184,43 @@ static void print(struct running *running, const struct trk_bisect *bisect, cons
     }
 }
 
+/* Why the event that was found is not what the command answers to; NULL: nothing says so. */
+static const char *why_other(struct running *running, struct trk_bisect *bisect)
+{
+    struct trk_trace_event event;
+    if (bisect->bad == 1) { /* that it is good without any event was taken for granted */
+        bisect->probes++;
+        enum trk_bisect_answer answer = ask_command(running, 0);
+        if (answer == TRK_BISECT_BAD) {
+            return "the command is bad with no event at all, too";
+        }
+        if (answer == TRK_BISECT_FAILED) {
+            return "the command cannot be asked without any event";
+        }
+    }
+    bool lost = find_event(running, bisect->bad - 1, &event) && event.event.type == TRK_EVENT_DROP;
+    return lost ? "it is bad from where events are missing on: that may be what it answers to"
+                : NULL;
+}
+
 /* Why neither a first bad event is known nor that there is none; NULL: one of them is. */
-static const char *why_not(const struct running *running, const struct trk_bisect *bisect,
+static const char *why_not(struct running *running, struct trk_bisect *bisect,
                            enum trk_bisect_answer answer, bool lossy)
 {
+    bool good = bisect->bad == running->events + 1;
     if (answer == TRK_BISECT_SKIP) {
+        if (running->damaged) {
+            return bisect->gave_up ? "too many in a row cannot be tested: the command ends with 3"
+                                   : "what is left cannot be tested: the command ends with 3";
+        }
         return bisect->gave_up ? "too many in a row cannot be tested"
                                : "what is left cannot be tested";
     }
     if (running->events == 0) {
         return "there is no event to test";
+    }
+    if (!good) {
+        return why_other(running, bisect);
     }
     return lossy ? "good as far as the trace goes" : NULL;
 }
@@ -213,7 +244,7 @@ static int search(struct running *running)
                    : TRK_EXIT_ENVIRONMENT;
     }
     bool good = answer == TRK_BISECT_GOOD && bisect.bad == running->events + 1;
-    const char *why = why_not(running, &bisect, answer, good && lacks != TRK_EXIT_OK);
+    const char *why = why_not(running, &bisect, answer, lacks != TRK_EXIT_OK);
     print(running, &bisect, why, good);
     trk_terminal_flush();
     return why != NULL ? TRK_EXIT_DAMAGED : good ? TRK_EXIT_OK : TRK_EXIT_BROKEN;
@@ -235,7 +266,7 @@ int trk_bisect_run(const struct trk_options *options)
                          .error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN}};
     int code = trk_input_open(&running.input, &shifted, TRK_BISECT_RUN_SCHEMA);
     if (code == TRK_EXIT_OK) { /* a part of it would hide what is lost */
-        code = trk_rewrite_check(&running.input, options);
+        code = trk_rewrite_check(&running.input, options, TRK_BISECT_RUN_SCHEMA);
     }
     if (code == TRK_EXIT_OK) {
         code = trk_scratch_open(&running.folder, "bisect", NULL);

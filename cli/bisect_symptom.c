@@ -6,6 +6,7 @@
  * a dirty bit, and leaves what is older on one side while the page looks clean from there.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,8 @@
 #include "json_out.h"
 #include "simulator/symptom.h"
 #include "simulator/why.h"
+#include "symptom_text.h"
 #include "terminal.h"
-
-#define SCHEMA     "trk-bisect-symptom/1"
-#define PAGE_BYTES 4096u
-#define ADDRESSES  (UINT64_C(1) << 46) /* guest addresses are below */
-#define SIZE_MOST  (UINT64_C(1) << 32)
 
 struct search {
     const struct trk_options *options;
@@ -40,49 +37,13 @@ struct search {
     uint64_t forced, from_checkpoint, events; /* of the probes */
     struct trk_why_report report;             /* behind the event; else behind the frame */
     const char *why;                          /* nothing is out of step; or NULL */
-    bool busy;                                /* it could not be asked */
-    bool lossy;                               /* the trace is not whole */
+    char why_text[320];
+    bool busy;  /* it could not be asked */
+    bool lossy; /* the trace is not whole */
     struct trk_error error;
 };
 
 /* ---- what looks wrong ------------------------------------------------------------------------ */
-
-static bool read_numbers(const char *text, struct search *search)
-{
-    char copy[128];
-    struct trk_content_place place;
-    if (strlen(text) >= sizeof copy) {
-        return false;
-    }
-    snprintf(copy, sizeof copy, "%s", text);
-    if (trk_contents_place(copy, &place) != TRK_CONTENT_GOOD) {
-        return false;
-    }
-    search->frame = place.frame;
-    search->range.guest_addr = place.guest_addr;
-    search->range.size_bytes = place.size_bytes;
-    return true;
-}
-
-/* frame:N,range:A+S; false: it is not, and that is said. */
-static bool read_range(const char *text, struct search *search)
-{
-    const struct trk_symptom_range *range = &search->range;
-    if (!read_numbers(text, search)) {
-        trk_terminal_say("bisect", "--symptom: expected frame:N,range:A+S, such as "
-                                   "frame:12,range:0x200010000+4096");
-        return false;
-    }
-    bool sized = range->size_bytes > 0 && range->size_bytes <= SIZE_MOST;
-    bool below =
-        range->guest_addr < ADDRESSES && range->size_bytes <= ADDRESSES - range->guest_addr;
-    if (!sized || !below) {
-        trk_terminal_say("bisect", "--symptom: the range 0x%" PRIx64 "+%" PRIu64 ": expected %s",
-                         range->guest_addr, range->size_bytes,
-                         sized ? "one below 2^46" : "1 to 2^32 bytes");
-    }
-    return sized && below;
-}
 
 /* The last event before the next frame. TRK_E_ARGUMENT: there is no such frame. */
 static enum trk_status find_frame(struct search *search)
@@ -137,9 +98,9 @@ static enum trk_status find_lines(struct search *search)
         trk_contents_compare(&search->contents, search->input.trace, compared, &search->error);
     for (size_t i = 0; i < compared->other_count; i++) {
         const struct trk_content_other *other = &compared->others[i];
-        search->ranges[i] =
-            (struct trk_symptom_range){search->contents.list[other->line].guest_addr, PAGE_BYTES,
-                                       other->first_event, other->last_event};
+        search->ranges[i] = (struct trk_symptom_range){
+            search->contents.list[other->line].guest_addr, TRK_CONTENTS_PAGE_BYTES,
+            other->first_event, other->last_event};
     }
     search->asked =
         (struct trk_symptom_asked){.ranges = search->ranges, .range_count = compared->other_count};
@@ -196,44 +157,105 @@ static uint64_t event_of(const struct search *search)
     return trk_symptom_event(search->symptom, search->bisect.bad);
 }
 
+/* Say why nothing is out of step. */
+static void explain(struct search *search, const char *format, ...) TRK_PRINTF(2, 3);
+
+static void explain(struct search *search, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(search->why_text, sizeof search->why_text, format, arguments);
+    va_end(arguments);
+    search->why = search->why_text;
+}
+
 /* Nothing is out of step in the range: the exit code. */
 static int judge_range(struct search *search)
 {
-    if (search->why == NULL && !search->found.known) {
+    const struct trk_symptom_found *found = &search->found;
+    if (search->why != NULL) {
+        return search->busy || search->lossy ? TRK_EXIT_DAMAGED : TRK_EXIT_OK;
+    }
+    if (!found->known) {
         search->why = "it cannot be told: no store to the range, no copy of it and no operation on "
                       "it is known until then";
-        return TRK_EXIT_DAMAGED;
+    } else if (found->doubted) {
+        explain(search,
+                "it cannot be told: behind event %" PRIu64 " %s has older bytes at 0x%" PRIx64
+                ", and no synchronisation mends it, but what did may be among the events that are "
+                "missing",
+                found->event, found->gpu ? "the GPU's copy" : "guest memory", found->guest_addr);
+    } else if (search->lossy) {
+        search->why = "it cannot be told: events are missing, and by the others whoever reads the "
+                      "range in the frame has its newest bytes";
+    } else if (found->unknown_bytes > 0) {
+        explain(
+            search,
+            "it cannot be told of %" PRIu64 " of the %" PRIu64
+            " bytes: until then they are in no mapping, and no store to them, no copy of them and "
+            "no operation on them is known; of the others, whoever reads them in the frame has the "
+            "newest",
+            found->unknown_bytes, search->range.size_bytes);
+    } else {
+        search->why = "whoever reads the range in the frame has its newest bytes, and a full "
+                      "synchronisation at its end brings all of them up to date";
+        return TRK_EXIT_OK;
     }
-    if (search->why == NULL) {
-        search->why = search->lossy
-                          ? "it cannot be told: events are missing, and by the others whoever "
-                            "reads the range in the frame has its newest bytes"
-                          : "whoever reads the range in the frame has its newest bytes, and a full "
-                            "synchronisation at its end brings all of them up to date";
+    return TRK_EXIT_DAMAGED;
+}
+
+/* Lines, of which some have another content. */
+static int judge_other(struct search *search)
+{
+    if (search->found.doubted) {
+        explain(search,
+                "other bytes were written, or did not get to both sides: that cannot be told, for "
+                "events are missing");
+    } else {
+        search->why = "other bytes were written: both sides have them, or a full synchronisation "
+                      "brings them there";
     }
-    return search->busy || search->lossy ? TRK_EXIT_DAMAGED : TRK_EXIT_OK;
+    return TRK_EXIT_BROKEN;
+}
+
+/* Lines, of which none has another content for sure. */
+static int judge_lines(struct search *search)
+{
+    const struct trk_contents_compared *compared = &search->compared;
+    uint64_t lines = search->contents.count;
+    if (compared->doubted > 0) {
+        explain(search,
+                "it cannot be told: %" PRIu64 " of %" PRIu64
+                " lines have another content, and what "
+                "was uploaded later may be among the events that are missing",
+                compared->doubted, lines);
+    } else if (compared->same == 0) {
+        search->why = compared->unknown > 0
+                          ? "the trace has no contents of these pages (trk record --payload hash)"
+                          : "the trace has none of these frames";
+    } else if (compared->absent > 0 || compared->unknown > 0) {
+        explain(search,
+                "it cannot be told of all: the contents of %" PRIu64 " of %" PRIu64
+                " lines are as recorded; of %" PRIu64 " the trace has no such frame, of %" PRIu64
+                " no content of the page until then",
+                compared->same, lines, compared->absent, compared->unknown);
+    } else {
+        search->why = "the contents are as recorded";
+        return search->lossy ? TRK_EXIT_DAMAGED : TRK_EXIT_OK;
+    }
+    return TRK_EXIT_DAMAGED;
 }
 
 /* The exit code of a search that came to its end. */
 static int judge(struct search *search)
 {
-    const struct trk_contents_compared *compared = &search->compared;
     if (search->found.there) {
         return TRK_EXIT_BROKEN;
     }
     if (!search->lines) {
         return judge_range(search);
     }
-    if (compared->other_count > 0) {
-        search->why = "other bytes were written: both sides have them, or a full synchronisation "
-                      "brings them there";
-        return TRK_EXIT_BROKEN;
-    }
-    search->why = compared->same > 0      ? "the contents are as recorded"
-                  : compared->unknown > 0 ? "the trace has no contents of these pages (trk record "
-                                            "--payload hash)"
-                                          : "the trace has none of these frames";
-    return compared->same > 0 && !search->lossy ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
+    return search->compared.other_count > 0 ? judge_other(search) : judge_lines(search);
 }
 
 static enum trk_status run(struct search *search, int *code)
@@ -280,6 +302,8 @@ static void add_lines(cJSON *object, const struct search *search)
     trk_json_out_number(its, "same", compared->same);
     trk_json_out_number(its, "different", compared->other_count);
     trk_json_out_number(its, "unknown", compared->unknown);
+    trk_json_out_number(its, "absent", compared->absent);
+    trk_json_out_number(its, "doubted", compared->doubted);
     const struct trk_content *line = line_of(search);
     trk_json_out_number(its, "frame", line != NULL ? line->frame : TRK_NOT_KNOWN);
     trk_json_out_address(its, "guest_addr", line != NULL ? line->guest_addr : TRK_NOT_KNOWN);
@@ -290,10 +314,12 @@ static void print_json(const struct search *search)
     const struct trk_why_report *report = &search->report;
     bool found = search->found.there, looked = found || search->compared.other_count > 0;
     uint64_t good = search->bisect.good;
-    cJSON *object = trk_json_out_object(SCHEMA);
+    cJSON *object = trk_json_out_object(TRK_BISECT_SYMPTOM_SCHEMA);
     trk_json_out_text(object, "path", search->input.path);
     cJSON_AddBoolToObject(object, "found", found);
     trk_json_out_text(object, "why", search->why);
+    cJSON_AddBoolToObject(object, "doubted", !found && search->found.doubted);
+    trk_json_out_number(object, "unknown_bytes", search->found.unknown_bytes);
     add_lines(object, search);
     trk_json_out_number(object, "moments",
                         search->symptom != NULL ? trk_symptom_moments(search->symptom)
@@ -377,17 +403,18 @@ int trk_bisect_symptom(const struct trk_options *options)
     search = (struct search){
         .options = options, .error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN}};
     search.lines = strncmp(asked, "frame:", 6) != 0;
-    if (!search.lines && !read_range(asked, &search)) {
+    if (!search.lines && !trk_symptom_text_read(asked, &search.frame, &search.range)) {
         return TRK_EXIT_USAGE;
     }
     int code = search.lines ? trk_contents_load(&search.contents, asked) : TRK_EXIT_OK;
     if (code == TRK_EXIT_OK) {
-        code = trk_input_open(&search.input, options, SCHEMA);
+        code = trk_input_open(&search.input, options, TRK_BISECT_SYMPTOM_SCHEMA);
         if (code == TRK_EXIT_OK) {
             enum trk_status status = run(&search, &code);
             if (status != TRK_OK) {
                 search.error.status = status;
-                code = trk_input_fail(&search.input, options, SCHEMA, &search.error);
+                code = trk_input_fail(&search.input, options, TRK_BISECT_SYMPTOM_SCHEMA,
+                                      &search.error);
                 /* The frame may be among what is missing. */
                 bool lost = status == TRK_E_ARGUMENT && search.lossy;
                 code = lost ? TRK_EXIT_DAMAGED : code;
@@ -402,45 +429,5 @@ int trk_bisect_symptom(const struct trk_options *options)
     trk_contents_deinit(&search.contents);
     free(search.compared.others);
     free(search.ranges);
-    return code;
-}
-
-int trk_bisect_hashes(const struct trk_options *options)
-{
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_contents contents;
-    struct trk_options shifted = *options; /* the trace is the first operand */
-    struct trk_input input;
-    if (options->operand_count != 2) {
-        trk_terminal_say("bisect", "hashes: expected a trace: trk bisect hashes F");
-        return TRK_EXIT_USAGE;
-    }
-    shifted.operands[0] = options->operands[1];
-    shifted.operand_count = 1;
-    int code = trk_input_open(&input, &shifted, SCHEMA);
-    if (code != TRK_EXIT_OK) {
-        return code;
-    }
-    enum trk_status status = trk_contents_of_trace(&contents, input.trace, &error);
-    if (status != TRK_OK) {
-        error.status = status;
-        code = trk_input_fail(&input, &shifted, SCHEMA, &error);
-    } else if (contents.count == 0) {
-        trk_terminal_say("bisect",
-                         "%s: it has no contents of pages in a frame (trk record "
-                         "--payload hash)",
-                         input.path);
-        code = TRK_EXIT_DAMAGED;
-    } else {
-        for (size_t i = 0; i < contents.count; i++) {
-            printf("frame:%" PRIu64 ",range:0x%" PRIx64 "+%u,hash:0x%016" PRIx64 "\n",
-                   contents.list[i].frame, contents.list[i].guest_addr, PAGE_BYTES,
-                   contents.list[i].hash);
-        }
-        trk_terminal_flush();
-        code = trk_input_report(&input, &shifted);
-    }
-    trk_contents_deinit(&contents);
-    trk_input_close(&input);
     return code;
 }

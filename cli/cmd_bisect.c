@@ -55,7 +55,8 @@ static const struct trk_option bisect_options[] = {
     {.name = "judge",
      .kind = TRK_OPTION_TEXT,
      .value = "COMMAND",
-     .about = "Of live: a shell command says it by its exit code; $1 is the run's trace."},
+     .about = "Of live: a shell command says it by its exit code, 125 and 3: skip it; $1 is the "
+              "run's trace."},
     {.name = "repeat",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -139,8 +140,11 @@ const struct trk_command trk_cmd_bisect = {
         "FAIL the swap that lies between two schedules.\n\n"
         "run: halves the trace by a command. CMD gets the path of a trace with the first events of "
         "F, in place of {} or behind its arguments, and says with its exit code, as for git bisect "
-        "run: 0 good, 125 cannot be told, anything else bad. The result is the first event that "
-        "makes it bad.\n\n"
+        "run: 0 good, 125 cannot be told, anything else bad, but for 3: trk's own commands end "
+        "with "
+        "it where a trace cannot tell, so it counts as 125. Let a script of yours that runs trk "
+        "end "
+        "with 125 for all codes above 1. The result is the first event that makes it bad.\n\n"
         "live: records CMD again and again with a limit (TRK_TRUST_LIMIT): decisions that a page "
         "is clean and need not be copied are trusted before it alone. The first run trusts all, "
         "the second none, then the limit is halved: what is left is the decision that must not be "
@@ -160,7 +164,8 @@ const struct trk_command trk_cmd_bisect = {
                 "git bisect run trk bisect --git bad.trk --core ./build/mine.so",
     .exits =
         "1 when it is found, or a rule is broken; 0 when all is good; 3 when nothing is found in "
-        "what there is of a damaged trace, or the search ends in what cannot be tested, or flaps. "
+        "what there is of a damaged trace that what is missing cannot explain, or the search ends "
+        "in what cannot be tested, or flaps, or CMD is bad with no event at all, too. "
         "With --git 0, 1 and 125.",
     .options = bisect_options,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

@@ -325,6 +325,7 @@ static int explore_here(const struct trk_options *options)
     struct going going;
     struct trk_input input;
     const char *schedule = trk_options_text(options, "schedule");
+    trk_contained_prints(true);
     if (!read_options(options, &explore, &going)) {
         return TRK_EXIT_USAGE;
     }
@@ -336,13 +337,14 @@ static int explore_here(const struct trk_options *options)
         trk_input_close(&input);
         return code;
     }
+    trk_contained_prints(false);
     enum trk_status status = schedule != NULL
                                  ? trk_explore_replay(input.trace, schedule, &report, &error)
                                  : trk_explore_trace(input.trace, &explore, &report, &error);
     if (going.shown && schedule == NULL) {
         fputs("\r\033[K", stderr);
     }
-    trk_contained_print_from_here();
+    trk_contained_prints(true);
     if (complains(options, status)) {
         code = TRK_EXIT_BROKEN;
     } else if (status != TRK_OK) {
@@ -414,7 +416,8 @@ const struct trk_command trk_cmd_explore = {
         "Windows that need what it lacks are counted and named.\n\n"
         "The exit code is 0 when every order was tried and none breaks a rule, 1 when one does or "
         "the trace itself does (also when --schedule leads elsewhere than it did), and 3 when "
-        "nothing was found but not everything was tried.",
+        "nothing was found but not everything was tried: more orders, or, without --page, more "
+        "pages at which threads take turns.",
     .examples = "trk explore trace.trk\n"
                 "trk explore --page 0x200010000 trace.trk 1000-2000\n"
                 "trk explore trace.trk frame:5-9\n"

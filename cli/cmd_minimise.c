@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "input.h"
@@ -189,6 +190,7 @@ static int from_scenario(const struct trk_options *options,
     if (bytes == NULL) {
         return TRK_EXIT_USAGE;
     }
+    watch_interrupts();
     enum trk_status status = trk_minimise_scenario(bytes, size, minimise, report, &fault);
     free(bytes);
     if (status == TRK_E_ARGUMENT) {
@@ -204,24 +206,57 @@ static int from_scenario(const struct trk_options *options,
     return TRK_EXIT_OK;
 }
 
-/* *lacks: what the trace lacks, as an exit code. */
+struct outputs {
+    struct trk_out_file script, passing;
+    bool passing_wanted;
+};
+
+/* Whether a trace would be lost: to the case that is made of it. It is said. */
+static bool overwrites(const struct trk_input *input, const struct outputs *outputs)
+{
+    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
+    struct stat trace, there;
+    bool standard = strcmp(input->path, "-") == 0;
+    if ((standard ? fstat(STDIN_FILENO, &trace) : stat(input->path, &trace)) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
+        if (S_ISREG(trace.st_mode) && stat(outs[i]->target, &there) == 0 &&
+            there.st_dev == trace.st_dev && there.st_ino == trace.st_ino) {
+            trk_terminal_say("minimise", "%s: the case would overwrite its trace", input->path);
+            return true;
+        }
+    }
+    return false;
+}
+
+struct result {
+    struct trk_minimise_report report;
+    char path[PATH_MAX]; /* of the input */
+    int lacks;           /* what the trace lacks, as an exit code */
+};
+
 static int from_trace(const struct trk_options *options,
-                      const struct trk_minimise_options *minimise,
-                      struct trk_minimise_report *report, char *path, int *lacks)
+                      const struct trk_minimise_options *minimise, const struct outputs *outputs,
+                      struct result *result)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
     int code = trk_input_open(&input, options, TRK_MINIMISE_SCHEMA);
-    if (code == TRK_EXIT_OK) {
-        enum trk_status status = trk_minimise_trace(input.trace, minimise, report, &error);
-        if (status != TRK_OK) {
+    if (code == TRK_EXIT_OK && overwrites(&input, outputs)) {
+        code = TRK_EXIT_USAGE;
+    } else if (code == TRK_EXIT_OK) {
+        watch_interrupts();
+        trk_trace_stop_on(input.trace, &interrupted);
+        enum trk_status status = trk_minimise_trace(input.trace, minimise, &result->report, &error);
+        if (status != TRK_OK && interrupted == 0) {
             error.status = status;
             code = trk_input_fail(&input, options, TRK_MINIMISE_SCHEMA, &error);
         } else {
-            *lacks = trk_input_report(&input, options);
+            result->lacks = trk_input_report(&input, options);
         }
     }
-    memcpy(path, input.path, PATH_MAX);
+    memcpy(result->path, input.path, PATH_MAX);
     trk_input_close(&input);
     return code;
 }
@@ -244,15 +279,11 @@ static int exit_code_of(const struct trk_minimise_report *report, int lacks)
         return lacks != TRK_EXIT_OK ? lacks : TRK_EXIT_USAGE;
     }
     if (report->script == NULL) {
-        return report->not_shown && report->whole ? TRK_EXIT_BROKEN : TRK_EXIT_DAMAGED;
+        bool sure = report->not_shown && report->whole && lacks == TRK_EXIT_OK;
+        return sure ? TRK_EXIT_BROKEN : TRK_EXIT_DAMAGED;
     }
     return report->whole ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
 }
-
-struct outputs {
-    struct trk_out_file script, passing;
-    bool passing_wanted;
-};
 
 /* Whether two paths lead to one file, which need not be there yet. */
 static bool same_place(const char *one, const char *other)
@@ -295,25 +326,6 @@ static int open_outputs(const struct trk_options *options, struct outputs *outpu
     return code;
 }
 
-/* Whether a trace would be lost: to the case that is made of it. It is said. */
-static bool overwrites(const struct trk_options *options, const struct outputs *outputs)
-{
-    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
-    const char *path = options->operand_count > 0 ? options->operands[0] : "-";
-    struct stat input, there;
-    if (strcmp(path, "-") == 0 || stat(path, &input) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
-        if (stat(outs[i]->target, &there) == 0 && there.st_dev == input.st_dev &&
-            there.st_ino == input.st_ino) {
-            trk_terminal_say("minimise", "%s: the case would overwrite its trace", path);
-            return true;
-        }
-    }
-    return false;
-}
-
 static int finish(const struct trk_options *options, const struct trk_minimise_report *report,
                   struct outputs *outputs, const struct trk_minimise_printing *printing, int code)
 {
@@ -340,33 +352,32 @@ static int finish(const struct trk_options *options, const struct trk_minimise_r
 static int minimise_to(const struct trk_options *options,
                        const struct trk_minimise_options *minimise, struct outputs *outputs)
 {
-    static struct trk_minimise_report report; /* some KiB */
-    static char path[PATH_MAX];
+    static struct result result; /* some KiB */
+    struct trk_minimise_report *report = &result.report;
     struct going *going = minimise->context;
     bool scenario = is_scenario(options);
-    int code, lacks = TRK_EXIT_OK;
-    if (!scenario && overwrites(options, outputs)) {
-        return TRK_EXIT_USAGE;
-    }
-    watch_interrupts();
+    int code;
     if (scenario) {
-        snprintf(path, sizeof path, "%s", options->operand_count > 0 ? options->operands[0] : "-");
-        code = from_scenario(options, minimise, &report);
+        snprintf(result.path, sizeof result.path, "%s",
+                 options->operand_count > 0 ? options->operands[0] : "-");
+        code = from_scenario(options, minimise, report);
     } else {
-        code = from_trace(options, minimise, &report, path, &lacks);
+        code = from_trace(options, minimise, outputs, &result);
     }
     trk_minimise_progress_close(&going->progress);
-    if (code == TRK_EXIT_OK && going->right.failed) {
-        trk_terminal_say("minimise", "--good: %s cannot be run", going->right.program);
-        code = TRK_EXIT_ENVIRONMENT;
+    if (code == TRK_EXIT_OK && interrupted != 0 && report->script == NULL) {
+        report->not_shown = report->whole = false; /* what it was about to say is not known */
+    } else if (code == TRK_EXIT_OK) {
+        code = trk_minimise_right_report(&going->right);
     }
     if (code == TRK_EXIT_OK) {
-        const struct trk_minimise_printing printing = {path, trk_options_text(options, "output"),
-                                                       !scenario};
-        code = finish(options, &report, outputs, &printing, exit_code_of(&report, lacks));
+        const struct trk_minimise_printing printing = {result.path,
+                                                       trk_options_text(options, "output"),
+                                                       !scenario, result.lacks != TRK_EXIT_OK};
+        code = finish(options, report, outputs, &printing, exit_code_of(report, result.lacks));
     }
-    free(report.script);
-    free(report.passing);
+    free(report->script);
+    free(report->passing);
     return code;
 }
 
@@ -425,7 +436,8 @@ const struct trk_command trk_cmd_minimise = {
     .exits =
         "0 when the case is written; 1 when a rule is broken and no scenario of the verdict's "
         "pages shows it; 2 also when no rule breaks; 3 when no rule breaks in what there is of a "
-        "damaged trace, or the search ended early: then the best so far is written.",
+        "damaged trace, or no scenario of that shows it, or the search ended early: then the best "
+        "so far is written; 4 also when the trk of --good says nothing of the case.",
     .options = minimise_options,
     .operands_most = 1,
     .run = run_minimise,

@@ -344,7 +344,7 @@ static int run(const struct trk_options *options, bool small)
                                   : PACK_EVENTS;
     }
     pack.rewrite.source = pack.input.path;
-    code = trk_rewrite_check(&pack.input, options);
+    code = trk_rewrite_check(&pack.input, options, SCHEMA);
     if (code == TRK_EXIT_OK && (!small || begin_checkpoints(&pack, options, &code))) {
         code = rewrite(&pack, options, &writer);
     }

@@ -35,7 +35,10 @@ static const struct trk_option regress_options[] = {
      .fallback = "120",
      .least = 1,
      .most = 86400,
-     .about = "Seconds that one trace or scenario may take, and the loading of a plug-in."},
+     .about =
+         "Seconds that one trace or scenario may take, the loading of a plug-in, and a command "
+         "of --make. But for the last, time in which a busy machine has no processor for it "
+         "does not count."},
     {.name = "budget",
      .kind = TRK_OPTION_NUMBER,
      .value = "S",
@@ -211,7 +214,7 @@ static int run_regress(const struct trk_options *options)
         code = open_cores(&regress, options);
     }
     if (code == TRK_EXIT_OK && make != NULL) {
-        code = trk_regress_make(regress.folders[0], make);
+        code = trk_regress_make(regress.folders[0], make, regress.limit_s);
         regress.folders = &make;
     }
     if (code == TRK_EXIT_OK) {

@@ -180,10 +180,12 @@ static void run_trace(void *out, const void *context)
     const struct trk_options *options = run->options;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
+    trk_contained_prints(true);
     int code = trk_input_open(&input, options, SCHEMA);
     if (code == TRK_EXIT_OK) {
+        trk_contained_prints(false);
         enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
-        trk_contained_print_from_here();
+        trk_contained_prints(true);
         if (trk_core_misused()) {
             trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
                              trk_core_complaint());

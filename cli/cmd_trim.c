@@ -246,7 +246,7 @@ static int run_trim(const struct trk_options *options)
     }
     int code = trk_input_open(&trim.input, options, SCHEMA);
     if (code == TRK_EXIT_OK) {
-        code = trk_rewrite_check(&trim.input, options);
+        code = trk_rewrite_check(&trim.input, options, SCHEMA);
         status = code == TRK_EXIT_OK ? plan(&trim, &error) : TRK_OK;
         if (status != TRK_OK) {
             error.status = status;

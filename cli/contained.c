@@ -18,17 +18,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "carried.h"
 #include "clock.h"
 #include "command.h"
-#include "terminal.h"
+#include "orphans.h"
 
 /* What both processes see; the work's own memory lies behind it. */
 struct board {
     bool loaded, done;
-    int write_errno;        /* of what was printed; 0: all is out */
+    uint64_t progress;      /* what has come to its end */
     enum trk_status status; /* of loading */
     struct trk_error error;
-    size_t size_bytes;
+    struct trk_carried *carried; /* what it prints */
     _Alignas(max_align_t) unsigned char out[];
 };
 
@@ -67,25 +68,35 @@ static void limit_it(void)
     (void)setrlimit(RLIMIT_DATA, &memory);
 }
 
-static int real_output = -1;
-static struct stat real_file; /* what that leads to: a plug-in may close it, and open another */
-static bool apart;            /* this is the child */
-static bool prints;           /* what goes to standard output is trk's own */
+static struct trk_carried *printed; /* this is the child */
 
-void trk_contained_print_from_here(void)
+void trk_contained_prints(bool own)
 {
-    if (!apart) {
-        return;
+    if (printed != NULL) {
+        fflush(stdout);
+        (own ? trk_carried_begin : trk_carried_end)(printed);
     }
-    fflush(stdout);
-    clearerr(stdout);
-    prints = true;
-    struct stat now;
-    bool there = real_output >= 0 && fstat(real_output, &now) == 0 &&
-                 now.st_dev == real_file.st_dev && now.st_ino == real_file.st_ino;
-    /* Where there is none, writing fails as it does in the other process. */
-    int output = there ? real_output : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (output < 0 || dup2(output, STDOUT_FILENO) < 0) {
+}
+
+/* What may be written to is none of the plug-in's: reports, stores, other work's. It may write to
+ * whatever it finds open. */
+static void close_outputs(int but)
+{
+    DIR *stream = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        int fd = entry->d_name[0] != '.' ? (int)strtol(entry->d_name, NULL, 10) : -1;
+        int how = fd > STDERR_FILENO && fd != but ? fcntl(fd, F_GETFL) : -1;
+        if (how >= 0 && (how & O_ACCMODE) != O_RDONLY) {
+            close(fd);
+        }
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    int null_fd = -1;
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 &&
+        ((null_fd = open("/dev/null", O_WRONLY)) < 0 || dup2(null_fd, STDOUT_FILENO) < 0)) {
         close(STDOUT_FILENO);
     }
 }
@@ -94,12 +105,7 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
                             trk_contained_fn *work, const void *context)
 {
     limit_it();
-    apart = true;
-    real_output = dup(STDOUT_FILENO);
-    if (real_output >= 0 && fstat(real_output, &real_file) != 0) {
-        real_output = -1;
-    }
-    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    trk_core_count_into(&board->progress);
     if (contained->core != NULL) {
         board->status = trk_core_load(contained->core, &board->error);
     }
@@ -107,92 +113,10 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
     if (board->status == TRK_OK) {
         work(board->out, context);
     }
-    if (!prints) {
-        fflush(stdout);
-    }
-    board->write_errno = prints ? trk_terminal_write_errno() : 0;
+    trk_carried_end(printed);
+    fflush(stdout);
     __atomic_store_n(&board->done, true, __ATOMIC_RELEASE);
     _exit(0); /* what the plug-in registered for exits is not run */
-}
-
-/* ---- what it leaves behind ------------------------------------------------------------------- */
-
-#define CHILDREN_MOST 256u
-#define ROUNDS_MOST   64u /* generations that are ended; one that may not be stays */
-
-struct children {
-    pid_t pids[CHILDREN_MOST];
-    size_t count;
-};
-
-static bool is_among(const struct children *children, pid_t pid)
-{
-    for (size_t i = 0; i < children->count; i++) {
-        if (children->pids[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The parent of a process; 0: it is gone. */
-static pid_t parent_of(const char *pid)
-{
-    char path[64], line[512];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    /* Its name stands in brackets, and may have any in it. */
-    const char *behind = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
-    if (behind == NULL || sscanf(behind, ") %*c %d", &parent) != 1) {
-        parent = 0;
-    }
-    fclose(file);
-    return parent;
-}
-
-/* The children of this process that are not among those known; as many as there is room for. */
-static void find_children(struct children *out, const struct children *known)
-{
-    siginfo_t what = {.si_pid = 0};
-    out->count = 0;
-    if (waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) {
-        return;
-    }
-    DIR *stream = opendir("/proc");
-    if (stream == NULL) {
-        return;
-    }
-    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
-        bool number = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-        pid_t pid = number ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
-        if (number && out->count < CHILDREN_MOST && parent_of(entry->d_name) == getpid() &&
-            (known == NULL || !is_among(known, pid))) {
-            out->pids[out->count++] = pid;
-        }
-    }
-    closedir(stream);
-}
-
-/*
- * End what a plug-in has started and left, sessions of their own too: this process takes such
- * orphans over, and so their children when they end.
- */
-static void end_orphans(const struct children *known)
-{
-    struct children orphans;
-    find_children(&orphans, known);
-    for (unsigned round = 0; round < ROUNDS_MOST && orphans.count > 0; round++) {
-        for (size_t i = 0; i < orphans.count; i++) {
-            while (kill(orphans.pids[i], SIGKILL) == 0 && waitpid(orphans.pids[i], NULL, 0) < 0 &&
-                   errno == EINTR) {
-            }
-        }
-        find_children(&orphans, known);
-    }
 }
 
 /* ---- the parent ------------------------------------------------------------------------------ */
@@ -224,20 +148,42 @@ static uint64_t waited_ns(pid_t pid)
     return waited;
 }
 
+/* Whether a process has had its time by now, where nothing that a busy machine took away counts. */
+static bool is_late(pid_t pid, uint64_t begun_ns, uint64_t limit_ns)
+{
+    uint64_t now_ns = trk_clock_ns(), end_ns = begun_ns + limit_ns;
+    return now_ns >= end_ns && now_ns >= end_ns + waited_ns(pid);
+}
+
+/* How a wait for a process has ended. */
+enum waited {
+    IN_TIME,
+    STUCK, /* it took too long, and came to the end of nothing any more */
+    SLOW,  /* it took too long, and was going on */
+};
+
 /*
- * Wait for a process as long as it may take, and end it then; false: it took longer. The time in
- * which a busy machine has no processor for it does not count. The pipe's other end is its: closed
- * means that it ends, or that it has closed what it had and goes on. Processes of its group end
- * with it; others that it has left behind end after it.
+ * Wait for a process as long as it may take, and end it then. The time in which a busy machine has
+ * no processor for it does not count. One that has come to the end of something before gets as much
+ * time again, to be seen going on. The pipe's other end is its: closed means that it ends, or that
+ * it has closed what it had and goes on. Processes of its group end with it; others that it has
+ * left behind end after it.
  */
-static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
+static enum waited wait_for(pid_t pid, int pipe_fd, unsigned seconds, const uint64_t *progress,
+                            int *end)
 {
     struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
-    const uint64_t end_ns = trk_clock_ns() + seconds * SECOND_NS;
-    bool in_time = false, late = false;
+    const uint64_t limit_ns = seconds * SECOND_NS, begun_ns = trk_clock_ns();
+    uint64_t then = 0; /* what it had done when its time was over; 0: it is not, or nothing */
+    bool in_time = false, stuck = false, slow = false;
     /* In steps, since a child of its own may keep the pipe open. */
-    while (!(in_time = ended(pid)) && !late) {
-        late = trk_clock_ns() >= end_ns && trk_clock_ns() >= end_ns + waited_ns(pid);
+    while (!(in_time = ended(pid)) && !stuck && !slow) {
+        uint64_t now = __atomic_load_n(progress, __ATOMIC_RELAXED);
+        slow = then != 0 && now != then;
+        if (is_late(pid, begun_ns, then != 0 ? 2 * limit_ns : limit_ns)) {
+            stuck = then != 0 || now == 0;
+            then = now;
+        }
         if (poll(&poll_fd, 1, poll_fd.fd < 0 ? 1 : 100) > 0) {
             poll_fd.fd = -1; /* poll() just waits */
         }
@@ -246,7 +192,7 @@ static bool wait_for(pid_t pid, int pipe_fd, unsigned seconds, int *end)
     (void)kill(pid, SIGKILL);
     while (waitpid(pid, end, 0) < 0 && errno == EINTR) {
     }
-    return in_time;
+    return in_time ? IN_TIME : slow ? SLOW : STUCK;
 }
 
 static const char *core_name(const struct trk_contained *contained)
@@ -278,9 +224,8 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     }
     fflush(stdout);
     pid_t parent = getpid();
-    struct children known;
-    find_children(&known, NULL);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct trk_orphans orphans;
+    trk_orphans_begin(&orphans);
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -290,6 +235,8 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
         if (getppid() != parent) {
             _exit(0);
         }
+        close_outputs(ends[1]);
+        printed = board->carried;
         child(board, contained, work, context);
     }
     int reason = errno;
@@ -297,22 +244,30 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     if (pid > 0) {
         (void)setpgid(pid, pid); /* whoever comes first */
     }
-    bool in_time = pid > 0 && wait_for(pid, ends[0], contained->seconds, &end);
-    end_orphans(&known);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+    enum waited waited =
+        pid > 0 ? wait_for(pid, ends[0], contained->seconds, &board->progress, &end) : STUCK;
+    trk_orphans_end(&orphans);
     close(ends[0]);
     if (pid < 0) {
         return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
     }
-    if (!in_time) {
-        return trk_error_set(
-            error, TRK_E_INCOMPLETE, "the core %.60s took longer than %u s%s and was ended",
-            core_name(contained), contained->seconds, board->loaded ? "" : " to be loaded");
+    if (waited != IN_TIME) {
+        (void)trk_error_set(
+            error, TRK_E_INCOMPLETE, "the core %.60s took longer than %u s%s and was ended%s",
+            core_name(contained), contained->seconds, board->loaded ? "" : " to be loaded",
+            waited == SLOW ? ", though it was going on" : "");
+        if (error != NULL) {
+            error->os_errno = waited == SLOW ? ETIME : 0;
+        }
+        return TRK_E_INCOMPLETE;
     }
     if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
         return how_it_ended(contained, board->loaded, end, error);
     }
-    trk_terminal_failed(board->write_errno);
+    if (!trk_carried_print(board->carried)) {
+        return trk_error_set(error, TRK_E_MEMORY, "the report is larger than %u MiB",
+                             TRK_CARRIED_BYTES >> 20);
+    }
     if (board->status != TRK_OK && error != NULL) {
         *error = board->error;
     }
@@ -326,18 +281,30 @@ enum trk_status trk_contained_run(const struct trk_contained *contained, trk_con
     size_t all = sizeof(struct board) + size_bytes;
     struct board *board =
         mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED) {
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for what comes of a plug-in");
+    struct trk_carried *carried = board != MAP_FAILED ? trk_carried_create() : NULL;
+    enum trk_status status = TRK_E_MEMORY;
+    if (carried != NULL) {
+        board->carried = carried;
+        if (size_bytes > 0) {
+            memcpy(board->out, out, size_bytes);
+        }
+        status = run(contained, work, context, board, error);
+    } else {
+        (void)trk_error_set(error, status, "no memory for what comes of a plug-in");
     }
-    if (size_bytes > 0) {
-        memcpy(board->out, out, size_bytes);
-    }
-    enum trk_status status = run(contained, work, context, board, error);
     if (status == TRK_OK && size_bytes > 0) {
         memcpy(out, board->out, size_bytes);
     }
-    munmap(board, all);
+    trk_carried_destroy(carried);
+    if (board != MAP_FAILED) {
+        munmap(board, all);
+    }
     return status;
+}
+
+bool trk_contained_slow(const struct trk_error *error)
+{
+    return error->status == TRK_E_INCOMPLETE && error->os_errno == ETIME;
 }
 
 static void about(void *out, const void *context)

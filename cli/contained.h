@@ -2,11 +2,12 @@
  * Work with a plug-in core, in a process of its own.
  *
  * A plug-in may crash, loop or call exit(): that ends its process, and is told. What the work gives
- * comes back in memory that both share. What the plug-in prints goes to standard error.
+ * and prints comes back in memory that both share. What the plug-in prints goes to standard error.
  */
 #ifndef CLI_CONTAINED_H
 #define CLI_CONTAINED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "options.h"
@@ -62,11 +63,16 @@ TRK_MUST_USE enum trk_status trk_contained_probe(const struct trk_contained *con
                                                  struct trk_core_about *out,
                                                  struct trk_error *error);
 
+/* Of TRK_E_INCOMPLETE: it took too long, but was coming to the end of one schedule after another,
+ * so nothing is wrong with the plug-in. */
+bool trk_contained_slow(const struct trk_error *error);
+
 /*
- * For work that prints its result itself: what standard output is, to be put back behind the last
- * call of the plug-in.
+ * For work that prints itself: whether what is printed and said from here on is trk's own. Then the
+ * process that asked for the work prints it, when that has come to its end. Else it is the
+ * plug-in's, whose process has nothing open that could be written to but standard error.
  */
-void trk_contained_print_from_here(void);
+void trk_contained_prints(bool own);
 
 /* The exit code of such an error: 4 for a plug-in that is none, 1 for one that ended. */
 int trk_contained_exit_code(enum trk_status status);

@@ -17,6 +17,8 @@
 /* The most lines that a file may have. */
 #define TRK_CONTENTS_MOST (1u << 20)
 
+#define TRK_CONTENTS_PAGE_BYTES 4096u
+
 struct trk_content {
     uint64_t frame, guest_addr, hash;
 };
@@ -43,6 +45,11 @@ enum trk_content_words trk_contents_place(char *text, struct trk_content_place *
 
 void trk_contents_deinit(struct trk_contents *contents);
 
+/* One more; false: no memory. */
+bool trk_contents_add(struct trk_contents *contents, const struct trk_content *content);
+/* Put them in their order. */
+void trk_contents_sort(struct trk_contents *contents);
+
 /* Read a file: an exit code, after a message that names the line. */
 int trk_contents_load(struct trk_contents *out, const char *path);
 
@@ -60,7 +67,10 @@ struct trk_content_other {
 };
 
 struct trk_contents_compared {
-    uint64_t same, unknown; /* lines; unknown: the trace has no content of the page until then */
+    /* Lines, and whose the trace has not: of which pages it has no content until then, and of which
+     * frames nothing. */
+    uint64_t same, unknown, absent;
+    uint64_t doubted; /* another content, but a newer one may be among what is missing */
     size_t other_count;
     struct trk_content_other *others; /* by frame, then address; as many as there is room for */
 };

@@ -21,14 +21,11 @@ enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file)
     case TRK_SCENARIO_REFUSED:
         return TRK_CORE_LACKS;
     case TRK_SCENARIO_CRASHED:
-        return TRK_CORE_CRASHES;
+        return file->slow ? TRK_CORE_UNDECIDED : TRK_CORE_CRASHES;
     case TRK_SCENARIO_BROKEN:
         return TRK_CORE_BROKEN;
     case TRK_SCENARIO_FAILED:
-        return report->covered_percent != TRK_NOT_KNOWN &&
-                       strcmp(report->verdict, report->expected) == 0
-                   ? TRK_CORE_UNDECIDED
-                   : TRK_CORE_DEPARTS;
+        return report->undecided ? TRK_CORE_UNDECIDED : TRK_CORE_DEPARTS;
     default:
         return TRK_CORE_DEPARTS;
     }
@@ -161,6 +158,12 @@ int trk_core_report_exit_code(const struct trk_core_report *report)
                : TRK_EXIT_BROKEN;
 }
 
+/* Whether it came to no verdict, and the fault says why. */
+static bool has_fault(const struct trk_scenario_file *file)
+{
+    return file->end == TRK_SCENARIO_CRASHED || file->end == TRK_SCENARIO_BROKEN;
+}
+
 /* ---- for people ------------------------------------------------------------------------------ */
 
 /* The words for a way in which a core is tried. */
@@ -202,7 +205,7 @@ static void print_file(const struct trk_scenario_file *file)
     fputs(": ", stdout);
     trk_terminal_text(stdout, file->path);
     fputs("\n  ", stdout);
-    if (what == TRK_CORE_CRASHES || file->end == TRK_SCENARIO_BROKEN) {
+    if (has_fault(file)) {
         trk_terminal_text(stdout, file->fault.text);
     } else {
         printf("%s, expected %s", file->report.verdict, file->report.expected);
@@ -270,6 +273,9 @@ void trk_core_report_print(const struct trk_core_report *report)
         print_file(&files->files[i]);
     }
     print_lacks(report);
+    if (files->core.unseen) {
+        puts("not seen: that each page has a lock of its own, since it takes them itself");
+    }
     print_scaled(report);
     print_shares(report);
     fputs("core ", stdout);
@@ -299,7 +305,7 @@ static void add_case(cJSON *list, const struct trk_scenario_file *file)
     enum trk_core_case what = trk_core_case_of(file);
     const struct trk_scenario_report *report = &file->report;
     bool ran_it = file->end == TRK_SCENARIO_HELD || file->end == TRK_SCENARIO_FAILED;
-    bool fault = what == TRK_CORE_CRASHES || file->end == TRK_SCENARIO_BROKEN;
+    bool fault = has_fault(file);
     bool scaled = file->scaled_bytes != 0; /* then no line runs it again from the file */
     trk_json_out_text(object, "path", file->path);
     trk_json_out_text(object, "outcome", trk_core_case_name(what));
@@ -333,6 +339,7 @@ void trk_core_report_print_json(const struct trk_core_report *report)
     cJSON_AddBoolToObject(core, "events", about->events);
     cJSON_AddBoolToObject(core, "returns", about->returns);
     cJSON_AddBoolToObject(core, "knows", about->knows);
+    cJSON_AddBoolToObject(core, "unseen", about->unseen);
     add_counts(object, report->cases);
     trk_json_out_number(object, "scaled", report->scaled);
     trk_json_out_number(object, "unscaled", report->unscaled);

@@ -9,7 +9,7 @@
 enum trk_core_case {
     TRK_CORE_HOLDS = 0,
     TRK_CORE_DEPARTS,   /* another verdict, or another result */
-    TRK_CORE_UNDECIDED, /* nothing was found, but not every schedule was tried */
+    TRK_CORE_UNDECIDED, /* nothing was found, but not every schedule was tried, or in time */
     TRK_CORE_CRASHES,   /* it ended its process, never came back, or gave no answer that counts */
     TRK_CORE_LACKS,     /* it has not what the case needs */
     TRK_CORE_BROKEN,    /* the file is no scenario, which is not the tracker's fault */

@@ -87,6 +87,11 @@ static void print_counts(const struct trk_explore_report *report)
            " of them different; %" PRIu64 " orders tried%s%s\n",
            report->windows, report->foci, report->foci == 1 ? "" : "s", report->distinct,
            report->schedules, report->orders[0] ? ", for all of " : "", report->orders);
+    if (report->pages_met != TRK_NOT_KNOWN && report->pages_met > report->foci) {
+        printf("%" PRIu32 " of the %" PRIu64
+               " pages that come into question were looked at: see --page and --pages\n",
+               report->foci, report->pages_met);
+    }
     if (report->nothing) {
         puts("nothing to judge: in these events no two threads meet on these pages");
     }
@@ -217,6 +222,7 @@ void trk_explore_print_json(const struct trk_explore_report *report,
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, counts[i].number);
     }
+    trk_json_out_number(object, "pages_met", report->pages_met);
     trk_json_out_text(object, "orders", report->orders[0] ? report->orders : NULL);
     if (of->core != NULL) {
         trk_json_out_text(object, "lacks", report->lacks[0] ? report->lacks : NULL);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_PATH */
 #include "input.h"
 
 #include <errno.h>
@@ -71,7 +72,12 @@ static enum trk_status spool(struct trk_input *input, int fd, struct trk_error *
 static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_error *error)
 {
     struct stat stat;
-    if (fstat(fd, &stat) != 0) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_PATH) != 0) { /* it holds the place of one that was closed */
+        errno = EBADF;
+        flags = -1;
+    }
+    if (flags < 0 || fstat(fd, &stat) != 0) {
         return system_error(error, "cannot read");
     }
     if (S_ISDIR(stat.st_mode)) {
@@ -160,8 +166,8 @@ int trk_input_open_quick(struct trk_input *out, const struct trk_options *option
     return open_input(out, options, schema, true);
 }
 
-int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
-                   const char *schema, const struct trk_error *error)
+void trk_input_print_refusal(const struct trk_input *input, const struct trk_options *options,
+                             const char *schema, const struct trk_error *error)
 {
     const char *path = input->path[0] ? input->path : NULL;
     if (trk_options_flag(options, "json")) {
@@ -176,6 +182,13 @@ int trk_input_fail(const struct trk_input *input, const struct trk_options *opti
         }
     }
     trk_terminal_flush();
+}
+
+int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
+                   const char *schema, const struct trk_error *error)
+{
+    const char *path = input->path[0] ? input->path : NULL;
+    trk_input_print_refusal(input, options, schema, error);
     return trk_terminal_error(options->command->name, path, error);
 }
 

@@ -46,6 +46,10 @@ TRK_MUST_USE enum trk_status trk_input_open_named(struct trk_input *out, const c
 int trk_input_fail_lacks(const struct trk_input *input, const struct trk_options *options,
                          const char *schema, const struct trk_error *error);
 
+/* Say in JSON, with --json, why the trace cannot be worked on any further. */
+void trk_input_print_refusal(const struct trk_input *input, const struct trk_options *options,
+                             const char *schema, const struct trk_error *error);
+
 /* Say why the trace cannot be worked on any further, in JSON too with --json. The exit code. */
 int trk_input_fail(const struct trk_input *input, const struct trk_options *options,
                    const char *schema, const struct trk_error *error);

@@ -80,9 +80,10 @@ void trk_minimise_print(const struct trk_minimise_report *report,
         printf("verdict: %s\nnothing to minimise: no rule breaks\n",
                printing->trace ? trk_verdict_name(&report->recorded) : "ok");
     } else if (report->script == NULL) {
-        printf("verdict: %s\nno case: %s\n",
+        printf("verdict: %s\nno case: %s%s\n",
                printing->trace ? trk_verdict_name(&report->recorded) : "unknown",
-               report->not_shown ? report->why : "ended before one was found");
+               report->not_shown ? report->why : "ended before one was found",
+               report->not_shown && printing->lacks ? "; it may need events that are missing" : "");
     } else {
         print_case(report, printing);
     }
@@ -124,6 +125,7 @@ void trk_minimise_print_json(const struct trk_minimise_report *report,
     cJSON_AddBoolToObject(object, "nothing", report->nothing);
     cJSON_AddBoolToObject(object, "complete", there && report->whole);
     trk_json_out_text(object, "why", report->why[0] ? report->why : NULL);
+    cJSON_AddBoolToObject(object, "lacks", printing->lacks);
     trk_json_out_number(object, "replays", report->replays);
     trk_json_out_text(object, "verdict", there ? verdict->verdict : NULL);
     trk_json_out_text(object, "detail", report->story.detail[0] ? report->story.detail : NULL);

@@ -12,6 +12,7 @@
 struct trk_minimise_printing {
     const char *path, *output;
     bool trace;
+    bool lacks; /* events of it are missing */
 };
 
 void trk_minimise_print(const struct trk_minimise_report *report,

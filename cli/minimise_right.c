@@ -1,9 +1,9 @@
 #include "minimise_right.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -12,7 +12,7 @@
 
 int trk_minimise_right_open(struct trk_minimise_right *right, const char *program)
 {
-    *right = (struct trk_minimise_right){.program = program};
+    *right = (struct trk_minimise_right){.program = program, .said = -1};
     if (access(program, X_OK) != 0) {
         trk_terminal_say("minimise", "--good: %s: %s", program, strerror(errno));
         return TRK_EXIT_USAGE;
@@ -40,8 +40,30 @@ bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script
              right->program);
     trk_scratch_file(&right->folder, "case.json", path);
     int status = put(path, script) ? trk_spawn_run(&spawn) : -1;
-    right->failed |= status == -1;
-    return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int code = status == -1 ? -1 : trk_exit_of_program(status);
+    bool judged = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN;
+    /* Nothing can be made smaller by a core that says nothing of the whole. */
+    right->failed |= status == -1 || (!judged && right->asked == 0);
+    right->said = judged ? right->said : code;
+    right->unjudged += !judged;
+    right->asked++;
+    return code == TRK_EXIT_OK;
+}
+
+int trk_minimise_right_report(const struct trk_minimise_right *right)
+{
+    if (right->failed && right->said >= 0) {
+        trk_terminal_say("minimise", "--good: %s says nothing of the case: it ends with %d",
+                         right->program, right->said);
+    } else if (right->failed) {
+        trk_terminal_say("minimise", "--good: %s cannot be run", right->program);
+    } else if (right->unjudged > 0) {
+        trk_terminal_say("minimise",
+                         "--good: %s said nothing of %" PRIu64
+                         " candidates: the last time it ended with %d",
+                         right->program, right->unjudged, right->said);
+    }
+    return right->failed ? TRK_EXIT_ENVIRONMENT : TRK_EXIT_OK;
 }
 
 void trk_minimise_right_close(struct trk_minimise_right *right)

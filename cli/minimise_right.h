@@ -5,19 +5,25 @@
 #define CLI_MINIMISE_RIGHT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "scratch.h"
 
 struct trk_minimise_right {
     const char *program;
     struct trk_scratch folder;
-    bool failed; /* it could not be asked */
+    bool failed; /* it could not be asked, or said nothing of the first case */
+    uint64_t asked, unjudged;
+    int said; /* the last exit code that was no answer; -1: there was none */
 };
 
 /* An exit code: whether the program is there, and there is room for a file. Said why not. */
 int trk_minimise_right_open(struct trk_minimise_right *right, const char *program);
-/* Run `PROGRAM sim` on a scenario file's text; true: it ended with 0. */
+/* Run `PROGRAM sim` on a scenario file's text; true: it ended with 0. It answers with 0 and 1; how
+ * else it may end says nothing of the case. */
 bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script);
+/* Say what it said nothing of. An exit code. */
+int trk_minimise_right_report(const struct trk_minimise_right *right);
 /* Also of one that is all zeros. */
 void trk_minimise_right_close(struct trk_minimise_right *right);
 

@@ -138,6 +138,9 @@ TRK_MUST_USE enum trk_status trk_regress_keep(const struct trk_regress *regress,
                                               const struct trk_regress_core *core,
                                               const struct trk_regress_outcome *outcome,
                                               struct trk_error *error);
+/* All is kept: close the catalogue, so that its database has it all and nothing lies beside it. */
+TRK_MUST_USE enum trk_status trk_regress_kept(const struct trk_regress *regress,
+                                              struct trk_error *error);
 /* Say of each item how it ends, and count. */
 void trk_regress_judge(struct trk_regress *regress);
 
@@ -166,8 +169,9 @@ int trk_regress_exit_code(const struct trk_regress *regress);
 
 /* ---- around it ------------------------------------------------------------------------------- */
 
-/* Record each trace of a folder's manifest again, by its command, into a new folder. Exit code. */
-int trk_regress_make(const char *folder, const char *out);
+/* Record each trace of a folder's manifest again, by its command, into a new folder, each
+ * within limit_s seconds. Exit code. */
+int trk_regress_make(const char *folder, const char *out, unsigned limit_s);
 /* Write a CTest entry and a GitHub Actions job below the working folder. core: may be NULL. Exit
  * code. */
 int trk_regress_init(const char *folder, const char *core);

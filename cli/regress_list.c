@@ -126,9 +126,10 @@ static enum trk_status list_folder(struct trk_regress *regress, const char *fold
         return trk_error_set(error, TRK_E_ARGUMENT, "%.100s: no folder", folder);
     }
     enum trk_status status = trk_manifest_load(folder, &manifest, error);
-    if (status == TRK_E_DAMAGED) {
+    if (status != TRK_OK) {
         const struct trk_error said = *error;
-        status = trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+        (void)trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+        error->os_errno = said.os_errno;
     }
     if (status == TRK_OK) {
         status = walk(regress, folder, name_at, 0, error);

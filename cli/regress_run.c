@@ -243,7 +243,13 @@ enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *e
     const struct trk_jobs jobs = {
         regress->items, sizeof *regress->items, regress->count, regress->jobs, run_job, regress,
         name_of};
-    return trk_jobs_run(&jobs, error);
+    enum trk_status status = trk_jobs_run(&jobs, error);
+    if (regress->keeps) {
+        struct trk_error other;
+        enum trk_status kept = trk_regress_kept(regress, status == TRK_OK ? error : &other);
+        status = status == TRK_OK ? kept : status;
+    }
+    return status;
 }
 
 /* ---- cores ----------------------------------------------------------------------------------- */

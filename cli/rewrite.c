@@ -152,7 +152,8 @@ struct trk_writer_options trk_rewrite_options(const struct trk_trace *trace)
     return options;
 }
 
-int trk_rewrite_check(const struct trk_input *input, const struct trk_options *options)
+int trk_rewrite_check(const struct trk_input *input, const struct trk_options *options,
+                      const char *schema)
 {
     struct trk_trace_state state = trk_trace_state(input->trace);
     if (state.damaged_chunks == 0) {
@@ -161,5 +162,9 @@ int trk_rewrite_check(const struct trk_input *input, const struct trk_options *o
     (void)trk_input_report(input, options);
     trk_terminal_say(options->command->name, "%s: trk recover makes a whole trace of it first",
                      input->path);
+    struct trk_error error = {.event_number = TRK_NOT_KNOWN};
+    (void)trk_error_set(&error, TRK_E_DAMAGED, "%s", state.damage);
+    error.file_offset = state.first_damage_offset;
+    trk_input_print_refusal(input, options, schema, &error);
     return TRK_EXIT_DAMAGED;
 }

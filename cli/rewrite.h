@@ -70,8 +70,9 @@ struct trk_writer_options trk_rewrite_options(const struct trk_trace *trace);
 
 /*
  * Whether a trace can be rewritten: not when chunks are damaged, which are losses that stand at no
- * place in a stream. An exit code, after a message.
+ * place in a stream. An exit code, after a message; with --json an object of the schema too.
  */
-int trk_rewrite_check(const struct trk_input *input, const struct trk_options *options);
+int trk_rewrite_check(const struct trk_input *input, const struct trk_options *options,
+                      const char *schema);
 
 #endif

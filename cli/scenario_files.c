@@ -245,6 +245,7 @@ static enum trk_status run_one(void *item, const void *context, struct trk_error
         trk_contained_run(&asked->core, run_apart, asked, &apart, sizeof apart, error);
     if (status == TRK_E_INCOMPLETE) {
         file->end = TRK_SCENARIO_CRASHED;
+        file->slow = trk_contained_slow(error);
         snprintf(file->fault.text, sizeof file->fault.text, "%s", error->text);
         return TRK_OK;
     }

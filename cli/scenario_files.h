@@ -37,6 +37,7 @@ struct trk_scenario_file {
     const char *unscaled;                /* refused for its pages, and why it was not scaled */
     struct trk_policy policy;            /* of all but broken and crashed ones */
     struct trk_scenario_fault fault;     /* broken, crashed */
+    bool slow;                           /* crashed: no, it was going on when its time was over */
     struct trk_scenario_report report;   /* held, failed */
     struct trk_scenario_passing passing; /* beside the report's schedule, if that breaks a rule */
     const struct trk_contained *core;    /* that it ran against; NULL: the built-in one */

@@ -157,8 +157,6 @@ int trk_terminal_error(const char *command, const char *subject, const struct tr
     return trk_terminal_exit_code(error);
 }
 
-static bool failed_elsewhere; /* in another process, which has printed for this one */
-
 bool trk_terminal_alive(void)
 {
     if (!ferror(stdout)) {
@@ -177,20 +175,6 @@ void trk_terminal_flush(void)
     }
 }
 
-int trk_terminal_write_errno(void)
-{
-    trk_terminal_flush();
-    return trk_terminal_alive() ? write_errno : write_errno != 0 ? write_errno : EIO;
-}
-
-void trk_terminal_failed(int error_number)
-{
-    if (write_errno == 0) {
-        write_errno = error_number;
-    }
-    failed_elsewhere |= error_number != 0;
-}
-
 void trk_terminal_keep_code(void)
 {
     code_is_kept = true;
@@ -199,7 +183,7 @@ void trk_terminal_keep_code(void)
 int trk_terminal_close(int exit_code)
 {
     trk_terminal_flush();
-    if ((trk_terminal_alive() && !failed_elsewhere) || write_errno == EPIPE) {
+    if (trk_terminal_alive() || write_errno == EPIPE) {
         return exit_code;
     }
     trk_terminal_say(NULL, "standard output: %s", strerror(write_errno));

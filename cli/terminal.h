@@ -56,12 +56,6 @@ bool trk_terminal_alive(void);
 /* Write out what standard output still holds, so that talk on standard error comes behind it. */
 void trk_terminal_flush(void);
 
-/* Why standard output took not all that was printed, up to now; 0: it has it all. */
-int trk_terminal_write_errno(void);
-/* Likewise what another process says that printed for this one: told at the end as this one's own.
- */
-void trk_terminal_failed(int error_number);
-
 /* The exit code is another program's own: it stays, whatever becomes of standard output. */
 void trk_terminal_keep_code(void);
 

@@ -23,6 +23,7 @@ target_sources(
           src/index.c
           src/index_chunk.c
           src/linear.c
+          src/missing.c
           src/note.c
           src/output.c
           src/packing.c

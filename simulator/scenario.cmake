@@ -2,7 +2,7 @@
 include(core.cmake)
 set(scenario_sources
   src/core_design.c src/core_lacks.c src/core_load.c src/core_own_simulated.c src/core_plugin.c src/core_plugin_host.c
-  src/core_plugin_insides.c src/core_plugin_life.c src/core_plugin_look.c
+  src/core_plugin_insides.c src/core_plugin_life.c src/core_plugin_locks.c src/core_plugin_look.c
   src/core_plugin_transfer.c
   src/engine_dpor.c src/engine_graph.c src/engine_graph_counts.c src/engine_hashed.c
   src/engine_random.c src/footprint.c src/scenario_bisect.c src/scenario_nearest.c

@@ -31,6 +31,7 @@ struct trk_index_chunk {
 struct trk_index_stream {
     struct trk_trace_stream note;
     uint64_t next_ordinal; /* of the stream's next event */
+    uint64_t total;        /* events that it should have, by END; 0: that has not said */
     uint32_t first_chunk, last_chunk;
 };
 
@@ -50,6 +51,7 @@ struct trk_index {
     struct trk_checkpoint_list checkpoints;
     struct trk_holds holds; /* from the summaries */
     bool all_summarised;    /* no summary was damaged or not looked at */
+    bool totalled;          /* END has said what there should be */
     struct trk_trace_state state;
 };
 

@@ -1,6 +1,7 @@
 /* Reading the events of an open trace in canonical order. */
 #include "reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "chunk_events.h"
@@ -262,11 +263,19 @@ enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *
     if (trace->failed != TRK_OK) {
         return trk_error_set(error, trace->failed, "reading has failed before");
     }
+    if (trace->stop != NULL && *trace->stop != 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, EINTR, "%s", "");
+    }
     enum trk_status status = next_event(trace, out, error);
     if (status != TRK_OK && status != TRK_E_END) {
         trace->failed = status;
     }
     return status;
+}
+
+void trk_trace_stop_on(struct trk_trace *trace, const volatile sig_atomic_t *flag)
+{
+    trace->stop = flag;
 }
 
 enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *error)

@@ -37,6 +37,7 @@ struct trk_trace {
     char type_names[256][TRK_SCHEMA_NAME_BYTES]; /* of those that SCHEMA added */
     bool scanned;
     enum trk_status failed; /* reading stopped in the middle: given again until rewound */
+    const volatile sig_atomic_t *stop; /* NULL: nobody asks to */
     char *header_json;
 };
 

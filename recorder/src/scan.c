@@ -126,6 +126,7 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     }
     index->state.child_status = head.child_status;
     index->state.cut = head.cut;
+    index->totalled = true;
     scan->totals_offset = scan->offset;
     for (uint32_t i = 0; i < head.count; i++) {
         struct trk_totals_stream total = trk_totals_entry(scan->unpack->raw, i);
@@ -135,7 +136,11 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
             return no_memory(scan);
         }
         uint64_t events = total.events;
-        if (status != TRK_OK || events == stream->next_ordinal) {
+        if (status != TRK_OK) {
+            continue;
+        }
+        stream->total = events;
+        if (events == stream->next_ordinal) {
             continue;
         }
         if (events > stream->next_ordinal) {

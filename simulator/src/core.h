@@ -130,6 +130,8 @@ void core_complain(const char *format, ...) TRK_PRINTF(1, 2);
 void core_misuse(const char *format, ...) TRK_PRINTF(1, 2);
 /* Forget a complaint that was none: a policy that it has not. */
 void core_pardon(void);
+/* The core in force has come to the end of something. */
+void core_progress(void);
 /* Whether the core that runs traces has what an operation needs. */
 bool core_has(enum trk_op op);
 

@@ -253,6 +253,8 @@ bool trk_core_about(struct trk_core_about *out)
         .events = !core_foreign(),
         .returns = core_ways.returns,
         .knows = core_ways.knows,
+        .unseen = core_foreign() && (core_table->features & TRK_CORE_PAGE_LOCKS) != 0 &&
+                  (core_table->features & TRK_CORE_LOCKS) == 0,
     };
     snprintf(out->name, sizeof out->name, "%.63s", core_table->name);
     snprintf(out->build, sizeof out->build, "%.63s", core_table->build);

@@ -16,6 +16,18 @@ struct core_span {
     uint64_t guest_addr, size_bytes;
 };
 
+/* What the host was last told of pages of 4 KiB; of so many. */
+#define CORE_TOLD_SLOTS 512u
+#define CORE_TOLD_MOST  384u
+
+struct core_told {
+    size_t count; /* CORE_TOLD_MOST: there may be more */
+    struct {
+        uint64_t page; /* number; 0: free */
+        uint32_t rights;
+    } slots[CORE_TOLD_SLOTS];
+};
+
 /* A plug-in's tracker: what the rest of the simulator calls a struct trk_tracker. */
 struct core_tracker {
     void *its;
@@ -24,6 +36,10 @@ struct core_tracker {
     struct trk_resource_layer layer;
     struct core_span *registered; /* foreign: faults elsewhere are nobody's */
     size_t registered_count;
+    /* Foreign: operations that are under way, and that have begun; what the host was told. */
+    uint32_t under_way;
+    uint64_t begun;
+    struct core_told told;
 };
 
 /* The plug-in in force; NULL: none. */
@@ -76,6 +92,17 @@ enum trk_status core_plugin_renew(struct trk_tracker *tracker);
 /* core_plugin_host.c: what the plug-in may call. */
 extern const struct trk_core_host core_plugin_host;
 
+/* ---- core_plugin_locks.c: what it says of its locks ------------------------------------------ */
+
+/* No lock is held: a new tracker. */
+void core_locks_forget(void);
+/* Around the host's functions for locks: before it may wait, behind that, before it is free. */
+void core_locks_wanted(const uint32_t *word);
+void core_locks_taken(const uint32_t *word);
+void core_locks_given(const uint32_t *word);
+/* It changes a page's protection. */
+void core_locks_protect(uint64_t guest_addr);
+
 /* ---- core_plugin_look.c: a foreign operation ------------------------------------------------- */
 
 /* Ranges over more regions are looked at in the first of them. */
@@ -87,6 +114,7 @@ struct core_look {
     enum trk_op op;
     uint64_t first, end; /* rounded to pages; the same: the range is none */
     uint32_t region, region_count;
+    uint64_t begun; /* of the tracker's operations, this one the last; 0: others were under way */
     uint64_t before[CORE_LOOK_REGIONS]; /* a digest of its pages in each */
 };
 
@@ -94,5 +122,9 @@ struct core_look {
 void core_look_begin(struct core_look *look, struct trk_tracker *tracker, enum trk_op op,
                      uint64_t guest_addr, uint64_t size_bytes);
 void core_look_end(const struct core_look *look);
+/* The host was told of a page's rights; a new tracker. */
+void core_look_told(struct core_tracker *tracker, uint64_t guest_addr, uint64_t size_bytes,
+                    uint32_t rights);
+void core_look_anew(struct core_tracker *tracker);
 
 #endif

@@ -8,15 +8,18 @@
 /* Comes back at once where no scenario is run: in a trace the log says when locks are free. */
 static void host_lock(const uint32_t *word)
 {
+    core_locks_wanted(word);
     trk_hook_lock(word);
     while (*word != 0)
         run_wait_word(word);
+    core_locks_taken(word);
 }
 
 static void host_unlock(const uint32_t *word)
 {
     if (*word == 0)
         core_misuse("it gave back a lock that nobody holds");
+    core_locks_given(word);
     trk_hook_unlock(word);
 }
 

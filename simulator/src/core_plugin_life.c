@@ -29,6 +29,21 @@ _Static_assert((int)TRK_CORE_UNHANDLED == TRK_FAULT_UNHANDLED &&
 
 const struct trk_core_table *core_table;
 
+/* ---- how far it has come --------------------------------------------------------------------- */
+
+static uint64_t *progress; /* NULL: nobody asks */
+
+void trk_core_count_into(uint64_t *where)
+{
+    progress = where;
+}
+
+void core_progress(void)
+{
+    if (progress != NULL)
+        __atomic_store_n(progress, *progress + 1, __ATOMIC_RELAXED);
+}
+
 /* ---- what is wrong with it ------------------------------------------------------------------- */
 
 static char complaint[160];
@@ -92,9 +107,13 @@ enum trk_status core_status_of(enum trk_core_status status)
 
 static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes, uint32_t rights)
 {
-    const struct core_tracker *tracker = context;
+    struct core_tracker *tracker = context;
     struct trk_backend *backend = tracker->options.backend;
-    return backend->protect(backend, guest_addr, size_bytes, rights);
+    core_locks_protect(guest_addr);
+    int error = backend->protect(backend, guest_addr, size_bytes, rights);
+    if (error == 0 && core_foreign())
+        core_look_told(tracker, guest_addr, size_bytes, rights);
+    return error;
 }
 
 static void owner_fail(void *context, uint32_t status, uint64_t guest_addr, const char *text)
@@ -150,6 +169,8 @@ static enum trk_status start(struct core_tracker *tracker)
         .generations = policy->generations,
     };
     tracker->its = NULL;
+    core_locks_forget();
+    core_look_anew(tracker);
     enum trk_status status =
         core_status_of(core_table->create(&tracker->its, &asked, &tracker->owner));
     if (status == TRK_OK && tracker->its == NULL) {

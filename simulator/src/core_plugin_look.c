@@ -5,10 +5,16 @@
  * that a tracker of ours would have told; so whoever follows events needs to know of no difference.
  */
 #include "core_plugin.h"
+
+#include <inttypes.h>
+
 #include "scenario_run.h"
 
 /* Pages of larger ranges are not looked at: they count as changed. */
 #define PAGES_MOST (UINT64_C(16) * TRK_REGION_PAGES)
+
+/* Of larger ones it is not asked whether page() says what the host was told. */
+#define SAID_MOST 64u
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {
@@ -37,6 +43,63 @@ static uint64_t pages_digest(const struct core_look *look, uint32_t region)
     return digest;
 }
 
+/* ---- what the host was told ------------------------------------------------------------------ */
+
+void core_look_anew(struct core_tracker *tracker)
+{
+    tracker->under_way = 0;
+    tracker->begun = 0;
+    tracker->told = (struct core_told){0};
+}
+
+static size_t slot_of(const struct core_told *told, uint64_t page)
+{
+    size_t at = (size_t)mix(0, page) & (CORE_TOLD_SLOTS - 1);
+    while (told->slots[at].page != 0 && told->slots[at].page != page)
+        at = (at + 1) & (CORE_TOLD_SLOTS - 1);
+    return at;
+}
+
+void core_look_told(struct core_tracker *tracker, uint64_t guest_addr, uint64_t size_bytes,
+                    uint32_t rights)
+{
+    struct core_told *told = &tracker->told;
+    uint64_t first = guest_addr / TRK_HOST_PAGE_BYTES;
+    uint64_t pages = size_bytes / TRK_HOST_PAGE_BYTES;
+    if (pages > CORE_TOLD_MOST) /* not followed from here on */
+        told->count = CORE_TOLD_MOST;
+    for (uint64_t page = first; page < first + pages && told->count < CORE_TOLD_MOST; page++) {
+        size_t at = slot_of(told, page);
+        told->count += told->slots[at].page == 0;
+        told->slots[at].page = page;
+        told->slots[at].rights = rights;
+    }
+}
+
+/* page() says what the host was last told. Where others were inside meanwhile, one of them may
+ * stand between its call and noting it. */
+static void check_told(const struct core_look *look)
+{
+    const struct core_tracker *tracker = core_tracker_of(look->tracker);
+    const struct core_told *told = &tracker->told;
+    if (core_table->state != NULL || look->begun != tracker->begun ||
+        told->count == CORE_TOLD_MOST ||
+        (look->end - look->first) / TRK_HOST_PAGE_BYTES > SAID_MOST)
+        return;
+    for (uint64_t at = look->first; at < look->end; at += TRK_HOST_PAGE_BYTES) {
+        size_t slot = slot_of(told, at / TRK_HOST_PAGE_BYTES);
+        struct trk_page_view page = core_plugin_calls.page(look->tracker, at);
+        uint32_t rights = told->slots[slot].rights & TRK_RIGHTS_RW;
+        if (told->slots[slot].page == 0 || rights == (page.host_rights & TRK_RIGHTS_RW))
+            continue;
+        core_misuse("page() says that the host was told %#x of %#" PRIx64 ", and it was told %#x",
+                    page.host_rights & TRK_RIGHTS_RW, at, rights);
+        return;
+    }
+}
+
+/* ---- an operation ---------------------------------------------------------------------------- */
+
 static void emit(const struct core_look *look, const struct trk_event *event)
 {
     const struct trk_observer *observer = &core_tracker_of(look->tracker)->options.observer;
@@ -51,6 +114,9 @@ void core_look_begin(struct core_look *look, struct trk_tracker *tracker, enum t
     if (!core_foreign())
         return;
     run_core_enter(); /* in a scenario */
+    struct core_tracker *self = core_tracker_of(tracker);
+    self->begun++;
+    look->begun = self->under_way++ == 0 ? self->begun : 0;
     const struct trk_policy *policy = &core_tracker_of(tracker)->options.policy;
     struct trk_event begin = {
         .argument = guest_addr, .type = TRK_EVENT_OP_BEGIN, .context = (uint16_t)op};
@@ -71,6 +137,8 @@ void core_look_end(const struct core_look *look)
 {
     if (!core_foreign())
         return;
+    core_tracker_of(look->tracker)->under_way--;
+    check_told(look);
     uint32_t most = look->region_count < CORE_LOOK_REGIONS ? look->region_count : CORE_LOOK_REGIONS;
     bool small = (look->end - look->first) / TRK_HOST_PAGE_BYTES <= PAGES_MOST;
     for (uint32_t i = 0; i < most; i++) {

@@ -29,13 +29,17 @@ static void called_done(void *context)
         return;
     }
     called->done = true;
-    called->asked->completion(called->asked->context);
+    if (called->asked->completion != NULL)
+        called->asked->completion(called->asked->context);
 }
 
 static enum trk_status transfer(struct trk_tracker *tracker, enum trk_op op, transfer_fn *function,
                                 const struct trk_transfer *asked)
 {
     struct called called = {.asked = asked, .op = op};
+    /* Asked for or not, that it comes once is a part of the interface. One that tells events tells
+     * of a completion, too, and those are the recorded ones. */
+    bool done = asked->completion != NULL || (op == TRK_OP_UPLOAD && core_foreign());
     struct trk_core_transfer its = {
         .size = sizeof its,
         .guest_addr = asked->guest_addr,
@@ -43,13 +47,15 @@ static enum trk_status transfer(struct trk_tracker *tracker, enum trk_op op, tra
         .written = asked->written,
         .clear = asked->clear,
         .range = asked->range != NULL ? called_range : NULL,
-        .done = asked->completion != NULL ? called_done : NULL,
+        .done = done ? called_done : NULL,
         .context = &called,
     };
     struct core_look look;
     core_look_begin(&look, tracker, op, asked->guest_addr, asked->size_bytes);
     enum trk_core_status status = function(core_its(tracker), &its);
     core_look_end(&look);
+    if (op == TRK_OP_UPLOAD && done && !called.done && status == TRK_CORE_OK)
+        core_misuse("upload came to its end without done()");
     return core_status_of(status);
 }
 

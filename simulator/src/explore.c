@@ -78,11 +78,13 @@ static void widen_foci(struct foci *foci, uint64_t page_bytes)
 }
 
 static enum trk_status find_foci(struct trk_trace *trace, const struct trk_explore_options *options,
-                                 const struct trk_sim_report *recorded, struct foci *foci,
+                                 struct trk_explore_report *report, struct foci *foci,
                                  struct trk_error *error)
 {
+    const struct trk_sim_report *recorded = &report->recorded;
     uint64_t page_bytes;
     enum trk_status status = find_page(trace, recorded, &page_bytes, error);
+    report->pages_met = TRK_NOT_KNOWN;
     if (status != TRK_OK)
         return status;
     *foci = (struct foci){.count = 1, .pages = options->pages};
@@ -101,6 +103,7 @@ static enum trk_status find_foci(struct trk_trace *trace, const struct trk_explo
         status = choose_pages(trace, &choice, error);
     foci->pages = (uint32_t)(page_bytes / TRK_HOST_PAGE_BYTES);
     foci->count = choice.count;
+    report->pages_met = choice.met;
     for (uint32_t i = 0; i < choice.count; i++)
         foci->guest_addr[i] = choice.pages[i] * page_bytes;
     return status;
@@ -146,7 +149,7 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
         status = trk_sim_trace(trace, &report->recorded, error);
     struct foci foci;
     if (status == TRK_OK)
-        status = find_foci(trace, options, &report->recorded, &foci, error);
+        status = find_foci(trace, options, report, &foci, error);
     if (status != TRK_OK)
         return status;
     struct reading *reading;
@@ -159,7 +162,8 @@ enum trk_status trk_explore_trace(struct trk_trace *trace,
             status = search_projection(&state, &reading->projections[i]);
         search_end(&state);
         report->foreign = report->recorded.foreign_trackers != 0 && !core_is_plugin();
-        report->complete &= !report->foreign;
+        bool part = report->pages_met != TRK_NOT_KNOWN && report->pages_met > report->foci;
+        report->complete &= !report->foreign && !part;
         if (status != TRK_OK)
             (void)trk_error_set(error, status, "a window could not be explored: %s",
                                 trk_status_name(status));
@@ -202,6 +206,7 @@ enum trk_status trk_explore_replay(struct trk_trace *trace, const char *schedule
 {
     struct line line;
     memset(report, 0, sizeof *report);
+    report->pages_met = TRK_NOT_KNOWN;
     if (!line_read(&line, schedule))
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "expected trkw1:PAGE+PAGES:EVENT+STEPS:CORE:SCENARIO:STEPS, as a "

@@ -107,11 +107,12 @@ static void choose(struct uses *uses, struct choice *choice)
 {
     uint64_t areas[sizeof choice->pages / sizeof choice->pages[0]];
     qsort(uses->slots, uses->capacity, sizeof *uses->slots, by_turns);
-    for (size_t i = 0; i < uses->capacity && choice->count < choice->most; i++) {
+    while (choice->met < uses->capacity && uses->slots[choice->met].page != 0 &&
+           (uses->slots[choice->met].turns > 0 || choice->alone))
+        choice->met++;
+    for (size_t i = 0; i < choice->met && choice->count < choice->most; i++) {
         const struct page_use *use = &uses->slots[i];
         uint32_t alike = 0;
-        if (use->page == 0 || (use->turns == 0 && !choice->alone))
-            return;
         for (uint32_t k = 0; k < choice->count; k++)
             alike += areas[k] == use->area;
         if (alike == CHOOSE_ALIKE_MOST)
@@ -128,6 +129,7 @@ enum trk_status choose_pages(struct trk_trace *trace, struct choice *choice,
     struct trk_trace_event event;
     enum trk_status status = grow(&uses);
     choice->count = 0;
+    choice->met = 0;
     while (status == TRK_OK) {
         status = trk_trace_next(trace, &event, error);
         if (status == TRK_OK && event.number > choice->to)

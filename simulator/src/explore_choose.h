@@ -17,6 +17,7 @@ struct choice {
     uint64_t page_bytes;
     uint32_t most;      /* at most 64 */
     bool alone;         /* pages that one thread alone touched, too, behind the others */
+    uint64_t met;       /* out: pages that could have been chosen */
     uint32_t count;     /* out */
     uint64_t pages[64]; /* out: numbers of pages, the most shared first */
 };

@@ -153,11 +153,25 @@ bool foreign_core_knows(const struct foreign_operation *operation)
                : operation->op == TRK_OP_IS_CPU || operation->op == TRK_OP_IS_GPU;
 }
 
-/* A tracker's own code serves its faults itself; TRK_E_INCOMPLETE: it does not. */
+static bool same_page(const struct trk_page_view *a, const struct trk_page_view *b)
+{
+    return a->cpu_dirty == b->cpu_dirty && a->gpu_dirty == b->gpu_dirty &&
+           a->host_rights == b->host_rights;
+}
+
+/*
+ * A tracker's own code serves its faults itself. TRK_E_INCOMPLETE: it does not; TRK_E_CONFLICT: it
+ * says that there was nothing to do, and has changed the page.
+ */
 static enum trk_status serve(struct foreign_core *core, const struct foreign_operation *operation)
 {
+    uint64_t at = operation->guest_addr;
+    struct trk_page_view before = core_live->page(core->tracker, at);
     enum trk_fault_outcome outcome =
-        core_live->fault(core->tracker, operation->guest_addr, (enum trk_access)operation->access);
+        core_live->fault(core->tracker, at, (enum trk_access)operation->access);
+    struct trk_page_view after = core_live->page(core->tracker, at);
+    if (outcome == TRK_FAULT_RETRY && !same_page(&before, &after))
+        return TRK_E_CONFLICT;
     return outcome == TRK_FAULT_UNHANDLED ? TRK_E_INCOMPLETE : TRK_OK;
 }
 
@@ -238,7 +252,30 @@ static const char *rights_words(unsigned rights)
     return rights & TRK_RIGHT_WRITE ? "stores" : rights & TRK_RIGHT_READ ? "loads" : "nobody";
 }
 
-/* What was handed over, and what the host lets through of a page afterwards. */
+static const char *states_words(unsigned states)
+{
+    return states == FOREIGN_CPU   ? "the CPU's"
+           : states == FOREIGN_GPU ? "the GPU's"
+           : states == 0           ? "clean"
+                                   : "both sides'";
+}
+
+/* Whose a page is, where the log leaves no doubt. */
+static void compare_state(struct run *run, const struct foreign_ending *ending,
+                          const struct foreign_page *page, const struct trk_page_view *view,
+                          uint64_t at)
+{
+    unsigned its = (view->cpu_dirty ? FOREIGN_CPU : 0) | (view->gpu_dirty ? FOREIGN_GPU : 0);
+    unsigned states = page->states == FOREIGN_CLEAN ? 0 : page->states;
+    char recorded[96], executed[96];
+    if ((page->states & (page->states - 1)) != 0 || its == states)
+        return;
+    snprintf(recorded, sizeof recorded, "page %#" PRIx64 " is %s", at, states_words(states));
+    snprintf(executed, sizeof executed, "say that it is %s", states_words(its));
+    diverge(run, ending, recorded, executed);
+}
+
+/* What was handed over, whose a page is and what the host lets through of it afterwards. */
 static void compare_page(struct run *run, const struct foreign_core *core,
                          const struct foreign_ending *ending, uint64_t number)
 {
@@ -268,7 +305,18 @@ static void compare_page(struct run *run, const struct foreign_core *core,
                  rights_words(page->rights));
         snprintf(executed, sizeof executed, "leave it open to %s", rights_words(rights));
         diverge(run, ending, recorded, executed);
+    } else {
+        compare_state(run, ending, page, &view, at);
     }
+}
+
+/* A fault's outcome, or a status, in words. */
+static const char *outcome_words(enum trk_status status, bool fault)
+{
+    if (fault && status == TRK_E_INCOMPLETE)
+        return "unhandled";
+    return fault && status == TRK_E_CONFLICT ? "retry, which changes nothing, and changed the page"
+                                             : trk_status_name(status);
 }
 
 void foreign_core_run(struct run *run, struct foreign_core *core,
@@ -284,11 +332,12 @@ void foreign_core_run(struct run *run, struct foreign_core *core,
     run->foreign.core.judged++;
     enum trk_status status = ask(core, ending->operation, &answer);
     enum trk_status recorded = fault ? TRK_OK : (enum trk_status)event->flags;
-    if (status == TRK_E_MEMORY) {
-        run->failure = status;
+    core_progress();
+    if (status == TRK_E_MEMORY || trk_core_misused()) {
+        run->failure = status != TRK_OK ? status : TRK_E_UNSUPPORTED;
     } else if (status != recorded) {
         diverge(run, ending, fault ? "served" : trk_status_name(recorded),
-                fault && status == TRK_E_INCOMPLETE ? "unhandled" : trk_status_name(status));
+                outcome_words(status, fault));
     } else if (question && status == TRK_OK && answer != (event->argument != 0)) {
         diverge(run, ending, answer ? "no" : "yes", answer ? "say yes" : "say no");
     } else {

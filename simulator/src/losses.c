@@ -23,28 +23,38 @@ static bool lasting(unsigned type)
            type == TRK_EVENT_UNMAP || type == TRK_EVENT_FOREIGN || type == TRK_EVENT_LOCKS;
 }
 
+static void add(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
+{
+    if (!losses->any || first_tsc < losses->first_tsc)
+        losses->first_tsc = first_tsc;
+    if (!losses->any || end_tsc > losses->end_tsc)
+        losses->end_tsc = end_tsc;
+    losses->any = true;
+}
+
 /* before: time of the event before it in its stream. */
 static void take(struct losses *losses, const struct trk_trace_event *drop, uint64_t before)
 {
     unsigned type = drop->event.context;
     if (harmless(type))
         return;
-    /* A time that would be earlier than the event's before is moved up to that by the recorder. */
-    uint64_t first = drop->tsc > before + SLACK_TICKS ? drop->tsc - SLACK_TICKS : 0;
+    /* A time that would be earlier than the event's before is moved up to that by the recorder. And
+     * what nobody knows the type of may be a chunk of a file that was recovered: it is told of with
+     * the time of the chunk behind it. */
+    bool moved = drop->tsc <= before + SLACK_TICKS;
+    uint64_t known = type == TRK_EVENT_NONE ? before : drop->tsc;
+    uint64_t first = !moved && known > SLACK_TICKS ? known - SLACK_TICKS : 0;
     uint64_t end = drop->tsc + trk_event_size(&drop->event) + SLACK_TICKS;
-    if (lasting(type) || end < drop->tsc)
-        end = UINT64_MAX;
-    losses->first_tsc = losses->any && losses->first_tsc < first ? losses->first_tsc : first;
-    losses->end_tsc = losses->any && losses->end_tsc > end ? losses->end_tsc : end;
-    losses->any = true;
+    add(losses, first, lasting(type) || end < drop->tsc ? UINT64_MAX : end);
 }
 
-enum trk_status losses_find(struct losses *losses, struct trk_trace *trace)
+/* Those that DROP events tell of, and how many they are. */
+static enum trk_status find_told(struct losses *losses, struct trk_trace *trace, uint64_t *told)
 {
     struct trk_error error;
-    uint64_t told = 0;
     uint64_t *newest = calloc(trk_trace_stream_count(trace) + 1, sizeof *newest);
-    *losses = (struct losses){.any = false};
+    *losses = (struct losses){.bounded = true};
+    *told = 0;
     if (newest == NULL)
         return TRK_E_MEMORY;
     enum trk_status status = trk_trace_rewind(trace, &error);
@@ -55,15 +65,103 @@ enum trk_status losses_find(struct losses *losses, struct trk_trace *trace)
             break;
         if (event.event.type == TRK_EVENT_DROP) {
             take(losses, &event, newest[event.stream]);
-            told += event.event.argument;
+            *told += event.event.argument;
         }
         newest[event.stream] = event.tsc;
     }
     free(newest);
-    if (status == TRK_E_END)
-        status = trk_trace_rewind(trace, &error);
-    /* Some are counted and stand nowhere: they may be anything, anywhere. */
-    losses->bounded = told == trk_trace_state(trace).dropped;
-    losses->any |= !losses->bounded;
+    return status == TRK_E_END ? trk_trace_rewind(trace, &error) : status;
+}
+
+/* Some are counted and stand nowhere: they may be anything, anywhere. */
+static void unbound(struct losses *losses)
+{
+    losses->bounded = false;
+    losses->any = true;
+}
+
+enum trk_status losses_find(struct losses *losses, struct trk_trace *trace)
+{
+    uint64_t told;
+    enum trk_status status = find_told(losses, trace, &told);
+    if (told != trk_trace_state(trace).dropped)
+        unbound(losses);
     return status;
+}
+
+enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)
+{
+    struct trk_trace_missing *missing;
+    size_t count;
+    uint64_t told;
+    enum trk_status status = find_told(losses, trace, &told);
+    if (status != TRK_OK)
+        return status;
+    status = trk_trace_missing(trace, &missing, &count);
+    if (status != TRK_OK)
+        return status;
+    /* Of these nobody knows the types: they may have changed something for good. */
+    for (size_t i = 0; i < count; i++)
+        add(losses, missing[i].first_tsc > SLACK_TICKS ? missing[i].first_tsc - SLACK_TICKS : 0,
+            UINT64_MAX);
+    if (count == 0 && told != trk_trace_state(trace).dropped)
+        unbound(losses);
+    free(missing);
+    return TRK_OK;
+}
+
+/* ---- reading past them ----------------------------------------------------------------------- */
+
+void losses_pass(struct losses_passed *passed, const struct trk_trace_event *event)
+{
+    const struct losses *losses = &passed->losses;
+    bool begun = event->tsc >= losses->first_tsc || passed->first > 0;
+    bool among = losses->any && (!losses->bounded || (begun && event->tsc <= losses->end_tsc));
+    /* An event whose place is a guess has lost what would say it. */
+    passed->among = among || event->guessed;
+    if (passed->among) {
+        passed->end = event->number + 1;
+        passed->first = passed->first == 0 ? event->number + 1 : passed->first;
+    }
+}
+
+bool losses_since(const struct losses_passed *passed, uint64_t event)
+{
+    return passed->end > event;
+}
+
+struct trk_lost {
+    struct losses_passed passed;
+};
+
+enum trk_status trk_lost_create(struct trk_lost **out, struct trk_trace *trace,
+                                struct trk_error *error)
+{
+    struct trk_lost *lost = calloc(1, sizeof *lost);
+    *out = NULL;
+    enum trk_status status = lost == NULL ? TRK_E_MEMORY : TRK_OK;
+    if (status == TRK_OK && !trk_trace_state(trace).complete)
+        status = losses_find_all(&lost->passed.losses, trace);
+    if (status != TRK_OK) {
+        free(lost);
+        return trk_error_set(error, status, "what the trace lacks is not known: %s",
+                             trk_status_name(status));
+    }
+    *out = lost;
+    return TRK_OK;
+}
+
+void trk_lost_destroy(struct trk_lost *lost)
+{
+    free(lost);
+}
+
+void trk_lost_pass(struct trk_lost *lost, const struct trk_trace_event *event)
+{
+    losses_pass(&lost->passed, event);
+}
+
+bool trk_lost_since(const struct trk_lost *lost, uint64_t event)
+{
+    return losses_since(&lost->passed, event);
 }

@@ -1,5 +1,6 @@
 /*
- * When a trace's recorder lost events, as its DROP events say.
+ * When a trace's recorder lost events, as its DROP events say, and when those were that a damaged
+ * file has not.
  *
  * Where the span is known, what is over before it is as in a trace without losses, and so is what
  * begins behind it, but for what a lost event may have changed for good.
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "recorder/trace.h"
+#include "simulator/lost.h"
 
 struct losses {
     bool any;     /* lost events that something may rest on */
@@ -24,5 +26,23 @@ struct losses {
  * @return As trk_trace_next, but for TRK_E_END.
  */
 TRK_MUST_USE enum trk_status losses_find(struct losses *losses, struct trk_trace *trace);
+
+/* Likewise, with what the file has lost. */
+TRK_MUST_USE enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace);
+
+/* Where a reader of the trace stands beside them. Zero-initialised, but for losses, at its start.
+ */
+struct losses_passed {
+    struct losses losses;
+    bool among;     /* events may be missing where the last event stands */
+    uint64_t first; /* 1 + the first event at which they may be; 0: none until now */
+    uint64_t end;   /* likewise the last */
+};
+
+/* The next event, in the trace's order. */
+void losses_pass(struct losses_passed *passed, const struct trk_trace_event *event);
+
+/* Whether events may be missing at or behind an event, as far as was read. */
+bool losses_since(const struct losses_passed *passed, uint64_t event);
 
 #endif

@@ -365,8 +365,10 @@ enum trk_status trk_minimise_trace(struct trk_trace *trace,
     enum trk_status status = trk_trace_rewind(trace, error);
     if (status == TRK_OK)
         status = trk_sim_trace(trace, &report->recorded, error);
-    if (status != TRK_OK)
+    if (status != TRK_OK) {
+        report->recorded.verdict = TRK_VERDICT_UNKNOWN;
         return status;
+    }
     report->nothing = !breaks(report->recorded.verdict);
     if (report->nothing)
         return TRK_OK;

@@ -44,6 +44,7 @@ void newest_find(const struct judge *judge, uint64_t guest_addr, struct newest *
         out->size_bytes = segment->end - segment->first;
     }
     out->untracked = versions_untracked(versions, guest_addr);
+    out->mapped = views_find(&versions->views, guest_addr) != NULL;
     out->said = said_find(&judge->said, versions_tracked_addr(versions, guest_addr));
     out->state = out->said == NULL ? SAID_CPU : (enum said_state)out->said->state;
     find_sides(out);

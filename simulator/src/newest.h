@@ -14,6 +14,7 @@ struct newest {
     const struct said_page *said;         /* NULL: no operation has met its page */
     enum said_state state;
     bool untracked;
+    bool mapped; /* by the log some view shows it */
     enum trk_why_copy guest, gpu;
 };
 

@@ -191,6 +191,27 @@ bool run_core_busy(void)
     return false;
 }
 
+bool run_unlike_pages(uint32_t holder, struct scenario_span *its, struct scenario_span *other)
+{
+    const struct scenario_run *run = in_force;
+    if (run == NULL || run->current == NULL || holder == 0 || holder > run->thread_count)
+        return false;
+    const struct span_list *mine = &run->current->asked;
+    const struct span_list *others = &run->threads[holder - 1].asked; /* ids count from 1 */
+    bool like = &run->threads[holder - 1] == run->current || mine->count == 0 || others->count == 0;
+    for (size_t i = 0; i < mine->count; i++)
+        for (size_t k = 0; k < others->count; k++) {
+            const struct scenario_span *a = &mine->spans[i], *b = &others->spans[k];
+            like |= a->guest_addr < b->guest_addr + b->size_bytes &&
+                    b->guest_addr < a->guest_addr + a->size_bytes;
+        }
+    if (!like) {
+        *its = mine->spans[mine->count - 1];
+        *other = others->spans[others->count - 1];
+    }
+    return !like;
+}
+
 void run_core_yield(void)
 {
     struct scenario_run *run = in_force;

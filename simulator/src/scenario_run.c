@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "scenario_expect.h"
+#include "simulator/core.h"
 #include "states_scenario.h"
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -237,7 +238,8 @@ enum trk_status run_trouble(const struct scenario_run *run)
 {
     if (run->no_memory || run->oracle.no_memory || run->world.no_memory)
         return TRK_E_MEMORY;
-    return run->broken;
+    /* No run with it counts: to go on would only take time. */
+    return trk_core_misused() ? TRK_E_UNSUPPORTED : run->broken;
 }
 
 /* One thread alone, whole. */

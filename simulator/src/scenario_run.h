@@ -241,6 +241,9 @@ void run_core_leave(void);
 bool run_core_busy(void);
 /* The core lets others run. */
 void run_core_yield(void);
+/* Whether the running thread's operations and those of a holder of locks are on different pages;
+ * their innermost ranges then. */
+bool run_unlike_pages(uint32_t holder, struct scenario_span *its, struct scenario_span *other);
 
 /* Whether a thread can go on; one that stands back only when something has changed. */
 bool run_can(const struct run_thread *thread);

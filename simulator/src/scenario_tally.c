@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core.h"
 #include "scenario_schedule.h"
 
 static const char ok[] = "ok";
@@ -66,6 +67,7 @@ void tally_add(struct tally *tally, const struct scenario_run *run, const struct
     bool misplaced = run->stopped && tally->scenario->expect.at != NULL && !run->at;
     enum scenario_schedule_kind kind = tally->scenario->schedule.kind;
     uint64_t cost = cost_of(path);
+    core_progress();
     tally->schedules++;
     tally->came = verdict * 2 + misplaced;
     tally->seen |= UINT32_C(1) << verdict;
@@ -103,6 +105,7 @@ static void take(const struct trk_scenario_report *from, struct trk_scenario_rep
 {
     struct trk_scenario_report whole = *from;
     whole.held = report->held;
+    whole.undecided = report->undecided;
     whole.schedules = report->schedules;
     whole.operations = report->operations;
     whole.faults = report->faults;
@@ -142,6 +145,13 @@ static const struct trk_scenario_report *shown(const struct tally *tally, uint32
     return &nearest(tally, number)->report;
 }
 
+/* Whether there are schedules that were not tried. */
+static bool part_only(const struct tally *tally)
+{
+    enum scenario_schedule_kind kind = tally->scenario->schedule.kind;
+    return tally->stopped_early || kind == SCHEDULE_RANDOM || kind == SCHEDULE_PCT;
+}
+
 void tally_report(const struct tally *tally, struct trk_scenario_report *report)
 {
     const struct scenario_expect *expect = &tally->scenario->expect;
@@ -156,6 +166,8 @@ void tally_report(const struct tally *tally, struct trk_scenario_report *report)
     bool many = expect->schedules != 0 && tally->schedules > expect->schedules;
     report->held = unexpected == 0 && missing == 0 && tally->misplaced == 0 && !many &&
                    !(tally->stopped_early && !expect->some);
+    report->undecided =
+        !report->held && part_only(tally) && unexpected == 0 && tally->misplaced == 0 && !many;
     size_t used = strlen(report->text);
     char *end = report->text + used;
     size_t room = sizeof report->text - used;

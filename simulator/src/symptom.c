@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "judge.h"
+#include "losses.h"
 #include "newest.h"
 #include "track/address.h"
 
@@ -20,6 +21,7 @@ struct span {
 
 struct trk_symptom {
     struct trk_trace *trace;
+    struct losses losses;
     uint64_t guest_addr, last_event;
     struct span *spans;
     size_t count, capacity;
@@ -30,6 +32,7 @@ struct trk_symptom {
 struct following {
     struct trk_trace *trace;
     struct judge judge;
+    struct losses_passed passed;
     struct trk_error *error;
 };
 
@@ -52,8 +55,11 @@ static enum trk_status follow_next(struct following *following, struct trk_trace
     enum trk_status status = trk_trace_next(following->trace, event, following->error);
     if (status != TRK_OK)
         return status;
-    if (event->event.type == TRK_EVENT_DROP)
-        judge_doubt(&following->judge, event->number);
+    losses_pass(&following->passed, event);
+    if (following->passed.among)
+        judge_among_losses(&following->judge);
+    else if (following->passed.end > 0)
+        judge_behind_losses(&following->judge, following->passed.end);
     status = judge_take(&following->judge, event, &finding);
     return status == TRK_OK ? TRK_OK : trk_error_set(following->error, status, "no memory");
 }
@@ -65,22 +71,46 @@ struct part {
     uint64_t first_addr, end_addr;
     uint64_t event;
     size_t range;
+    bool counts; /* bytes of no known past do */
 };
 
-static void find_byte(const struct judge *judge, const struct part *part,
+/*
+ * The event behind which nothing may be missing for bytes to be older, and the tracker not to know
+ * of it: the newest store, or what made the page's state.
+ */
+static uint64_t rests_on(const struct newest *newest)
+{
+    bool began_so = newest->said == NULL || newest->said->event == 0;
+    uint64_t made = began_so ? 0 : newest->said->event - 1;
+    uint64_t store = newest->history->stores[0].event;
+    return made < store ? made : store;
+}
+
+static void find_byte(const struct following *following, const struct part *part,
                       struct trk_symptom_found *found)
 {
+    const struct judge *judge = &following->judge;
     for (uint64_t at = part->first_addr; at < part->end_addr && !found->there;) {
         struct newest newest;
         uint32_t stream;
+        bool gpu;
         newest_find(judge, at, &newest);
-        found->known |= newest.history != NULL || (newest.said != NULL && newest.said->event != 0);
-        found->there =
-            newest_stays(&newest, &found->gpu) && newest_under_way(judge, at, &stream) == NULL;
-        found->guest_addr = at;
-        found->event = part->event;
-        found->range = part->range;
-        at = newest.first_addr + newest.size_bytes;
+        uint64_t end_addr = newest.first_addr + newest.size_bytes;
+        end_addr = end_addr < part->end_addr ? end_addr : part->end_addr;
+        bool known = newest.history != NULL || (newest.said != NULL && newest.said->event != 0);
+        found->known |= known;
+        found->unknown_bytes += part->counts && !known && !newest.mapped ? end_addr - at : 0;
+        bool stays = newest_stays(&newest, &gpu) && newest_under_way(judge, at, &stream) == NULL;
+        bool sure = stays && !losses_since(&following->passed, rests_on(&newest));
+        if (sure || (stays && !found->doubted)) {
+            found->gpu = gpu;
+            found->guest_addr = at;
+            found->event = part->event;
+            found->range = part->range;
+        }
+        found->there = sure;
+        found->doubted |= stays && !sure;
+        at = end_addr;
     }
 }
 
@@ -99,7 +129,7 @@ static uint64_t reads(const struct trk_event *event)
 }
 
 /* What an event reads of a range, or all of it where its frame ends. */
-static void find_in(const struct judge *judge, const struct trk_trace_event *event,
+static void find_in(const struct following *following, const struct trk_trace_event *event,
                     const struct trk_symptom_range *range, size_t number,
                     struct trk_symptom_found *found)
 {
@@ -111,11 +141,11 @@ static void find_in(const struct judge *judge, const struct trk_trace_event *eve
                                   .end_addr = end < range_end ? end : range_end,
                                   .event = event->number,
                                   .range = number};
-        find_byte(judge, &part, found);
+        find_byte(following, &part, found);
     }
-    const struct part whole = {range->guest_addr, range_end, event->number, number};
+    const struct part whole = {range->guest_addr, range_end, event->number, number, true};
     if (event->number == range->last_event)
-        find_byte(judge, &whole, found);
+        find_byte(following, &whole, found);
 }
 
 static enum trk_status find(struct following *following, const struct trk_symptom_asked *asked,
@@ -129,7 +159,7 @@ static enum trk_status find(struct following *following, const struct trk_sympto
         for (size_t i = first; status == TRK_OK && i < asked->range_count && !found->there; i++) {
             if (asked->ranges[i].first_event > event.number)
                 break;
-            find_in(&following->judge, &event, &asked->ranges[i], i, found);
+            find_in(following, &event, &asked->ranges[i], i, found);
         }
         while (status == TRK_OK && first < asked->range_count &&
                asked->ranges[first].last_event <= event.number)
@@ -229,7 +259,8 @@ static enum trk_status note_past(struct trk_symptom *symptom, struct following *
 static enum trk_status pass(struct trk_symptom *symptom, const struct trk_symptom_asked *asked,
                             struct trk_symptom_found *found, struct trk_error *error)
 {
-    struct following following = {.trace = symptom->trace, .error = error};
+    struct following following = {
+        .trace = symptom->trace, .passed = {.losses = symptom->losses}, .error = error};
     enum trk_status status = follow_begin(&following);
     if (status == TRK_OK)
         status = asked != NULL ? find(&following, asked, found) : note_past(symptom, &following);
@@ -247,7 +278,13 @@ enum trk_status trk_symptom_create(struct trk_symptom **out, struct trk_trace *t
     if (symptom == NULL)
         return trk_error_set(error, TRK_E_MEMORY, "no memory");
     symptom->trace = trace;
-    enum trk_status status = pass(symptom, asked, found, error);
+    enum trk_status status = TRK_OK;
+    if (!trk_trace_state(trace).complete)
+        status = losses_find_all(&symptom->losses, trace);
+    if (status != TRK_OK)
+        (void)trk_error_set(error, status, "what the trace lacks cannot be read");
+    else
+        status = pass(symptom, asked, found, error);
     symptom->guest_addr = found->guest_addr;
     symptom->last_event = found->event;
     if (status == TRK_OK && found->there)

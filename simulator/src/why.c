@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "judge.h"
+#include "losses.h"
 #include "newest.h"
 #include "story.h"
 
 struct looking {
     const struct trk_trace *trace;
     struct judge judge;
+    struct losses_passed passed;
     struct trk_why_report *report;
     struct newest newest; /* of the byte */
 };
@@ -50,10 +52,12 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
         if (status != TRK_OK)
             break;
         struct finding finding = {.found = false}; /* what breaks is told by others */
-        bool lost = next.guessed || next.event.type == TRK_EVENT_DROP;
-        dropped |= lost;
-        if (lost)
-            judge_doubt(&looking->judge, next.number);
+        dropped |= next.event.type == TRK_EVENT_DROP;
+        losses_pass(&looking->passed, &next);
+        if (looking->passed.among)
+            judge_among_losses(&looking->judge);
+        else if (looking->passed.end > 0)
+            judge_behind_losses(&looking->judge, looking->passed.end);
         status = judge_take(&looking->judge, &next, &finding);
         looking->report->event = next.number;
     }
@@ -62,7 +66,8 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
         return trk_error_set(error, TRK_E_ARGUMENT, "the trace has no event %" PRIu64, event);
     if (ended)
         status = TRK_OK;
-    looking->report->complete = !dropped && (!ended || trk_trace_state(trace).complete);
+    looking->report->complete =
+        !dropped && looking->passed.end == 0 && (!ended || trk_trace_state(trace).complete);
     return status == TRK_E_MEMORY ? trk_error_set(error, status, "no memory") : status;
 }
 
@@ -244,6 +249,8 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
         (void)trk_error_set(error, status, "no memory");
     if (status == TRK_OK)
         status = trk_trace_rewind(trace, error);
+    if (status == TRK_OK && !trk_trace_state(trace).complete)
+        status = losses_find_all(&looking.passed.losses, trace);
     if (status == TRK_OK)
         status = read_events(&looking, trace, event, error);
     if (status == TRK_OK) {

@@ -70,7 +70,6 @@ static enum trk_core_fault bad_fault(void *tracker, uint64_t guest_addr, bool st
 static enum trk_core_status bad_transfer(void *tracker, const struct trk_core_transfer *transfer)
 {
     (void)tracker;
-    (void)transfer;
     puts("a plug-in that prints");
     switch (BAD) {
     case BAD_CRASHES:
@@ -115,6 +114,8 @@ static enum trk_core_status bad_transfer(void *tracker, const struct trk_core_tr
     default:
         break;
     }
+    if (transfer->done != NULL)
+        transfer->done(transfer->context);
     return TRK_CORE_OK;
 }
 

@@ -104,11 +104,23 @@ explored() {
     run 1 explore --core "$core" --page "$1" --pages "$2" --export "bug$3.json" own.trk
     grep -q "again: trk explore --core $core own.trk --schedule trkw1:" out || fail "no line"
     grep -q "^core page-tracker, build 1: tried inside its operations" out || fail "not said how"
+    # The case that is kept expects the bug.
     run 0 sim --core "$core" "bug$3.json"
+    run 1 sim --core "$examples/example_core.so" "bug$3.json"
 }
 explored 0x2000c0000 1 1 stale-gpu-read
 explored 0x200050000 8 2 stale-cpu-read
 explored 0x2000a8000 1 3 stale-gpu-read
+# What was not looked at is said, and is no "ok": every order of eight pages says nothing of the others.
+run 3 explore --json --core "$examples/example_core_bug2.so" --window 1 own.trk
+same "all orders of some pages: stopped" "$(get stopped)" 0
+same "all orders of some pages: findings" "$(get finding_count)" 0
+same "all orders of some pages: complete" "$(get complete)" false
+same "pages looked at" "$(get sets_of_pages)" 8
+at_least "pages that come into question" "$(get pages_met)" 9
+met=$(get pages_met)
+run 3 explore --core "$examples/example_core_bug2.so" --window 1 own.trk
+grep -q "^8 of the $met pages that come into question were looked at" out || fail "not said what was looked at"
 run 3 explore own.trk
 grep -q "^core " out && fail "a plug-in where there is none"
 finish

@@ -32,8 +32,80 @@ tells 9 "upload called done() twice"
 tells 10 "it gave back a lock that nobody holds"
 tells 11 "an exception left fault: no such page"
 tells 13 "upload reported a run behind done()"
-run 1 sim --core "${wrong}_10.so" own.trk
-said "it gave back a lock that nobody holds"
+tells 17 "upload came to its end without done()"
+tells 22 "page() says that the host was told 0x3 of 0x200010000, and it was told 0x1"
+while read -r number words; do
+    run 1 sim --core "${wrong}_$number.so" own.trk
+    said "$words"
+    [ ! -s out ] || fail "$number: a report"
+    # In a window that takes long, too, nothing goes on behind it.
+    run 1 explore --core "${wrong}_$number.so" --core-limit 60 --page 0x2000c0000 own.trk
+    said "$words"
+    grep -q "took longer" err && fail "$number: the search went on"
+done <<'CALLS'
+9 upload called done() twice
+10 it gave back a lock that nobody holds
+13 upload reported a run behind done()
+17 upload came to its end without done()
+21 changes what the host lets through of 0x[0-9a-f]* without one
+22 page() says that the host was told
+CALLS
+
+# What page() says of whose a page is, and a fault's word, are held against the trace.
+run 1 sim --core "${wrong}_18.so" own.trk
+grep -q "is the GPU's; the core did say that it is clean" out || fail "never the GPU's: $(head -2 out)"
+run 1 sim --core "${wrong}_19.so" own.trk
+grep -q "the core did retry, which changes nothing, and changed the page" out ||
+    fail "always retry: $(head -2 out)"
+
+# A lock for each page is no mere word.
+mkdir unlike
+cp "$4/own/operations-on-unlike-large-pages.json" unlike
+run 0 core-check "$examples/example_core.so" unlike
+run 1 core-check "${wrong}_20.so" unlike
+grep -q "each page has a lock of its own, and an operation on 0x200020000 waits for a lock of one on 0x200010000" \
+    out || grep -q "each page has a lock of its own, and an operation on 0x200010000 waits for a lock of one on 0x200020000" \
+    out || fail "one lock over all is not seen: $(head -2 out)"
+tells 21 "each page has a lock of its own, and changes what the host lets through of 0x"
+
+# What it does with descriptors that it has not opened is no part of trk's report, nor of other files.
+run 0 sim --core "$examples/example_core.so" own.trk
+cp out right
+for number in 23 24; do
+    run 0 sim --core "${wrong}_$number.so" own.trk
+    cmp out right || fail "$number: another report"
+    quiet
+    run 0 sim --junit "report$number.xml" --core "${wrong}_$number.so" own_pages
+    grep -q garbage "report$number.xml" && fail "garbage in an output"
+    run 0 explore --core "${wrong}_$number.so" --page 0x2000a8000 own.trk
+    grep -q garbage out && fail "garbage in a report"
+    # A reader that goes away ends nothing, and is no crash.
+    { "$trk" sim --core "${wrong}_$number.so" own.trk 2>err; echo $? >code; } | true
+    same "$number: without a reader" "$(cat code)" 0
+    quiet
+done
+run 2 sim --json --core "$examples/example_core.so" absent.trk
+same "an absent trace, in JSON" "$(get error.status)" system
+
+# A right one that has too little time, or too few schedules, is undecided, whatever was expected of it.
+cat >long.json <<CASE
+{"scenario": 1, "name": "long", "policy": {"page_size": 16384},
+ "memory": {"A": {"at": "0x200010000", "size": "8G"}},
+ "threads": {
+  "guest": ["repeat 99 { store A 8 1; store A+G 8 1; store A+2G 8 1 }"],
+  "render": ["repeat 99 { upload A 3G; upload A+2G 3G }"],
+  "copy": ["repeat 99 { upload A+G 3G; upload A 8G }"]},
+ "schedule": "explore", "expect": {"verdict": "ok"}}
+CASE
+run 1 core-check --json --core-limit 1 --schedules 1000000 "$examples/example_core.so" long.json
+same "too slow" "$(get undecided)" 1
+same "too slow: crashes" "$(get crashes)" 0
+get cases.0.text | grep -q "took longer than 1 s and was ended, though it was going on" ||
+    fail "too slow: $(get cases.0.text)"
+run 1 core-check --json --schedules 100 "$examples/example_core.so" \
+    "$4/own/gpu-write-before-or-after-a-fault-looks.json"
+same "cut short" "$(get undecided)" 1
+same "cut short: departs" "$(get departs)" 0
 
 # Watches that do nothing are found by cases of 4 KiB pages, which the right tracker holds.
 mkdir watches

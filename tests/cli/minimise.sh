@@ -95,6 +95,9 @@ run 2 minimise -f bad.trk -o bad.trk
 said "would overwrite its trace"
 run 2 minimise -f bad.trk -o x.json --passing ./bad.trk
 said "would overwrite its trace"
+"$trk" minimise -f - -o bad.trk <bad.trk >out 2>err
+same "overwriting its trace by standard input: exit code" $? 2
+said "would overwrite its trace"
 cmp bad.trk kept.trk || fail "the trace was overwritten"
 run 2 minimise bad.trk -o x.json --passing ./x.json
 said "are the same file"
@@ -109,6 +112,15 @@ run 1 minimise wide.json --good "$trk" -o x.json
 grep -q "right core" out || fail "no word of the right core: $(cat out)"
 run 1 minimise bad.trk --good "$trk" -o x.json
 grep -q "right core" out || fail "of a trace: no word of the right core: $(cat out)"
+# One that is killed, or says that it cannot tell, says nothing of the case.
+for end in 'exit 3' 'exit 2' 'exit 4' 'kill -9 $$'; do
+    printf '#!/bin/sh\n%s\n' "$end" >mute
+    chmod +x mute
+    run 4 minimise wide.json --good ./mute -o x.json
+    said "mute says nothing of the case: it ends with"
+    run 4 minimise bad.trk --good ./mute -o x.json
+    said "mute says nothing of the case: it ends with"
+done
 run 2 minimise wide.json --good ./absent -o x.json
 [ -e x.json ] && fail "a file is written though there is no case"
 

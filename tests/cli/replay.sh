@@ -88,7 +88,7 @@ validate=--validate
 env true "$trk" replay --validate t.trk >out 2>err || {
     validate=
     grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
-    echo "without the validation layer, which is not installed"
+    lacking "the validation layer"
 }
 # The layer keeps what it knows of a device and is unloaded with it: no leak checker can tell whose
 # that is. Without the layer leaks are looked for in cli.bench and cli.device_faults.
@@ -116,8 +116,8 @@ all() {
     ASAN_OPTIONS="${ASAN_OPTIONS:-}${leaks:-}" "$tools/replay_all" $validate "$@" >out 2>err ||
         fail "replay_all $*: $(cat out err)"
     ran=$((ran + $(grep -c '^ran ' out)))
-    lacks=$(grep '^lacks ' out | grep -Ev ' (has no|is for images|runs no shader)')
-    [ -z "$lacks" ] || fail "$lacks"
+    unable=$(grep '^lacks ' out | grep -Ev ' (has no|is for images|runs no shader)')
+    [ -z "$unable" ] || fail "$unable"
 }
 for policy in per-range,threads=4 scatter,threads=2 whole+import+scatter host-copy; do
     one "$policy" t.trk

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include <unistd.h>
+
 #include "simulator/core_plugin.hpp"
 
 extern "C" const trk_core_table *example_plugin(const trk_core_host *host);
@@ -30,10 +32,20 @@ enum : int {
     crashes,      // the third upload ends the process
     claims_loads, // it does not say that loads do not fault
     claims_rest,  // nor what else is its own design
+    never_done,   // upload never calls done()
+    never_gpu,    // page() never says that a page is the GPU's
+    always_retry, // fault does its work, and says that there was nothing to do
+    one_lock,     // of pages with a lock each: upload holds one over all
+    no_locks,     // of pages with a lock each: none is taken
+    loose_lips,   // page() says that the host lets everything through
+    writes,       // upload writes to whatever is open, and a reader that goes away ends it
+    shuts,        // upload closes what programs print to
 };
 
 trk_core_table changed;
+trk_core_host changed_host;
 int trackers_made, uploads;
+std::uint32_t lock_over_all;
 
 trk_core_fault fault(void *, std::uint64_t, bool)
 {
@@ -42,6 +54,34 @@ trk_core_fault fault(void *, std::uint64_t, bool)
                      "fault", TRK_CORE_UNHANDLED,
                      []() -> trk_core_fault { throw std::runtime_error("no such page"); })
                : TRK_CORE_UNHANDLED;
+}
+
+trk_core_fault fault_retried(void *its, std::uint64_t guest_addr, bool store)
+{
+    const trk_core_fault word = example_plugin(&changed_host)->fault(its, guest_addr, store);
+    return word == TRK_CORE_SERVED ? TRK_CORE_RETRY : word;
+}
+
+void page(void *its, std::uint64_t guest_addr, trk_core_page *out)
+{
+    example_plugin(&changed_host)->page(its, guest_addr, out);
+    if (WRONG == never_gpu)
+        out->gpu_dirty = false;
+    else
+        out->host_rights = TRK_CORE_READ | TRK_CORE_WRITE;
+}
+
+// As logs and daemons do, by mistake.
+void use_descriptors()
+{
+    if (WRONG == shuts) {
+        close(STDOUT_FILENO);
+        return;
+    }
+    std::signal(SIGPIPE, SIG_DFL);
+    for (int fd = 3; fd < 64; fd++)
+        if (write(fd, "garbage", 7) == 7)
+            continue;
 }
 
 trk_core_status watch(void *, std::uint64_t, std::uint64_t, bool)
@@ -60,7 +100,7 @@ void range_as_asked(void *context, std::uint64_t guest_addr, std::uint64_t size_
 void done_otherwise(void *context)
 {
     const auto *asked = static_cast<const trk_core_transfer *>(context);
-    if (asked->done == nullptr)
+    if (asked->done == nullptr || WRONG == never_done)
         return;
     asked->done(asked->context);
     if (WRONG == done_twice)
@@ -81,19 +121,30 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
         static const std::uint32_t word = 0;
         trk::core_host->unlock(&word);
     }
-    if (WRONG == done_twice || WRONG == late_run) {
+    if (WRONG == writes || WRONG == shuts)
+        use_descriptors();
+    if (WRONG == one_lock) {
+        trk::core_host->lock(&lock_over_all);
+        lock_over_all = trk::core_self();
+        const trk_core_status word = example_plugin(&changed_host)->upload(its, asked);
+        trk::core_host->unlock(&lock_over_all);
+        lock_over_all = 0;
+        return word;
+    }
+    if (WRONG == done_twice || WRONG == late_run || WRONG == never_done) {
         trk_core_transfer changed_asked = *asked;
         changed_asked.range = range_as_asked;
         changed_asked.done = done_otherwise;
         changed_asked.context = const_cast<trk_core_transfer *>(asked);
-        return example_plugin(trk::core_host)->upload(its, &changed_asked);
+        return example_plugin(&changed_host)->upload(its, &changed_asked);
     }
-    return example_plugin(trk::core_host)->upload(its, asked);
+    return example_plugin(&changed_host)->upload(its, asked);
 }
 
 trk_core_status create(void **out, const trk_core_policy *policy, const trk_core_owner *owner)
 {
     *out = nullptr;
+    lock_over_all = 0;
     trackers_made++;
     for (volatile bool again = WRONG == endless; again;)
         continue;
@@ -101,7 +152,7 @@ trk_core_status create(void **out, const trk_core_policy *policy, const trk_core
         return TRK_CORE_OK;
     if (WRONG == no_memory)
         return TRK_CORE_MEMORY;
-    return example_plugin(trk::core_host)->create(out, policy, owner);
+    return example_plugin(&changed_host)->create(out, policy, owner);
 }
 
 trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_fn *, void *)
@@ -114,13 +165,22 @@ trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_
 
 const trk_core_table *trk_core_plugin(const trk_core_host *host)
 {
-    changed = *example_plugin(host);
+    changed_host = *host;
+    if (WRONG == no_locks)
+        changed_host.lock = changed_host.unlock = [](const std::uint32_t *) {};
+    changed = *example_plugin(&changed_host);
     if (WRONG == unhandled_faults || WRONG == throws_fault)
         changed.fault = fault;
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
-        WRONG == late_run || WRONG == crashes)
+        WRONG == late_run || WRONG == crashes || WRONG == never_done || WRONG == one_lock ||
+        WRONG == writes || WRONG == shuts)
         changed.upload = upload;
-    if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets)
+    if (WRONG == always_retry)
+        changed.fault = fault_retried;
+    if (WRONG == never_gpu || WRONG == loose_lips)
+        changed.page = page;
+    if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets ||
+        WRONG == one_lock)
         changed.create = create;
     if (WRONG == throws)
         changed.invalidate = invalidate;

@@ -12,6 +12,7 @@
 #ifndef RECORDER_TRACE_H
 #define RECORDER_TRACE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -126,6 +127,28 @@ struct trk_trace_gap {
 TRK_MUST_USE enum trk_status trk_trace_gaps(const struct trk_trace *trace,
                                             struct trk_trace_gap **out, size_t *count);
 
+/*
+ * Events of a stream that the file should have and has not, in a row. What a recorder lost is not
+ * among them: DROP events tell of that.
+ */
+struct trk_trace_missing {
+    uint32_t stream;    /* UINT32_MAX: any, even one that nothing is left of */
+    uint64_t events;    /* TRK_NOT_KNOWN: nothing says how many */
+    uint64_t first_tsc; /* of the stream's last event before them; 0: there is none */
+    uint64_t end_tsc;   /* of its first event behind them; UINT64_MAX: there is none */
+};
+
+/**
+ * What is missing in a file that was damaged or cut off, stream by stream, in each in its order.
+ * After trk_trace_scan; chunks that only show in trk_trace_next that they are not readable count
+ * once it has met them. What a file that was cut off has nothing at all of is not named.
+ *
+ * @param out  An array, the caller's to free; NULL when there are none.
+ * @return TRK_OK; TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status trk_trace_missing(const struct trk_trace *trace,
+                                               struct trk_trace_missing **out, size_t *count);
+
 /* A type of events, as this version or else the file describes it. */
 struct trk_trace_type {
     const char *name; /* the trace's; as the file spells it, for types of newer versions */
@@ -159,6 +182,12 @@ struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
  */
 TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,
                                             struct trk_error *error);
+
+/*
+ * From when *flag is not 0, trk_trace_next gives TRK_E_SYSTEM, os_errno EINTR: for a signal handler
+ * that ends what takes long. The flag must outlive the trace.
+ */
+void trk_trace_stop_on(struct trk_trace *trace, const volatile sig_atomic_t *flag);
 
 /* Start again at event 0. */
 TRK_MUST_USE enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *error);

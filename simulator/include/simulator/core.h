@@ -9,6 +9,7 @@
 #define SIMULATOR_CORE_H_PUBLIC
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "track/status.h"
 
@@ -36,6 +37,8 @@ struct trk_core_about {
     bool events;  /* it can re-execute traces */
     bool returns; /* its state can be put back; else every schedule runs from the beginning */
     bool knows;   /* known states are searched once */
+    bool unseen;  /* it says that each page has a lock of its own, and they are not the host's: what
+                     it says is taken as said */
 };
 
 /* What is loaded; false: nothing, libtrack's own core is in force. */
@@ -87,6 +90,10 @@ uint32_t trk_core_page_size(const struct trk_scenario *scenario);
  */
 TRK_MUST_USE enum trk_status trk_scenario_scale(struct trk_scenario *scenario,
                                                 uint32_t page_size_bytes, const char **why);
+
+/* Count in *where, which other processes may read, what comes to its end: schedules, and operations
+ * of a trace that are compared. */
+void trk_core_count_into(uint64_t *where);
 
 /* Why a run against the plug-in came to no end: what it did that is no answer; NULL: nothing. */
 const char *trk_core_complaint(void);

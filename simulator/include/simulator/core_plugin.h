@@ -157,7 +157,7 @@ struct trk_core_transfer {
     bool written;             /* upload: the pages become the GPU's as a whole */
     bool clear;               /* download: reported pages become clean */
     trk_core_range_fn *range; /* NULL: nobody wants the runs */
-    trk_core_done_fn *done;   /* upload: once, after the last run; NULL: nothing */
+    trk_core_done_fn *done;   /* upload: once, after the last run, unless refused; NULL: nothing */
     void *context;
 };
 
@@ -170,7 +170,7 @@ struct trk_core_page {
     uint32_t write_watches;
     uint32_t read_watches;
     uint32_t guest_rights;
-    uint32_t host_rights; /* what the host was last told */
+    uint32_t host_rights; /* what the host was last told; told otherwise: a fault of the plug-in */
 };
 
 /* A tracker's state as bytes, so that it can be put back; and names for its locks and words. The
@@ -205,8 +205,9 @@ enum trk_core_feature {
      * look at them. So an open page is no fault; a load that sees old bytes still is. core-check
      * leaves out the cases in which a load has to fault. */
     TRK_CORE_OPEN_LOADS = 4,
-    /* Each page has a lock of its own: operations on unlike pages never wait for each other. So
-     * that some do is not asked of it; if they do all the same, that still is a deadlock. */
+    /* Each page has a lock of its own: operations on unlike pages never wait for each other, and a
+     * page's protection is changed under its lock. So that some wait is not asked of it; with
+     * TRK_CORE_LOCKS, one that does otherwise is told as a fault of the plug-in. */
     TRK_CORE_PAGE_LOCKS = 8,
     /* Watches of clients are counted apart from the tracker's own, and cannot take that one. */
     TRK_CORE_OWN_WATCHES = 16,

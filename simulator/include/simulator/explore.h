@@ -90,9 +90,13 @@ struct trk_explore_finding {
 struct trk_explore_report {
     struct trk_sim_report recorded; /* of the trace as it is */
     uint32_t foci;                  /* sets of pages */
-    uint64_t windows;               /* with more than one thread in them */
-    uint64_t distinct;              /* that differ in more than numbers: these were explored */
-    uint64_t left_out;              /* that no scenario can say, or that the plug-in cannot run */
+    /* Where pages were chosen of those that threads took turns at (with a plug-in, of all): how
+     * many there are. More than foci: not complete. TRK_NOT_KNOWN: they were named, or are the
+     * verdict's. */
+    uint64_t pages_met;
+    uint64_t windows;    /* with more than one thread in them */
+    uint64_t distinct;   /* that differ in more than numbers: these were explored */
+    uint64_t left_out;   /* that no scenario can say, or that the plug-in cannot run */
     char lacks[128];     /* what the first of these needs of the plug-in; "": none does */
     uint64_t unfaithful; /* whose recorded order ends otherwise than the trace: not judged */
     uint64_t stopped;    /* that have more orders than were to be tried */

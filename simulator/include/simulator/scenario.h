@@ -53,6 +53,7 @@ struct trk_scenario_share {
 
 struct trk_scenario_report {
     bool held;          /* the expectation is met */
+    bool undecided;     /* it is not, only because not every schedule was tried */
     char verdict[32];   /* a word of the format */
     char expected[128]; /* the expectation, in words */
     char text[512];     /* one line: what broke; "" for ok */

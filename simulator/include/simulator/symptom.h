@@ -34,7 +34,11 @@ struct trk_symptom_asked {
 
 struct trk_symptom_found {
     bool there;
-    bool known;          /* a store, a copy or an operation on one of the bytes is */
+    bool known;             /* a store, a copy or an operation on one of the bytes is */
+    uint64_t unknown_bytes; /* at the end of frames: of which none is, and that are in no mapping */
+    /* There is none, but the byte below would be one if no event were missing: a copy of it, or an
+     * operation on it, may be among those. */
+    bool doubted;
     uint64_t guest_addr; /* the first byte with an older copy, and no word of it */
     uint64_t event;      /* behind which that was seen */
     size_t range;        /* the one that it is in */
@@ -44,7 +48,8 @@ struct trk_symptom_found {
 /**
  * Look for the first byte of the ranges that is older on one side, though the tracker's operations
  * say that there is nothing to copy: where something in the frame reads it, else at the frame's
- * end. Its past until then is noted.
+ * end. Its past until then is noted. Where events are missing, what one of them may explain is not
+ * what is looked for: it is noted as doubted, and the next byte is looked at.
  *
  * @param out  NULL unless found->there.
  * @return TRK_OK; TRK_E_ARGUMENT: the trace has no such event; what trk_why_trace gives.

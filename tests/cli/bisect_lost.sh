@@ -1,0 +1,109 @@
+# Goal: what a loss may explain is blamed on nobody. Of a damaged, cut off or lossy recording of a right
+# program, trk bisect by a symptom, by a file of contents, by a command and with trk minimise ends with 3
+# and says what is missing; what is wrong before the loss is still found.
+# Method: recordings of the demo, right and with bugs, spoilt and cut at fourteenths, recovered, and with a
+# ring that is too small; commands that answer to the loss, or to nothing.
+. "$(dirname "$0")/lib.sh"
+need_vulkan
+
+# spoil PART TRACE: damaged.trk, eight bytes of it spoilt, and cut.trk, both at so many fourteenths.
+spoil() {
+    at=$(($(wc -c <"$2") * $1 / 14))
+    cp "$2" damaged.trk
+    printf 'TRKdamag' | dd of=damaged.trk bs=1 seek="$at" conv=notrunc 2>err
+    head -c "$at" "$2" >cut.trk
+    "$trk" recover -f damaged.trk -o recovered.trk >out 2>err || fail "recover: $(cat err)"
+}
+
+# lacks COMMAND...: ends with 3, with a word of what is missing.
+lacks() {
+    run 3 "$@"
+    grep -q "damaged\|incomplete\|missing\|too short" err || fail "trk $*: no word of the loss"
+}
+
+demo="demo --megabytes 2 --frames 60 --threads 1"
+whole=0x200000000+0x100000
+# shellcheck disable=SC2086 # words
+run 0 record --payload hash -o good.trk -- "$trk" $demo
+run 0 bisect hashes good.trk
+cp out good.hashes
+run 0 bisect good.trk --symptom good.hashes
+for frame in 10 30 50; do
+    run 0 bisect good.trk --symptom "frame:$frame,range:$whole"
+done
+for part in 1 2 3 4 6 8 9 12; do
+    spoil "$part" good.trk
+    for copy in damaged cut recovered; do
+        for frame in 10 30 50; do
+            lacks bisect $copy.trk --symptom "frame:$frame,range:$whole"
+        done
+        lacks bisect $copy.trk --symptom good.hashes
+        lacks minimise -f $copy.trk -o x.json
+    done
+done
+
+# What is wrong in frame 10 is before the loss, in the beginning of the file.
+for bug in kernel-store lost-rearm; do
+    # shellcheck disable=SC2086
+    run 0 record -f -o bad.trk -- "$trk" $demo --bug "$bug"
+    run 1 sim --json bad.trk
+    range=$(get guest_addr)+64
+    run 1 bisect --json bad.trk --symptom "frame:10,range:$range"
+    event=$(get event)
+    found=0
+    for part in 1 3 7 9 12; do
+        spoil "$part" bad.trk
+        for copy in damaged cut recovered; do
+            "$trk" bisect --json $copy.trk --symptom "frame:10,range:$range" >out 2>err
+            code=$?
+            if [ "$code" -eq 1 ]; then
+                found=$((found + 1))
+                same "$bug, $copy at $part: event" "$(get event)" "$event"
+            else
+                same "$bug, $copy at $part: exit code" "$code" 3
+            fi
+        done
+    done
+    at_least "$bug: found before the loss" "$found" 6
+done
+
+# A moment is told of as it was, if the loss is behind it.
+spoil 9 bad.trk
+run 0 why damaged.trk "${range%+*}" @4000
+lacks why damaged.trk "${range%+*}" @30000
+
+# By a command: trk's own 3 is no answer, and where events are missing a program is not to blame.
+# shellcheck disable=SC2086
+run 0 record -f --ring 4096 -o lossy.trk -- "$trk" $demo
+spoil 3 good.trk
+for copy in lossy recovered; do
+    lacks info --json $copy.trk
+    [ "$copy" = recovered ] || [ "$(get dropped)" -gt 0 ] || continue
+    lacks bisect run $copy.trk --json -- "$trk" sim --oracle-only
+    same "$copy, by trk sim: found" "$(get found)" false
+    get why | grep -q "the command ends with 3" || fail "$copy, by trk sim: $(get why)"
+    lacks bisect run $copy.trk --json -- sh -c "[ \"\$('$trk' dump \"\$1\" | grep -c ' drop ')\" -eq 0 ]" sh
+    same "$copy, by its losses: found" "$(get found)" false
+    get why | grep -q "from where events are missing on" || fail "$copy, by its losses: $(get why)"
+    lacks bisect $copy.trk --symptom "frame:30,range:$whole"
+done
+lacks bisect run damaged.trk --json -- true
+same "a refusal is an object, too" "$(get error.status)" damaged
+same "a refusal is an object, too: complete" "$(get complete)" false
+# One that is bad whatever it is asked is no judge of events, nor is one that cannot be found.
+for command in false "sh -c nowhere" "$trk sim --no-such-option"; do
+    # shellcheck disable=SC2086
+    run 3 bisect run bad.trk --json -- $command
+    same "$command: found" "$(get found)" false
+    same "$command: why" "$(get why)" "the command is bad with no event at all, too"
+done
+
+# Of half the range, and of half the file of contents, nothing is known.
+run 3 bisect --json good.trk --symptom frame:10,range:0x1fff00000+0x200000
+get why | grep -q "it cannot be told of 1048576 of the 2097152 bytes" || fail "half a range: $(get why)"
+same "half a range: bytes" "$(get unknown_bytes)" 1048576
+sed 's/^frame:/&1000/' good.hashes | cat good.hashes - >more.hashes
+run 3 bisect --json good.trk --symptom more.hashes
+same "more frames than the trace has" "$(get contents.absent)" "$(wc -l <good.hashes)"
+get why | grep -q "the trace has no such frame" || fail "more frames: $(get why)"
+finish
