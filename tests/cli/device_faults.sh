@@ -41,7 +41,7 @@ grep -q ': equal$' out || fail "no fault, and yet: $(cat out)"
 told=0
 for fault in submit:8:-4 submit:40:-4 submit:70:-4 wait:12:-4 wait:70:-4 wait:60:2 \
     submit:50:-2 submit:51:-1; do
-    for policy in per-range scatter import; do
+    for policy in per-range scatter fetch import; do
         faulty "$fault" 4 replay --policy "$policy" --json t.trk
         text=$(get error.text)
         case $fault:$text in

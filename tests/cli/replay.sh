@@ -124,7 +124,7 @@ for policy in per-range,threads=4 scatter,threads=2 whole+import+scatter host-co
 done
 all t.trk -- per-range,queue=compute per-range,queue=transfer coalesce:4K auto,threads=3 granule:16K \
     whole,slow=50% auto+scatter auto+import whole+direct,threads=2 whole,ring=64K,batch=8K \
-    scatter,ring=64K,batch=8K import,batch=4K
+    scatter,ring=64K,batch=8K import,batch=4K auto+fetch fetch,threads=2,ring=64K,batch=8K
 # Images and dispatches: as recorded, in other shapes of the same bytes (rows that end inside of pages,
 # texels of other sizes), and where something else touches an image's bytes.
 "$trk" dump --text i.trk >i.txt || fail "no text of i.trk"
@@ -133,7 +133,7 @@ one per-range i.trk
 same 'images' "$(get images)" 2
 same 'plain images' "$(get plain_images)" 0
 same 'dispatches' "$(get dispatches)" 6
-all i.trk -- auto whole scatter,threads=2 import import+scatter direct whole,batch=4K
+all i.trk -- auto whole scatter,threads=2 fetch,threads=2 import import+scatter direct whole,batch=4K
 shaped=$ran
 edits=0
 while IFS='|' read -r images plain edit; do

@@ -94,7 +94,7 @@ validate=--validate
     grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
     validate=
 }
-for policy in per-range scatter import import+scatter whole+scatter,batch=4K; do
+for policy in per-range scatter fetch import import+scatter whole+scatter,batch=4K whole+fetch,batch=4K; do
     # shellcheck disable=SC2086 # one word or none
     "$trk" replay --check $validate --policy "$policy" --json odd.trk >out 2>err ||
         grep -q ' has no ' err || fail "$policy: $(cat out err)"
@@ -172,7 +172,7 @@ $(copy up 32 0x200301000)
 gpu_read domain=0x3 seq=63 argument=0x200301020
 EVENTS
 run 0 sim --oracle-only untold.trk
-for policy in per-range whole scatter,threads=2 direct; do
+for policy in per-range whole scatter,threads=2 fetch,threads=2 direct; do
     run 0 replay --check --json --policy "$policy" untold.trk
     same "untold, $policy" "$(get check.equal)" true
 done
