@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "simulator/lost.h"
 
@@ -129,6 +130,7 @@ struct comparing {
     struct held held;
     struct trk_lost *lost;
     bool whole; /* the trace is, as far as is known */
+    bool ended; /* the program ended by itself, and not in the middle of a frame */
     bool *met;  /* lines whose frame the trace has */
     uint64_t frame;
     uint64_t first_event, last_event; /* of the frame */
@@ -157,7 +159,8 @@ static void compare_frame(struct comparing *comparing, uint64_t next)
     const struct trk_contents *contents = comparing->contents;
     struct trk_contents_compared *out = comparing->out;
     /* Its end may be missing, and then other frames' uploads are taken for its own. */
-    bool ends = comparing->whole || next == comparing->frame + 1;
+    bool ends =
+        next == TRK_NOT_KNOWN ? comparing->ended : comparing->whole || next == comparing->frame + 1;
     for (size_t at = first_line(contents, comparing->frame);
          at < contents->count && contents->list[at].frame == comparing->frame; at++) {
         const struct slot *slot = find(&comparing->held, contents->list[at].guest_addr);
@@ -210,7 +213,9 @@ enum trk_status trk_contents_compare(const struct trk_contents *contents, struct
     enum trk_status status = comparing.met == NULL
                                  ? trk_error_set(error, TRK_E_MEMORY, "no memory for the contents")
                                  : trk_lost_create(&comparing.lost, trace, error);
-    comparing.whole = trk_trace_state(trace).complete;
+    struct trk_trace_state state = trk_trace_state(trace);
+    comparing.whole = state.complete;
+    comparing.ended = state.complete && state.child_status != -1 && WIFEXITED(state.child_status);
     if (status == TRK_OK) {
         status = compare_all(&comparing, trace, error);
     }

@@ -68,6 +68,7 @@ static enum trk_status write_trace(const struct job *job, int fd, struct trk_err
     struct trk_writer *writer = NULL;
     struct trk_writer_options options = trk_writer_options_default();
     options.zstd_level = ZSTD_LEVEL;
+    options.clock_shift = trk_flight_view_clock_shift(job->view);
     trk_record_output_marker(options.sync_marker);
     enum trk_status status = trk_writer_create(&writer, fd, &options, job->header_json, error);
     if (status == TRK_OK)

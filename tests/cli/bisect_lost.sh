@@ -68,9 +68,22 @@ for bug in kernel-store lost-rearm; do
 done
 
 # A moment is told of as it was, if the loss is behind it.
-spoil 9 bad.trk
-run 0 why damaged.trk "${range%+*}" @4000
-lacks why damaged.trk "${range%+*}" @30000
+spoil 12 bad.trk
+run 0 why damaged.trk "${range%+*}" @100
+run 3 info --json damaged.trk
+lacks why damaged.trk "${range%+*}" @$(($(get events) - 1))
+
+# A part of a trace begins with what is not in it, and ends where no frame ends.
+run 0 info --json good.trk
+all=$(get events)
+for part in 0-4 1-3 3-9 5-8; do
+    run 0 trim -f good.trk $((all * ${part%-*} / 10))-$((all * ${part#*-} / 10)) -o part.trk
+    run 3 bisect part.trk --symptom good.hashes
+done
+run 0 why --json part.trk 0x33000000
+get state_text | grep -q "^not known: the trace begins in the middle" || fail "a part: $(get state_text)"
+run 0 why --json good.trk 0x33000000
+same "the whole: state" "$(get state_text)" "the CPU's: no operation of the tracker has met it"
 
 # By a command: trk's own 3 is no answer, and where events are missing a program is not to blame.
 # shellcheck disable=SC2086
