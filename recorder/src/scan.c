@@ -126,7 +126,7 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     }
     index->state.child_status = head.child_status;
     index->state.cut = head.cut;
-    index->totalled = true;
+    index->state.counted = true;
     scan->totals_offset = scan->offset;
     for (uint32_t i = 0; i < head.count; i++) {
         struct trk_totals_stream total = trk_totals_entry(scan->unpack->raw, i);
