@@ -153,7 +153,7 @@ static void print_rates(const struct trk_bench_result *result)
         print_rate(&rates, TRK_BENCH_HOST);
         putchar('\n');
     }
-    printf("One region is %.1f MB, the link's rate by %s.\n",
+    printf("One region is %.1f MB, the link's rate by %s; its bytes are in staging already.\n",
            (double)trk_one_region_bytes(runs->one) / MEGABYTE,
            trk_bench_has(&result->bench, runs->count, TRK_BENCH_DEVICE) ? "the device's clock"
                                                                         : "the host's clock");

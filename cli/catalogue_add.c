@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "json_out.h"
 #include "recorder/trace.h"
 #include "simulator/scenario.h"
 #include "terminal.h"
+#include "traces/plain_file.h"
 
 /* Put key=value behind what out has, as far as there is room. */
 static void add_pair(const cJSON *value, char *out, size_t size)
@@ -50,7 +53,13 @@ static enum trk_status look_at_scenario(const char *path, struct trk_error *erro
 {
     struct trk_scenario *scenario = NULL;
     struct trk_scenario_fault fault = {.text = ""};
-    enum trk_status status = trk_scenario_load(&scenario, path, &fault);
+    int fd;
+    enum trk_status status = trk_plain_file_open(path, &fd, error); /* a pipe is not waited for */
+    if (status != TRK_OK) {
+        return status;
+    }
+    close(fd);
+    status = trk_scenario_load(&scenario, path, &fault);
     if (status == TRK_OK) {
         trk_scenario_destroy(scenario);
         return TRK_OK;
@@ -147,30 +156,51 @@ static enum trk_status describe(const struct trk_options *options, const char *p
     return status;
 }
 
-int trk_catalogue_add_operands(struct trk_catalogue *catalogue, const struct trk_options *options)
+static int store(struct trk_catalogue *catalogue, const char *path,
+                 struct trk_manifest_entry *entry)
 {
-    for (size_t i = 2; i < options->operand_count; i++) {
-        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-        struct trk_manifest_entry entry;
-        const char *path = options->operands[i];
-        enum trk_status status = describe(options, path, &entry, &error);
-        if (status == TRK_OK) {
-            status = look_at(path, &entry, &error);
-        }
-        if (status == TRK_OK) {
-            status = trk_catalogue_add(catalogue, path, &entry, &error);
-        }
-        if (status != TRK_OK) {
-            return trk_terminal_error("catalogue", path, &error);
-        }
-        const char *slash = strrchr(path, '/');
-        if (strcmp(slash != NULL ? slash + 1 : path, entry.file) != 0) {
-            trk_terminal_say("catalogue", "%s: its content is stored, and stays %s", path,
-                             entry.file);
-        }
-        printf("%s ", entry.hash);
-        trk_terminal_text(stdout, entry.file);
-        putchar('\n');
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (trk_catalogue_add(catalogue, path, entry, &error) != TRK_OK) {
+        return trk_terminal_error("catalogue", path, &error);
     }
+    const char *slash = strrchr(path, '/');
+    if (strcmp(slash != NULL ? slash + 1 : path, entry->file) != 0) {
+        trk_terminal_say("catalogue", "%s: its content is stored, and stays %s", path, entry->file);
+    }
+    printf("%s ", entry->hash);
+    trk_terminal_text(stdout, entry->file);
+    putchar('\n');
     return TRK_EXIT_OK;
+}
+
+/* All are looked at before the first is stored: what is refused makes no catalogue. */
+int trk_catalogue_add_operands(const char *folder, const struct trk_options *options)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    struct trk_catalogue *catalogue = NULL;
+    const char *const *paths = options->operands + 2;
+    const size_t count = options->operand_count - 2;
+    struct trk_manifest_entry *entries = calloc(count, sizeof *entries);
+    int code = TRK_EXIT_OK;
+    if (entries == NULL) {
+        (void)trk_error_set(&error, TRK_E_MEMORY, "no memory for what is to be stored");
+        return trk_terminal_error("catalogue", folder, &error);
+    }
+    for (size_t i = 0; i < count && code == TRK_EXIT_OK; i++) {
+        enum trk_status status = describe(options, paths[i], &entries[i], &error);
+        if (status == TRK_OK) {
+            status = look_at(paths[i], &entries[i], &error);
+        }
+        code = status == TRK_OK ? code : trk_terminal_error("catalogue", paths[i], &error);
+    }
+    if (code == TRK_EXIT_OK &&
+        trk_catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_ADD, &error) != TRK_OK) {
+        code = trk_terminal_error("catalogue", folder, &error);
+    }
+    for (size_t i = 0; i < count && code == TRK_EXIT_OK; i++) {
+        code = store(catalogue, paths[i], &entries[i]);
+    }
+    trk_catalogue_close(catalogue);
+    free(entries);
+    return code;
 }

@@ -7,8 +7,8 @@
 #include "options.h"
 #include "traces/catalogue.h"
 
-/* Store the operands from the third on, and print their hashes. An exit code; what came before one
- * that cannot be stored stays. */
-int trk_catalogue_add_operands(struct trk_catalogue *catalogue, const struct trk_options *options);
+/* Store the operands from the third on, and print their hashes. An exit code. All are looked at
+ * before the catalogue is opened, or made where there is none. */
+int trk_catalogue_add_operands(const char *folder, const struct trk_options *options);
 
 #endif

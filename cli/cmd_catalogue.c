@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "catalogue_add.h"
+#include "catalogue_tell.h"
 #include "command.h"
-#include "json_out.h"
 #include "options.h"
 #include "terminal.h"
 #include "traces/catalogue.h"
+#include "traces/json_text.h"
+#include "traces/plain_file.h"
 
-#define SCHEMA       "trk-catalogue/1"
 #define BENCH_SCHEMA "trk-bench/1"
 /* The most bytes of a bench's result. */
 #define BENCH_BYTES (16u << 20)
@@ -29,7 +30,8 @@ static const struct trk_option catalogue_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "TEXT",
      .about = "What may be done with an added trace."},
-    {.name = "json", .about = "list, show and runs: one JSON object, schema " SCHEMA "."},
+    {.name = "json",
+     .about = "list, show and runs: one JSON object, schema " TRK_CATALOGUE_SCHEMA "."},
     {.name = NULL},
 };
 
@@ -37,199 +39,42 @@ struct job {
     const struct trk_options *options;
     struct trk_catalogue *catalogue;
     const char *folder;
-    cJSON *list;      /* --json */
-    const char *name; /* show: which; a name, a hash or its beginning */
-    uint64_t shown;
+    const char *name; /* bench: which; a name, a hash or its beginning */
+    uint64_t found;
     char hash[TRK_CONTENT_BYTES]; /* of the one that is meant */
 };
 
-/* ---- list, show ------------------------------------------------------------------------------ */
+/* ---- list, show, runs ------------------------------------------------------------------------ */
 
-static cJSON *entry_json(const struct trk_manifest_entry *entry)
+static struct trk_catalogue_told told(const struct job *job)
 {
-    cJSON *object = cJSON_CreateObject();
-    trk_json_out_text(object, "name", entry->file);
-    trk_json_out_text(object, "hash", entry->hash);
-    trk_json_out_number(object, "bytes", entry->bytes);
-    trk_json_out_text(object, "command", entry->command);
-    trk_json_out_text(object, "origin", entry->origin);
-    trk_json_out_text(object, "licence", entry->licence);
-    trk_json_out_text(object, "policy", entry->policy);
-    trk_json_out_text(object, "expected", entry->expected[0] != '\0' ? entry->expected : NULL);
-    return object;
-}
-
-static enum trk_status list_entry(void *context, const struct trk_manifest_entry *entry,
-                                  struct trk_error *error)
-{
-    struct job *job = context;
-    (void)error;
-    if (job->list != NULL) {
-        cJSON_AddItemToArray(job->list, entry_json(entry));
-        return TRK_OK;
-    }
-    printf("%.12s %10" PRIu64 "  %-16s ", entry->hash, entry->bytes,
-           entry->expected[0] != '\0' ? entry->expected : "-");
-    trk_terminal_text(stdout, entry->file);
-    putchar('\n');
-    return TRK_OK;
-}
-
-static void show_verdict(void *context, const struct trk_catalogue_verdict *verdict)
-{
-    cJSON *into = context;
-    if (into == NULL) {
-        printf("verdict  %-16s schedule %s, seeds %s, trk %s, core ", verdict->verdict,
-               verdict->schedule, verdict->seeds, verdict->trk);
-        trk_terminal_text(stdout, verdict->core);
-        putchar('\n');
-        return;
-    }
-    cJSON *object = cJSON_CreateObject();
-    trk_json_out_text(object, "core", verdict->core);
-    trk_json_out_text(object, "schedule", verdict->schedule);
-    trk_json_out_text(object, "seeds", verdict->seeds);
-    trk_json_out_text(object, "trk", verdict->trk);
-    trk_json_out_text(object, "verdict", verdict->verdict);
-    trk_json_out_text(object, "detail", verdict->detail[0] != '\0' ? verdict->detail : NULL);
-    trk_json_out_number(object, "event_at", verdict->event_at);
-    trk_json_out_number(object, "event_visible", verdict->event_visible);
-    trk_json_out_text(object, "thread", verdict->thread[0] != '\0' ? verdict->thread : NULL);
-    trk_json_out_text(object, "text", verdict->text[0] != '\0' ? verdict->text : NULL);
-    cJSON_AddItemToArray(into, object);
-}
-
-static void show_bench(void *context, const char *json)
-{
-    cJSON *into = context;
-    if (into != NULL) {
-        cJSON *result = cJSON_Parse(json);
-        cJSON_AddItemToArray(into, result != NULL ? result : cJSON_CreateNull());
-    } else {
-        printf("bench    %zu bytes of JSON, see --json\n", strlen(json));
-    }
-}
-
-/* By its name, or the beginning of its hash. */
-static bool is_meant(const struct job *job, const struct trk_manifest_entry *entry)
-{
-    return strcmp(entry->file, job->name) == 0 ||
-           (job->name[0] != '\0' && strncmp(entry->hash, job->name, strlen(job->name)) == 0);
-}
-
-static enum trk_status show_entry(void *context, const struct trk_manifest_entry *entry,
-                                  struct trk_error *error)
-{
-    struct job *job = context;
-    if (!is_meant(job, entry)) {
-        return TRK_OK;
-    }
-    job->shown++;
-    cJSON *object = NULL, *verdicts = NULL, *benches = NULL;
-    if (job->list != NULL) {
-        object = entry_json(entry);
-        verdicts = cJSON_AddArrayToObject(object, "verdicts");
-        benches = cJSON_AddArrayToObject(object, "benches");
-        cJSON_AddItemToArray(job->list, object);
-    } else {
-        const struct {
-            const char *label, *text;
-        } lines[] = {{"name", entry->file},        {"hash", entry->hash},
-                     {"command", entry->command},  {"origin", entry->origin},
-                     {"licence", entry->licence},  {"policy", entry->policy},
-                     {"expected", entry->expected}};
-        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-            printf("%-8s ", lines[i].label);
-            trk_terminal_text(stdout, lines[i].text);
-            putchar('\n');
-        }
-        printf("bytes    %" PRIu64 "\n", entry->bytes);
-    }
-    enum trk_status status =
-        trk_catalogue_verdicts(job->catalogue, entry->hash, show_verdict, verdicts, error);
-    return status == TRK_OK
-               ? trk_catalogue_benches(job->catalogue, entry->hash, show_bench, benches, error)
-               : status;
-}
-
-/* Either of the two, in JSON where that is asked for. */
-static int tell(struct job *job, trk_catalogue_entry_fn *fn)
-{
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    cJSON *object = NULL;
-    if (trk_options_flag(job->options, "json")) {
-        object = trk_json_out_object(SCHEMA);
-        trk_json_out_text(object, "path", job->folder);
-        job->list = cJSON_AddArrayToObject(object, "traces");
-    }
-    enum trk_status status = trk_catalogue_list(job->catalogue, fn, job, &error);
-    if (status == TRK_OK && fn == show_entry && job->shown == 0) {
-        status = trk_error_set(&error, TRK_E_ARGUMENT, "none is called %.60s", job->name);
-    }
-    if (status != TRK_OK) {
-        cJSON_Delete(object);
-        return trk_terminal_error("catalogue", job->folder, &error);
-    }
-    if (object != NULL) {
-        trk_json_out_print(object);
-    }
-    return TRK_EXIT_OK;
+    return (struct trk_catalogue_told){job->catalogue, job->folder,
+                                       trk_options_flag(job->options, "json")};
 }
 
 static int list_all(struct job *job)
 {
-    return tell(job, list_entry);
-}
-
-static void tell_run(void *context, const struct trk_catalogue_run *run)
-{
-    cJSON *into = context;
-    if (into == NULL) {
-        printf("%s %6" PRIu64 " verdicts, trk %s, core ", run->id, run->verdicts, run->trk);
-        trk_terminal_text(stdout, run->core);
-        putchar('\n');
-        return;
-    }
-    cJSON *object = cJSON_CreateObject();
-    trk_json_out_text(object, "id", run->id);
-    trk_json_out_text(object, "core", run->core);
-    trk_json_out_text(object, "trk", run->trk);
-    trk_json_out_number(object, "verdicts", run->verdicts);
-    cJSON_AddItemToArray(into, object);
-}
-
-static int runs(struct job *job)
-{
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    bool json = trk_options_flag(job->options, "json");
-    cJSON *object = json ? trk_json_out_object(SCHEMA) : NULL;
-    cJSON *list = NULL;
-    if (json) {
-        trk_json_out_text(object, "path", job->folder);
-        list = cJSON_AddArrayToObject(object, "runs");
-    }
-    if (trk_catalogue_runs(job->catalogue, tell_run, list, &error) != TRK_OK) {
-        cJSON_Delete(object);
-        return trk_terminal_error("catalogue", job->folder, &error);
-    }
-    if (json) {
-        trk_json_out_print(object);
-    }
-    return TRK_EXIT_OK;
+    const struct trk_catalogue_told all = told(job);
+    return trk_catalogue_tell_all(&all);
 }
 
 static int show(struct job *job)
 {
-    job->name = job->options->operands[2];
-    return tell(job, show_entry);
+    const struct trk_catalogue_told one = told(job);
+    return trk_catalogue_tell_one(&one, job->options->operands[2]);
 }
 
-/* ---- add, rm, gc, bench
- * --------------------------------------------------------------------------- */
+static int runs(struct job *job)
+{
+    const struct trk_catalogue_told all = told(job);
+    return trk_catalogue_tell_runs(&all);
+}
+
+/* ---- add, rm, gc, bench ---------------------------------------------------------------------- */
 
 static int add(struct job *job)
 {
-    return trk_catalogue_add_operands(job->catalogue, job->options);
+    return trk_catalogue_add_operands(job->folder, job->options);
 }
 
 static int rm(struct job *job)
@@ -244,11 +89,18 @@ static int rm(struct job *job)
     return TRK_EXIT_OK;
 }
 
+static void tell_removed(void *context, const char *file)
+{
+    (void)context;
+    trk_terminal_text(stdout, file);
+    putchar('\n');
+}
+
 static int gc(struct job *job)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_catalogue_swept swept;
-    if (trk_catalogue_gc(job->catalogue, &swept, &error) != TRK_OK) {
+    if (trk_catalogue_gc(job->catalogue, tell_removed, NULL, &swept, &error) != TRK_OK) {
         return trk_terminal_error("catalogue", job->folder, &error);
     }
     printf("%" PRIu64 " files removed\n", swept.removed);
@@ -307,35 +159,29 @@ static enum trk_status find_entry(void *context, const struct trk_manifest_entry
 {
     struct job *job = context;
     (void)error;
-    if (is_meant(job, entry)) {
-        job->shown++;
+    if (trk_catalogue_is_meant(job->name, entry)) {
+        job->found++;
         memcpy(job->hash, entry->hash, sizeof job->hash);
     }
     return TRK_OK;
 }
 
-/* The text of a result of trk bench; NULL: it is none, or there is no memory. */
-static char *read_bench(const char *path)
+/* The text of a result of trk bench, as it stands in its file. */
+static enum trk_status read_bench(const char *path, char **text, struct trk_error *error)
 {
-    FILE *file = fopen(path, "rbe");
-    char *text = file != NULL ? malloc(BENCH_BYTES + 1) : NULL;
-    size_t size = text != NULL ? fread(text, 1, BENCH_BYTES, file) : 0;
-    if (file != NULL) {
-        fclose(file);
+    size_t size;
+    cJSON *root = NULL;
+    enum trk_status status = trk_plain_file_read(path, BENCH_BYTES, text, &size, error);
+    if (status == TRK_OK) {
+        status = trk_json_text_parse(*text, size, &root, error);
     }
-    if (text == NULL) {
-        return NULL;
-    }
-    text[size] = '\0';
-    cJSON *root = size < BENCH_BYTES ? cJSON_Parse(text) : NULL;
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    bool good = cJSON_IsString(schema) && strcmp(schema->valuestring, BENCH_SCHEMA) == 0;
-    cJSON_Delete(root);
-    if (!good) {
-        free(text);
-        text = NULL;
+    if (status == TRK_OK &&
+        (!cJSON_IsString(schema) || strcmp(schema->valuestring, BENCH_SCHEMA) != 0)) {
+        status = trk_error_set(error, TRK_E_DAMAGED, "no result of trk bench --json");
     }
-    return text;
+    cJSON_Delete(root);
+    return status;
 }
 
 static int bench(struct job *job)
@@ -344,17 +190,19 @@ static int bench(struct job *job)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     job->name = job->options->operands[2];
     enum trk_status status = trk_catalogue_list(job->catalogue, find_entry, job, &error);
-    if (status == TRK_OK && job->shown != 1) {
+    if (status == TRK_OK && job->found != 1) {
         status = trk_error_set(
             &error, TRK_E_ARGUMENT,
-            job->shown == 0 ? "none is called %.60s" : "several are called %.60s", job->name);
+            job->found == 0 ? "none is called %.60s" : "several are called %.60s", job->name);
     }
     if (status != TRK_OK) {
         return trk_terminal_error("catalogue", job->folder, &error);
     }
-    char *text = read_bench(path);
-    status = text != NULL ? trk_catalogue_bench(job->catalogue, job->hash, text, &error)
-                          : trk_error_set(&error, TRK_E_DAMAGED, "no result of trk bench --json");
+    char *text = NULL;
+    status = read_bench(path, &text, &error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_bench(job->catalogue, job->hash, text, &error);
+    }
     free(text);
     return status == TRK_OK ? TRK_EXIT_OK : trk_terminal_error("catalogue", path, &error);
 }
@@ -406,7 +254,8 @@ static int run_catalogue(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     struct job job = {.options = options, .folder = options->operands[1]};
-    if (actions[i].run != rebuild && /* which opens it itself, as what it is */
+    /* These open it themselves: one as what it is, one when there is something to store. */
+    if (actions[i].run != rebuild && actions[i].run != add &&
         trk_catalogue_open(&job.catalogue, job.folder, actions[i].what, &error) != TRK_OK) {
         return trk_terminal_error("catalogue", job.folder, &error);
     }
@@ -423,21 +272,21 @@ const struct trk_command trk_cmd_catalogue = {
         "A catalogue is a folder: the files lie in CATALOGUE/traces by the hash of their content, "
         "catalogue.db is a database of SQLite. trk regress CATALOGUE runs what is stored and keeps "
         "the verdicts.\n\n"
-        "add stores traces and scenarios (*.json), and makes the catalogue where there is none; "
-        "what a manifest.json beside a file says of it is taken over. What is stored already keeps "
+        "add stores traces and scenarios (*.json), when it has looked at all, and makes the "
+        "catalogue where there is none; what a manifest.json beside a file says of it is taken "
+        "over. What is stored already keeps "
         "its name, and what was said of it where nothing else is said. list lists. show tells all "
         "of one, by its name or the beginning of its hash. runs lists the runs of trk regress "
         "whose verdicts are kept, a core and a build of trk each, by the id that regress --against "
-        "takes. rm removes it, with its verdicts. gc "
-        "removes files that nothing speaks of, left by a process that was killed; stored files "
-        "that "
-        "only the database does not know stay. bench keeps a result "
-        "of trk bench --json with the trace that it measured: bench CATALOGUE NAME RESULT.json.\n\n"
+        "takes. rm removes it, with its verdicts. gc removes "
+        "files in CATALOGUE/traces that nothing speaks of, as a process leaves that was killed, "
+        "and names them; stored files that only the database does not know stay. bench keeps a "
+        "result of trk bench --json with the trace that it measured: bench CATALOGUE NAME "
+        "RESULT.json.\n\n"
         "Many processes may use a catalogue at once. A database that is damaged, or another "
-        "program's, or empty beside stored files, is refused. rebuild makes a new one of the "
-        "stored "
-        "files and what lies beside each (HASH.about: name, expected verdict, command, origin, "
-        "licence); the old one is renamed. Verdicts and benches are not in there. In a catalogue "
+        "program's, without its tables, or empty beside stored files, is refused. rebuild makes "
+        "a new one of the stored files and what lies beside each (HASH.about: name, expected "
+        "verdict, command, origin, licence); the old one is renamed. Verdicts and benches are not in there. In a catalogue "
         "that can be used rebuild takes up files that the database does not have. One that may "
         "only be read can be listed, shown and run; the verdicts are not kept then.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"

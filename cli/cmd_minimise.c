@@ -190,6 +190,7 @@ static int from_scenario(const struct trk_options *options,
     if (bytes == NULL) {
         return TRK_EXIT_USAGE;
     }
+    watch_interrupts();
     enum trk_status status = trk_minimise_scenario(bytes, size, minimise, report, &fault);
     free(bytes);
     if (status == TRK_E_ARGUMENT) {
@@ -245,6 +246,7 @@ static int from_trace(const struct trk_options *options,
     if (code == TRK_EXIT_OK && overwrites(&input, outputs)) {
         code = TRK_EXIT_USAGE;
     } else if (code == TRK_EXIT_OK) {
+        watch_interrupts();
         trk_trace_stop_on(input.trace, &interrupted);
         enum trk_status status = trk_minimise_trace(input.trace, minimise, &result->report, &error);
         if (status != TRK_OK && interrupted == 0) {
@@ -355,7 +357,6 @@ static int minimise_to(const struct trk_options *options,
     struct going *going = minimise->context;
     bool scenario = is_scenario(options);
     int code;
-    watch_interrupts();
     if (scenario) {
         snprintf(result.path, sizeof result.path, "%s",
                  options->operand_count > 0 ? options->operands[0] : "-");

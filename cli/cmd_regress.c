@@ -35,7 +35,10 @@ static const struct trk_option regress_options[] = {
      .fallback = "120",
      .least = 1,
      .most = 86400,
-     .about = "Seconds that one trace or scenario may take, and the loading of a plug-in."},
+     .about =
+         "Seconds that one trace or scenario may take, the loading of a plug-in, and a command "
+         "of --make. But for the last, time in which a busy machine has no processor for it "
+         "does not count."},
     {.name = "budget",
      .kind = TRK_OPTION_NUMBER,
      .value = "S",
@@ -116,6 +119,26 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     return status == TRK_OK ? TRK_EXIT_OK : core_failed(against, status, &error);
 }
 
+/* What an earlier run says nothing of is told; one that says nothing of all is the wrong one. */
+static enum trk_status check_compared(const struct trk_regress *regress, struct trk_error *error)
+{
+    size_t judged = 0, compared = 0;
+    for (size_t i = 0; i < regress->count; i++) {
+        const struct trk_regress_item *item = &regress->items[i];
+        judged += item->outcome.verdict[0] != '\0';
+        compared += item->outcome.verdict[0] != '\0' && item->compared;
+    }
+    if (judged > 0 && compared == 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "the earlier run has no verdict of any of these");
+    }
+    if (compared < judged) {
+        trk_terminal_say("regress", "%s: the earlier run has no verdict of %zu of them",
+                         regress->run, judged - compared);
+    }
+    return TRK_OK;
+}
+
 /* Run, compare, tell; an exit code. */
 static int run_all(struct trk_regress *regress, const struct trk_options *options,
                    struct trk_out_file *junit)
@@ -142,6 +165,9 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
         subject = regress->run;
         status = by_id ? trk_regress_take_run(regress, &error)
                        : trk_regress_read_run(regress, regress->run, &error);
+        if (status == TRK_OK) {
+            status = check_compared(regress, &error);
+        }
     }
     if (status != TRK_OK) {
         return trk_terminal_error("regress", subject, &error);
@@ -211,7 +237,7 @@ static int run_regress(const struct trk_options *options)
         code = open_cores(&regress, options);
     }
     if (code == TRK_EXIT_OK && make != NULL) {
-        code = trk_regress_make(regress.folders[0], make);
+        code = trk_regress_make(regress.folders[0], make, regress.limit_s);
         regress.folders = &make;
     }
     if (code == TRK_EXIT_OK) {

@@ -119,8 +119,9 @@ static enum trk_status work(struct trk_replay_run *run, const struct trk_options
     if (status == TRK_OK && run->checked) {
         status = trk_replay_check(run->replay, &run->check, error);
     }
-    trk_replay_destroy(run->replay); /* the layer may have something to say of that, too */
+    trk_replay_destroy(run->replay);
     run->replay = NULL;
+    trk_gpu_end(run->gpu); /* the layer may have something to say of that, too */
     if (status == TRK_OK) {
         run->messages = trk_gpu_messages(run->gpu, &run->first_message);
     }
@@ -201,10 +202,12 @@ const struct trk_command trk_cmd_replay = {
         "what a region costs on the device, which is measured first), whole (any gap), "
         "granule:BYTES (ranges are widened). Gaps are copied along only where both sides hold the "
         "same bytes. How regions travel: copy (through staging), scatter (one linear copy, then a "
-        "shader puts the pieces in their places), import (guest memory itself is the source), "
+        "shader puts the pieces in their places), fetch (likewise, but the shader reads staging "
+        "itself), import (guest memory itself is the source), "
         "import+scatter, direct (the host writes the device's memory), host-copy (images). "
         "Options: queue=universal|compute|transfer, threads=N that copy into staging, ring=BYTES "
-        "of staging (two of the largest submits at least), batch=BYTES in a submit at most, "
+        "of staging each way (two of the largest submits at least, 64 at most), batch=BYTES in a "
+        "submit at most, "
         "slow=N% of the copies done twice.",
     .examples = "trk replay trace.trk\n"
                 "trk replay --policy auto+scatter,threads=4 --loop 10 trace.trk\n"

@@ -21,6 +21,7 @@
 #include "carried.h"
 #include "clock.h"
 #include "command.h"
+#include "orphans.h"
 
 /* What both processes see; the work's own memory lies behind it. */
 struct board {
@@ -147,86 +148,6 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
     _exit(0); /* what the plug-in registered for exits is not run */
 }
 
-/* ---- what it leaves behind ------------------------------------------------------------------- */
-
-#define CHILDREN_MOST 256u
-#define ROUNDS_MOST   64u /* generations that are ended; one that may not be stays */
-
-struct children {
-    pid_t pids[CHILDREN_MOST];
-    size_t count;
-};
-
-static bool is_among(const struct children *children, pid_t pid)
-{
-    for (size_t i = 0; i < children->count; i++) {
-        if (children->pids[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The parent of a process; 0: it is gone. */
-static pid_t parent_of(const char *pid)
-{
-    char path[64], line[512];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    /* Its name stands in brackets, and may have any in it. */
-    const char *behind = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
-    if (behind == NULL || sscanf(behind, ") %*c %d", &parent) != 1) {
-        parent = 0;
-    }
-    fclose(file);
-    return parent;
-}
-
-/* The children of this process that are not among those known; as many as there is room for. */
-static void find_children(struct children *out, const struct children *known)
-{
-    siginfo_t what = {.si_pid = 0};
-    out->count = 0;
-    if (waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) {
-        return;
-    }
-    DIR *stream = opendir("/proc");
-    if (stream == NULL) {
-        return;
-    }
-    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
-        bool number = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-        pid_t pid = number ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
-        if (number && out->count < CHILDREN_MOST && parent_of(entry->d_name) == getpid() &&
-            (known == NULL || !is_among(known, pid))) {
-            out->pids[out->count++] = pid;
-        }
-    }
-    closedir(stream);
-}
-
-/*
- * End what a plug-in has started and left, sessions of their own too: this process takes such
- * orphans over, and so their children when they end.
- */
-static void end_orphans(const struct children *known)
-{
-    struct children orphans;
-    find_children(&orphans, known);
-    for (unsigned round = 0; round < ROUNDS_MOST && orphans.count > 0; round++) {
-        for (size_t i = 0; i < orphans.count; i++) {
-            while (kill(orphans.pids[i], SIGKILL) == 0 && waitpid(orphans.pids[i], NULL, 0) < 0 &&
-                   errno == EINTR) {
-            }
-        }
-        find_children(&orphans, known);
-    }
-}
-
 /* ---- the parent ------------------------------------------------------------------------------ */
 
 /* Whether it has ended; it is not reaped, so its number stays its own. */
@@ -332,9 +253,8 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     }
     fflush(stdout);
     pid_t parent = getpid();
-    struct children known;
-    find_children(&known, NULL);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct trk_orphans orphans;
+    trk_orphans_begin(&orphans);
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -355,8 +275,7 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     }
     enum waited waited =
         pid > 0 ? wait_for(pid, ends[0], contained->seconds, &board->progress, &end) : STUCK;
-    end_orphans(&known);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+    trk_orphans_end(&orphans);
     close(ends[0]);
     if (pid < 0) {
         return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");

@@ -1,8 +1,9 @@
-#define _GNU_SOURCE /* O_TMPFILE, mkostemp */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "out_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static int open_unnamed(struct trk_out_file *out)
     char folder[PATH_MAX];
     const char *near = is_standard(out) || out->through_fd >= 0 ? "/tmp/" : out->target;
     size_t length = folder_length(near);
-    if (length + sizeof ".trk-XXXXXX" > sizeof folder) {
+    if (length + sizeof "." > sizeof folder) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -47,11 +48,9 @@ static int open_unnamed(struct trk_out_file *out)
     if (fd >= 0) {
         return fd;
     }
-    memcpy(out->temporary, folder, length);
-    memcpy(out->temporary + length, ".trk-XXXXXX", sizeof ".trk-XXXXXX");
-    fd = mkostemp(out->temporary, O_CLOEXEC);
+    folder[length] = '\0';
+    fd = trk_scratch_file_open(&out->named, folder);
     if (fd < 0) {
-        out->temporary[0] = 0;
         return fd;
     }
     mode_t mask = umask(0);
@@ -159,36 +158,45 @@ static enum trk_status copy_out(const struct trk_out_file *out, struct trk_error
 /* A name for a file that has none yet; -1: errno. */
 static int link_as(const struct trk_out_file *out, const char *path)
 {
-    return out->temporary[0] ? link(out->temporary, path)
-                             : linkat(AT_FDCWD, out->reopen, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    return out->named.path[0] ? link(out->named.path, path)
+                              : linkat(AT_FDCWD, out->reopen, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+/* By a name between, which no signal finds. */
+static int replace_unnamed(const struct trk_out_file *out)
+{
+    char name[PATH_MAX] = "";
+    sigset_t all, former;
+    size_t length = folder_length(out->target);
+    memcpy(name, out->target, length);
+    snprintf(name + length, sizeof name - length, ".trk-%ld", (long)getpid());
+    sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, &former);
+    int bad = link_as(out, name);
+    if (bad == 0) {
+        bad = rename(name, out->target);
+        int reason = errno;
+        if (bad != 0) {
+            (void)unlink(name);
+            errno = reason;
+        }
+    }
+    (void)sigprocmask(SIG_SETMASK, &former, NULL);
+    return bad;
 }
 
 /* Put the file in the place of another; what else may have come there meanwhile stays. */
-static int replace(struct trk_out_file *out)
+static int replace(const struct trk_out_file *out)
 {
     struct stat there;
     if (lstat(out->target, &there) == 0 && !S_ISREG(there.st_mode)) {
         errno = EEXIST;
         return -1;
     }
-    if (!out->temporary[0]) {
-        char name[PATH_MAX] = "";
-        size_t length = folder_length(out->target);
-        memcpy(name, out->target, length);
-        snprintf(name + length, sizeof name - length, ".trk-%ld", (long)getpid());
-        if (link_as(out, name) != 0) {
-            return -1;
-        }
-        memcpy(out->temporary, name, sizeof out->temporary);
-    }
-    int bad = rename(out->temporary, out->target);
-    if (bad == 0) {
-        out->temporary[0] = 0;
-    }
-    return bad;
+    return out->named.path[0] ? rename(out->named.path, out->target) : replace_unnamed(out);
 }
 
-static enum trk_status give_name(struct trk_out_file *out, struct trk_error *error)
+static enum trk_status give_name(const struct trk_out_file *out, struct trk_error *error)
 {
     int bad = link_as(out, out->target);
     if (bad != 0 && errno == EEXIST && out->overwrite) {
@@ -222,10 +230,7 @@ void trk_out_file_close(struct trk_out_file *out)
         close(out->fd);
         out->fd = -1;
     }
-    if (out->temporary[0]) {
-        unlink(out->temporary);
-        out->temporary[0] = 0;
-    }
+    trk_scratch_close(&out->named);
 }
 
 /* ---- with messages --------------------------------------------------------------------------- */

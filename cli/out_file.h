@@ -9,10 +9,9 @@
 #ifndef CLI_OUT_FILE_H
 #define CLI_OUT_FILE_H
 
-#include <limits.h>
-
 #include "options.h"
 #include "recorder/place.h"
+#include "scratch.h"
 
 struct trk_out_file {
     const char *path; /* as given; "-": standard output, also by another name */
@@ -20,7 +19,7 @@ struct trk_out_file {
     int fd;
     int through_fd; /* of a pipe or a device, which gets a copy at the end; -1: none */
     char target[TRK_PLACE_BYTES]; /* where the file will stand */
-    char temporary[PATH_MAX];     /* "" where the file system takes files without a name */
+    struct trk_scratch named;     /* no path where the file system takes files without a name */
     char reopen[40];              /* a path to read the unfinished file by */
 };
 

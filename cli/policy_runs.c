@@ -180,6 +180,8 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
     if (wrong->event != TRK_NOT_KNOWN) {
         snprintf(place, sizeof place, "at 0x%" PRIx64 " in frame %" PRIu64, wrong->guest_addr,
                  wrong->frame);
+    } else if (wrong->guest_addr != TRK_NOT_KNOWN) {
+        snprintf(place, sizeof place, "at 0x%" PRIx64 " at the end", wrong->guest_addr);
     }
     trk_terminal_say(options->command->name,
                      "policy %s: wrong bytes %s: see trk replay --policy %s --check", run->text,

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "contained.h"
 #include "traces/catalogue.h"
@@ -49,8 +50,15 @@ struct trk_regress_outcome {
     char unreadable[160];             /* why it cannot be run at all; "": it can */
 };
 
+/* Which file it is, and how it lies there: another is another. */
+struct trk_regress_stamp {
+    uint64_t device, inode, bytes;
+    struct timespec changed;
+};
+
 struct trk_regress_item {
-    char *path;            /* to open */
+    char *path; /* to open */
+    struct trk_regress_stamp stamp;
     char stored_name[128]; /* in a catalogue; "" in a folder */
     const char *name;      /* below the folder; of several folders the path */
     bool scenario;
@@ -69,6 +77,7 @@ struct trk_regress_core {
     const char *path; /* of the plug-in; NULL: the built-in one */
     struct trk_core_about about;
     char build[TRK_CONTENT_BYTES]; /* its file's content */
+    struct trk_regress_stamp stamp;
 };
 
 struct trk_regress {
@@ -91,6 +100,14 @@ struct trk_regress {
     size_t ends[TRK_REGRESS_END_COUNT];
     char trk_build[64]; /* version and content of this program */
 };
+
+/* ---- files that may change meanwhile ----------------------------------------------------------
+ */
+
+/* How a file lies there; all 0: it does not. */
+struct trk_regress_stamp trk_regress_stamp(const char *path);
+/* Whether it lies there otherwise than then. */
+bool trk_regress_changed(const char *path, const struct trk_regress_stamp *then);
 
 /* ---- what there is to run -------------------------------------------------------------------- */
 
@@ -138,6 +155,9 @@ TRK_MUST_USE enum trk_status trk_regress_keep(const struct trk_regress *regress,
                                               const struct trk_regress_core *core,
                                               const struct trk_regress_outcome *outcome,
                                               struct trk_error *error);
+/* All is kept: close the catalogue, so that its database has it all and nothing lies beside it. */
+TRK_MUST_USE enum trk_status trk_regress_kept(const struct trk_regress *regress,
+                                              struct trk_error *error);
 /* Say of each item how it ends, and count. */
 void trk_regress_judge(struct trk_regress *regress);
 
@@ -166,8 +186,9 @@ int trk_regress_exit_code(const struct trk_regress *regress);
 
 /* ---- around it ------------------------------------------------------------------------------- */
 
-/* Record each trace of a folder's manifest again, by its command, into a new folder. Exit code. */
-int trk_regress_make(const char *folder, const char *out);
+/* Record each trace of a folder's manifest again, by its command, into a new folder, each
+ * within limit_s seconds. Exit code. */
+int trk_regress_make(const char *folder, const char *out, unsigned limit_s);
 /* Write a CTest entry and a GitHub Actions job below the working folder. core: may be NULL. Exit
  * code. */
 int trk_regress_init(const char *folder, const char *core);

@@ -47,20 +47,34 @@ enum trk_status trk_regress_list_catalogue(struct trk_regress *regress, const ch
 }
 
 /* This process's, since one cannot be shared. */
+static struct trk_catalogue *open_here;
+static pid_t owner;
+
 static enum trk_status mine(const char *folder, struct trk_catalogue **out, struct trk_error *error)
 {
-    static struct trk_catalogue *open;
-    static pid_t owner;
     if (owner != getpid()) {
-        open = NULL;
-        enum trk_status status = trk_catalogue_open(&open, folder, TRK_CATALOGUE_TO_WRITE, error);
+        open_here = NULL;
+        enum trk_status status =
+            trk_catalogue_open(&open_here, folder, TRK_CATALOGUE_TO_WRITE, error);
         if (status != TRK_OK) {
             return status;
         }
         owner = getpid();
     }
-    *out = open;
+    *out = open_here;
     return TRK_OK;
+}
+
+enum trk_status trk_regress_kept(const struct trk_regress *regress, struct trk_error *error)
+{
+    struct trk_catalogue *catalogue = NULL;
+    /* Processes that are over have closed nothing: who opens it once more takes in what they left.
+     */
+    enum trk_status status = mine(regress->catalogue, &catalogue, error);
+    trk_catalogue_close(catalogue);
+    open_here = NULL;
+    owner = 0;
+    return status;
 }
 
 /* ---- earlier runs ---------------------------------------------------------------------------- */

@@ -1,10 +1,11 @@
 /* What a regression came to, for programs; and an earlier run, read back. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json_out.h"
 #include "regress.h"
+#include "traces/json_text.h"
+#include "traces/plain_file.h"
 
 /* The most bytes of an earlier run. */
 #define RUN_BYTES (256u << 20)
@@ -145,18 +146,30 @@ static void match(const struct trk_regress *regress, struct trk_regress_item *it
     }
 }
 
+static enum trk_status no_run(enum trk_status status, const char *why, struct trk_error *error)
+{
+    const int reason = error->os_errno;
+    char text[160];
+    snprintf(text, sizeof text, "%s", why);
+    (void)trk_error_set(error, status, "no earlier run: %s", text);
+    error->os_errno = reason;
+    return status;
+}
+
 static enum trk_status parse(const char *path, cJSON **out, struct trk_error *error)
 {
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "no earlier run");
+    char *text;
+    size_t size;
+    enum trk_status status = trk_plain_file_read(path, RUN_BYTES, &text, &size, error);
+    if (status == TRK_OK) {
+        status = trk_json_text_parse(text, size, out, error);
     }
-    char *text = malloc(RUN_BYTES);
-    size_t size = text != NULL ? fread(text, 1, RUN_BYTES, file) : 0;
-    *out = size > 0 && size < RUN_BYTES ? cJSON_ParseWithLength(text, size) : NULL;
     free(text);
-    fclose(file);
-    return *out != NULL && strcmp(text_at(*out, "schema"), TRK_REGRESS_SCHEMA) == 0
+    if (status != TRK_OK) {
+        return no_run(status, error->text, error);
+    }
+    return strcmp(text_at(*out, "schema"), TRK_REGRESS_SCHEMA) == 0 &&
+                   cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(*out, "items"))
                ? TRK_OK
                : trk_error_set(error, TRK_E_DAMAGED,
                                "no earlier run: not JSON of schema " TRK_REGRESS_SCHEMA);

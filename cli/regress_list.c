@@ -19,6 +19,24 @@ static bool ends_in(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
+struct trk_regress_stamp trk_regress_stamp(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        return (struct trk_regress_stamp){.inode = 0};
+    }
+    return (struct trk_regress_stamp){(uint64_t)about.st_dev, (uint64_t)about.st_ino,
+                                      (uint64_t)about.st_size, about.st_mtim};
+}
+
+bool trk_regress_changed(const char *path, const struct trk_regress_stamp *then)
+{
+    const struct trk_regress_stamp now = trk_regress_stamp(path);
+    return now.device != then->device || now.inode != then->inode || now.bytes != then->bytes ||
+           now.changed.tv_sec != then->changed.tv_sec ||
+           now.changed.tv_nsec != then->changed.tv_nsec;
+}
+
 enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, size_t name_at,
                                 const char *expected, struct trk_error *error)
 {
@@ -45,6 +63,7 @@ enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, s
     item->name = item->path + name_at;
     item->scenario = ends_in(path, ".json");
     snprintf(item->expected, sizeof item->expected, "%s", expected);
+    item->stamp = trk_regress_stamp(path);
     struct trk_error reason;
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
@@ -126,9 +145,10 @@ static enum trk_status list_folder(struct trk_regress *regress, const char *fold
         return trk_error_set(error, TRK_E_ARGUMENT, "%.100s: no folder", folder);
     }
     enum trk_status status = trk_manifest_load(folder, &manifest, error);
-    if (status == TRK_E_DAMAGED) {
+    if (status != TRK_OK) {
         const struct trk_error said = *error;
-        status = trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+        (void)trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+        error->os_errno = said.os_errno;
     }
     if (status == TRK_OK) {
         status = walk(regress, folder, name_at, 0, error);

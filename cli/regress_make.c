@@ -37,16 +37,22 @@ static bool set_path(void)
 }
 
 /* Run one command; what it prints goes to standard error. An exit code. */
-static int make_one(struct trk_manifest_entry *entry, const struct trk_scratch *out)
+static int make_one(struct trk_manifest_entry *entry, const struct trk_scratch *out,
+                    unsigned limit_s)
 {
     char path[PATH_MAX];
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     trk_scratch_file(out, entry->file, path);
     const char *const words[] = {"/bin/sh", "-c", entry->command, NULL};
-    const struct trk_spawn spawn = {.command = "regress", .argv = words};
+    const struct trk_spawn spawn = {.command = "regress", .argv = words, .seconds = limit_s};
     struct stat about;
-    bool ran = setenv("OUT", path, 1) == 0 && trk_spawn_run(&spawn) != -1;
-    if (!ran || stat(path, &about) != 0) {
+    int end = setenv("OUT", path, 1) == 0 ? trk_spawn_run(&spawn) : -1;
+    if (end == TRK_SPAWN_LATE) {
+        trk_terminal_say("regress", "%s: its command took longer than %u s and was ended: %s",
+                         entry->file, limit_s, entry->command);
+        return TRK_EXIT_ENVIRONMENT;
+    }
+    if (end == -1 || stat(path, &about) != 0) {
         trk_terminal_say("regress", "%s: its command made no trace: %s", entry->file,
                          entry->command);
         return TRK_EXIT_ENVIRONMENT;
@@ -58,13 +64,13 @@ static int make_one(struct trk_manifest_entry *entry, const struct trk_scratch *
 }
 
 /* All of them, in a folder that gets its name when they are there. */
-static int make_all(struct trk_manifest *manifest, const char *out)
+static int make_all(struct trk_manifest *manifest, const char *out, unsigned limit_s)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_scratch folder;
     int code = trk_scratch_open(&folder, "regress", out);
     for (size_t i = 0; i < manifest->count && code == TRK_EXIT_OK; i++) {
-        code = make_one(&manifest->entries[i], &folder);
+        code = make_one(&manifest->entries[i], &folder, limit_s);
     }
     if (code == TRK_EXIT_OK && trk_manifest_save(manifest, folder.path, &error) != TRK_OK) {
         code = trk_terminal_error("regress", out, &error);
@@ -79,7 +85,7 @@ static int make_all(struct trk_manifest *manifest, const char *out)
     return code;
 }
 
-int trk_regress_make(const char *folder, const char *out)
+int trk_regress_make(const char *folder, const char *out, unsigned limit_s)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_manifest manifest;
@@ -97,7 +103,7 @@ int trk_regress_make(const char *folder, const char *out)
         trk_terminal_say("regress", "PATH cannot be set: %s", strerror(errno));
         code = TRK_EXIT_ENVIRONMENT;
     } else {
-        code = make_all(&manifest, out);
+        code = make_all(&manifest, out, limit_s);
     }
     trk_manifest_free(&manifest);
     return code;

@@ -72,8 +72,11 @@ static void print_bytes(const char *label, const uint8_t bytes[8])
 static void print_wrong(const struct trk_replay_run *run, const struct trk_replay_wrong *wrong)
 {
     fputs("wrong      ", stdout);
-    if (wrong->event == TRK_NOT_KNOWN) {
+    if (wrong->event == TRK_NOT_KNOWN && wrong->guest_addr == TRK_NOT_KNOWN) {
         printf("at the end, ");
+    } else if (wrong->event == TRK_NOT_KNOWN) {
+        printf("at the end, address 0x%" PRIx64 ", last touched by event %" PRIu64 ", ",
+               wrong->guest_addr, wrong->touched_event);
     } else {
         printf("frame %" PRIu64 ", event %" PRIu64 ", address 0x%" PRIx64 ", ", wrong->frame,
                wrong->event, wrong->guest_addr);
@@ -257,6 +260,7 @@ static void add_wrong(cJSON *object, const char *key, const struct trk_replay_ru
         trk_json_out_address(entry, "guest_addr", wrong->guest_addr);
     }
     trk_json_out_number(entry, "bytes", wrong->size_bytes);
+    trk_json_out_number(entry, "touched_event", wrong->touched_event);
     trk_json_out_text(entry, "side", side_name(wrong->side));
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < 8; i++) {

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* renameat2, nftw, pipe2 */
+#define _GNU_SOURCE /* renameat2, nftw, pipe2, mkostemp */
 #include "scratch.h"
 
 #include <errno.h>
@@ -144,6 +144,31 @@ int trk_scratch_open(struct trk_scratch *scratch, const char *command, const cha
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     (void)trk_error_set_errno(&error, TRK_E_SYSTEM, reason, "no folder can be made there");
     return trk_terminal_error(command, beside, &error);
+}
+
+int trk_scratch_file_open(struct trk_scratch *scratch, const char *folder)
+{
+    sigset_t all, former;
+    int fd = -1, reason = ENAMETOOLONG;
+    *scratch = (struct trk_scratch){.hold_fd = -1};
+    int length = snprintf(scratch->path, sizeof scratch->path, "%s.trk-XXXXXX", folder);
+    sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, &former);
+    if (length > 0 && (size_t)length < sizeof scratch->path) {
+        fd = mkostemp(scratch->path, O_CLOEXEC);
+        reason = fd < 0 ? errno : start_keeper(scratch);
+        if (fd >= 0 && reason != 0) {
+            (void)unlink(scratch->path);
+            close(fd);
+        }
+    }
+    (void)sigprocmask(SIG_SETMASK, &former, NULL);
+    if (reason != 0) {
+        scratch->path[0] = '\0';
+        errno = reason;
+        return -1;
+    }
+    return fd;
 }
 
 void trk_scratch_file(const struct trk_scratch *scratch, const char *name, char out[PATH_MAX])

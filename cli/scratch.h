@@ -29,6 +29,12 @@ struct trk_scratch {
  */
 int trk_scratch_open(struct trk_scratch *scratch, const char *command, const char *beside);
 
+/*
+ * A file instead of a folder: its path is `folder`, which ends in a slash or is "", and a name of
+ * its own. Its descriptor, or -1: errno.
+ */
+int trk_scratch_file_open(struct trk_scratch *scratch, const char *folder);
+
 /* The path of a file in it. */
 void trk_scratch_file(const struct trk_scratch *scratch, const char *name, char out[PATH_MAX]);
 

@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "orphans.h"
 #include "terminal.h"
 
 /* In the child: become the command, or tell through the pipe why not. */
@@ -30,11 +33,32 @@ static _Noreturn void become(const struct trk_spawn *spawn, pid_t parent, int to
     _exit(127);
 }
 
-int trk_spawn_run(const struct trk_spawn *spawn)
+/* How long to wait between two looks at a process that has its time. */
+#define LOOK_NS   10000000L
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Wait as long as it may take; false: it took longer, and is ended. */
+static bool wait_in_time(pid_t pid, unsigned seconds)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const uint64_t end_ns = trk_clock_ns() + seconds * SECOND_NS;
+    siginfo_t what = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)pid, &what, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           what.si_pid != pid) {
+        if (trk_clock_ns() >= end_ns) {
+            (void)kill(pid, SIGKILL);
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Start it, and wait for it. */
+static int run(const struct trk_spawn *spawn, bool *late)
 {
     int ends[2], reason = 0, status = -1;
     pid_t parent = getpid(), pid = -1;
-    trk_terminal_flush();
     if (pipe2(ends, O_CLOEXEC) == 0) {
         pid = fork();
         if (pid == 0) {
@@ -48,6 +72,9 @@ int trk_spawn_run(const struct trk_spawn *spawn)
     } else {
         reason = errno;
     }
+    if (pid > 0 && reason == 0 && spawn->seconds != 0) {
+        *late = !wait_in_time(pid, spawn->seconds);
+    }
     while (pid > 0 && waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) {
             reason = errno;
@@ -59,4 +86,18 @@ int trk_spawn_run(const struct trk_spawn *spawn)
         return -1;
     }
     return status;
+}
+
+int trk_spawn_run(const struct trk_spawn *spawn)
+{
+    struct trk_orphans orphans;
+    bool late = false;
+    trk_terminal_flush();
+    if (spawn->seconds == 0) {
+        return run(spawn, &late);
+    }
+    trk_orphans_begin(&orphans);
+    int status = run(spawn, &late);
+    trk_orphans_end(&orphans);
+    return late ? TRK_SPAWN_LATE : status;
 }

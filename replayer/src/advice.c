@@ -145,6 +145,7 @@ double trk_advice_predict_ns(const struct trk_gpu_cost *cost,
     switch (policy->path) {
     case TRK_PATH_SCATTER:
     case TRK_PATH_IMPORT_SCATTER:
+    case TRK_PATH_FETCH:
         regions = pass->submits;
         break;
     case TRK_PATH_DIRECT:

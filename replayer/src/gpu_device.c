@@ -295,18 +295,24 @@ enum trk_status trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options 
     return TRK_OK;
 }
 
-void trk_gpu_close(struct trk_gpu *gpu)
+void trk_gpu_end(struct trk_gpu *gpu)
 {
-    if (gpu == NULL) {
-        return;
-    }
-    if (gpu->device != VK_NULL_HANDLE && gpu->api.DestroyDevice != NULL) {
+    if (gpu != NULL && gpu->device != VK_NULL_HANDLE && gpu->api.DestroyDevice != NULL) {
         if (gpu->timeline != VK_NULL_HANDLE) {
             (void)gpu->api.DeviceWaitIdle(gpu->device);
             gpu->api.DestroySemaphore(gpu->device, gpu->timeline, NULL);
         }
         gpu->api.DestroyDevice(gpu->device, NULL);
+        gpu->device = VK_NULL_HANDLE;
     }
+}
+
+void trk_gpu_close(struct trk_gpu *gpu)
+{
+    if (gpu == NULL) {
+        return;
+    }
+    trk_gpu_end(gpu);
     gpu_instance_close(gpu);
     free(gpu);
 }

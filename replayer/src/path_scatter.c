@@ -1,6 +1,6 @@
 /*
  * One linear copy, then a shader that puts the pieces in their places; for read-backs the other way
- * round. Or, with imported guest memory, the shader alone.
+ * round. Or the shader alone, which reads staging, or imported guest memory, over the link.
  *
  * A shader sees a window of the mirror at once; each window and slot has a set of descriptors.
  */
@@ -104,7 +104,8 @@ static void scatter_set(struct trk_replay *replay, VkDescriptorSet set,
     replay->gpu->api.UpdateDescriptorSets(replay->gpu->device, BINDINGS, writes, 0, NULL);
 }
 
-/* Of one slot and window: pieces come from the landing, or from the same window of guest memory. */
+/* Of one slot and window: pieces come from the landing, from the slot itself, or from the same
+ * window of guest memory. */
 static void scatter_fill(struct trk_replay *replay, uint32_t slot, uint32_t window)
 {
     struct scatter *scatter = replay->scatter;
@@ -121,7 +122,13 @@ static void scatter_fill(struct trk_replay *replay, uint32_t slot, uint32_t wind
     if (replay->path->imported) {
         stage = (VkDescriptorBufferInfo){replay->ground->imported.buffer, first, range};
     }
-    const VkDescriptorBufferInfo up[BINDINGS] = {stage, place, table};
+    VkDescriptorBufferInfo source = stage;
+    if (replay->path->fetches) {
+        source.buffer = replay->upload.buffer;
+        stage.buffer =
+            stage.buffer != VK_NULL_HANDLE ? stage.buffer : source.buffer; /* none lands */
+    }
+    const VkDescriptorBufferInfo up[BINDINGS] = {source, place, table};
     const VkDescriptorBufferInfo down[BINDINGS] = {place, stage, table};
     scatter_set(replay, scatter->up[at], up);
     scatter_set(replay, scatter->down[at], down);
@@ -254,6 +261,27 @@ static void scatter_up(struct trk_replay *replay, const struct schedule_chunk *c
     scatter_dispatch(replay, chunk, slot, replay->scatter->up);
 }
 
+static bool scatter_loose(const struct trk_replay *replay, const struct schedule_chunk *chunk)
+{
+    bool loose = false;
+    for (size_t i = 0; i < chunk->piece_count && !loose; i++) {
+        loose = !schedule_in_units(&replay->schedule.pieces[chunk->first_piece + i]);
+    }
+    return loose;
+}
+
+/* The host's writes are there: it made them before the submit. */
+static void fetch_up(struct trk_replay *replay, const struct schedule_chunk *chunk,
+                     const struct replay_slot *slot)
+{
+    scatter_table(replay, chunk, slot);
+    if (scatter_loose(replay, chunk)) { /* they write the buffer that the shader writes */
+        replay_copy_loose(replay, chunk, slot, true);
+        scatter_barrier(replay, slot, true);
+    }
+    scatter_dispatch(replay, chunk, slot, replay->scatter->up);
+}
+
 static void scatter_down(struct trk_replay *replay, const struct schedule_chunk *chunk,
                          const struct replay_slot *slot)
 {
@@ -263,17 +291,14 @@ static void scatter_down(struct trk_replay *replay, const struct schedule_chunk 
     scatter_barrier(replay, slot, false);
     gpu_commands_copy(replay->gpu, &slot->commands, replay->landing.buffer, replay->readback.buffer,
                       &copy);
-    bool loose = false;
-    for (size_t i = 0; i < chunk->piece_count && !loose; i++) {
-        loose = !schedule_in_units(&replay->schedule.pieces[chunk->first_piece + i]);
-    }
-    if (loose) { /* they overwrite what the linear copy left in their places */
+    if (scatter_loose(replay,
+                      chunk)) { /* they overwrite what the linear copy left in their places */
         gpu_commands_barrier(replay->gpu, &slot->commands);
         replay_copy_loose(replay, chunk, slot, false);
     }
 }
 
-/* ---- the two paths --------------------------------------------------------------------------- */
+/* ---- the paths ------------------------------------------------------------------------------- */
 
 static enum trk_status scatter_able(const struct trk_gpu *gpu, enum trk_policy_queue queue,
                                     struct trk_error *error)
@@ -301,6 +326,17 @@ const struct replay_path replay_path_scatter = {
     .mirror = GPU_DEVICE,
     .able = scatter_able,
     .up = scatter_up,
+    .down = scatter_down,
+};
+
+const struct replay_path replay_path_fetch = {
+    .name = "fetch",
+    .staged = true,
+    .entries = true,
+    .fetches = true,
+    .mirror = GPU_DEVICE,
+    .able = scatter_able,
+    .up = fetch_up,
     .down = scatter_down,
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_left.h"
 #include "replayer/content.h"
 
 #define MIRROR_BYTES_MAX (UINT64_C(64) << 30)
@@ -164,6 +165,9 @@ static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
                              "allowed",
                              (unsigned long long)(plan->mirror_bytes >> 20),
                              (unsigned long long)(most >> 20));
+    }
+    if (status == TRK_OK) { /* both sides before the first frame are kept beside guest memory */
+        status = memory_left_for(plan->mirror_bytes * (first > 0 ? 3 : 1), "replaying", error);
     }
     if (status == TRK_OK) {
         status = plan_versions(raws, plan->mirror_bytes, error);

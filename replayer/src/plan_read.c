@@ -42,10 +42,10 @@ static enum trk_status read_add(struct read *read, const struct plan_raw *what)
 {
     struct plan_raws *raws = read->raws;
     uint64_t left = what->item.size_bytes, guest_addr = what->item.guest_addr;
-    if (left == 0 || guest_addr + left < guest_addr) {
-        return TRK_OK; /* no bytes of any memory */
+    if (left == 0) {
+        return TRK_OK;
     }
-    if (left > ITEM_BYTES_MAX) {
+    if (left > ITEM_BYTES_MAX || guest_addr + left < guest_addr) {
         return TRK_E_UNSUPPORTED;
     }
     while (left > 0) {
@@ -399,9 +399,10 @@ static enum trk_status read_all(struct read *read, struct trk_trace *trace,
         }
         if (status != TRK_OK) {
             return trk_error_set(error, status, "%s, at event %llu",
-                                 status == TRK_E_DAMAGED       ? "an image that cannot be"
-                                 : status == TRK_E_UNSUPPORTED ? "a range of more than 1 TiB"
-                                                               : "no memory for the plan",
+                                 status == TRK_E_DAMAGED ? "an image that cannot be"
+                                 : status == TRK_E_UNSUPPORTED
+                                     ? "a range of more than 1 TiB, or behind the last address"
+                                     : "no memory for the plan",
                                  (unsigned long long)event.number);
         }
         status = trk_trace_next(trace, &event, error);

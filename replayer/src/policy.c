@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RING_BYTES_DEFAULT  (UINT64_C(128) << 20)
+#define RING_BYTES_DEFAULT  (UINT64_C(64) << 20) /* caches may keep it: docs/performance.md */
 #define BATCH_BYTES_DEFAULT (UINT64_C(16) << 20)
 #define RING_BYTES_LEAST    (UINT64_C(64) << 10)
 #define RING_BYTES_MOST     (UINT64_C(4) << 30)
@@ -22,6 +22,7 @@ static const struct {
     {"granule", TRK_SHAPE_GRANULE, -1, true},      {"copy", -1, TRK_PATH_COPY, false},
     {"scatter", -1, TRK_PATH_SCATTER, false},      {"import", -1, TRK_PATH_IMPORT, false},
     {"direct", -1, TRK_PATH_DIRECT, false},        {"host-copy", -1, TRK_PATH_HOST_COPY, false},
+    {"fetch", -1, TRK_PATH_FETCH, false},
 };
 
 static const char *const policy_queues[] = {"universal", "compute", "transfer"};
@@ -59,6 +60,13 @@ static const char *const policy_list[] = {
     "scatter,queue=compute",
     "auto+scatter",
     "auto+scatter,threads=8",
+    "fetch",
+    "fetch,threads=4",
+    "fetch,threads=8",
+    "fetch,threads=12",
+    "fetch,threads=12,ring=128M",
+    "fetch,threads=16",
+    "fetch,queue=compute",
     "import",
     "auto+import",
     "import+scatter",
@@ -286,8 +294,8 @@ void trk_transfer_policy_print(const struct trk_transfer_policy *policy,
                                char out[TRK_POLICY_TEXT_BYTES])
 {
     static const char *const shapes[] = {"per-range", "coalesce:", "auto", "whole", "granule:"};
-    static const char *const paths[] = {"copy",   "scatter",   "import",
-                                        "direct", "host-copy", "import+scatter"};
+    static const char *const paths[] = {"copy",      "scatter",        "import", "direct",
+                                        "host-copy", "import+scatter", "fetch"};
     char number[32];
     out[0] = '\0';
     if (policy->shape != TRK_SHAPE_PER_RANGE || policy->path == TRK_PATH_COPY) {

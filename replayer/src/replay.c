@@ -11,6 +11,7 @@ static const struct replay_path *const replay_paths[] = {
     [TRK_PATH_DIRECT] = &replay_path_direct,
     [TRK_PATH_HOST_COPY] = &replay_path_host_copy,
     [TRK_PATH_IMPORT_SCATTER] = &replay_path_import_scatter,
+    [TRK_PATH_FETCH] = &replay_path_fetch,
 };
 
 static enum trk_status replay_able(const struct trk_replay *replay, struct trk_error *error)
@@ -95,7 +96,8 @@ static enum trk_status replay_rings(struct trk_replay *replay, struct trk_error 
     if (status == TRK_OK && !replay->path->imported && plan->downloads > 0) {
         status = gpu_buffer_init(gpu, &replay->readback, GPU_READBACK, bytes, error);
     }
-    if (status == TRK_OK && replay->path->entries && !replay->path->imported) {
+    const bool lands = replay->path->fetches ? plan->downloads > 0 : !replay->path->imported;
+    if (status == TRK_OK && replay->path->entries && lands) {
         status = gpu_buffer_init(gpu, &replay->landing, GPU_DEVICE, bytes, error);
     }
     if (status == TRK_OK && replay->path->entries) {
@@ -154,7 +156,11 @@ static enum trk_status replay_open(struct trk_replay *replay, struct trk_error *
     }
     if (status == TRK_OK) {
         replay->pool_made = true;
-        status = copy_pool_init(&replay->pool, replay->policy.threads, error);
+        status =
+            copy_pool_init(&replay->pool, replay->policy.threads,
+                           replay->path->staged ? replay->slot_count * replay->schedule.slot_bytes
+                                                : replay->plan->mirror_bytes,
+                           error);
     }
     return status;
 }

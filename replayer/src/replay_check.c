@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_left.h"
 #include "replay_internal.h"
 #include "replayer/content.h"
 
@@ -82,6 +83,32 @@ struct pair {
     const uint8_t *seen, *wanted;
 };
 
+/* The newest of the items in a list that touches a byte of the mirror, and newer than *newest. */
+static void touched_by(const struct trk_plan_item *items, size_t count, uint64_t offset,
+                       const struct trk_plan_item **newest)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct trk_plan_item *item = &items[i];
+        if (item->kind != TRK_PLAN_CHECK && offset >= item->offset &&
+            offset - item->offset < item->size_bytes &&
+            (*newest == NULL || item->event >= (*newest)->event)) {
+            *newest = item;
+        }
+    }
+}
+
+/* Bytes at the end of a pass, where nobody looked at them: who touched them last. */
+static void look_place(const struct trk_plan *plan, uint64_t offset, struct trk_replay_wrong *wrong)
+{
+    const struct trk_plan_item *newest = NULL;
+    touched_by(plan->items, plan->item_count, offset, &newest);
+    touched_by(plan->stores, plan->store_count, offset, &newest);
+    if (newest != NULL) {
+        wrong->guest_addr = newest->guest_addr + (offset - newest->offset);
+        wrong->touched_event = newest->event;
+    }
+}
+
 static void look_note(struct trk_replay *replay, const struct look *look, const struct pair *pair)
 {
     const uint64_t first = pair->at, size_bytes = pair->size_bytes;
@@ -94,9 +121,13 @@ static void look_note(struct trk_replay *replay, const struct look *look, const 
         .guest_addr = look->item != NULL ? look->item->guest_addr + (first - look->item->offset)
                                          : TRK_NOT_KNOWN,
         .size_bytes = size_bytes,
+        .touched_event = TRK_NOT_KNOWN,
         .side = look->side,
         .finding = finding,
     };
+    if (look->item == NULL) {
+        look_place(replay->plan, first, &wrong);
+    }
     memcpy(wrong.seen, pair->seen, shown);
     memcpy(wrong.wanted, pair->wanted, shown);
     if (check->wrong_recorded + check->wrong_replayed == 0) {
@@ -213,6 +244,10 @@ static enum trk_status model_open(struct trk_replay *replay, struct model *model
                                   struct trk_error *error)
 {
     const struct trk_plan *plan = replay->plan;
+    enum trk_status status = memory_left_for(2 * plan->mirror_bytes, "comparing", error);
+    if (status != TRK_OK) {
+        return status;
+    }
     model->guest = calloc(1, plan->mirror_bytes);
     model->device = calloc(1, plan->mirror_bytes);
     model->wanted = malloc(CHECK_BYTES);
@@ -223,8 +258,7 @@ static enum trk_status model_open(struct trk_replay *replay, struct model *model
         memcpy(model->guest, plan->guest_start, plan->mirror_bytes);
         memcpy(model->device, plan->device_start, plan->mirror_bytes);
     }
-    enum trk_status status =
-        gpu_buffer_init(replay->gpu, &model->seen, GPU_READBACK, CHECK_BYTES, error);
+    status = gpu_buffer_init(replay->gpu, &model->seen, GPU_READBACK, CHECK_BYTES, error);
     return status == TRK_OK
                ? gpu_commands_init(replay->gpu, &model->commands, TRK_QUEUE_UNIVERSAL, error)
                : status;

@@ -96,6 +96,7 @@ struct replay_path {
     bool staged; /* the host copies into slots, and a slot is what a command reads */
     bool up_in_place, down_in_place; /* see schedule_options */
     bool entries;                    /* a shader moves the pieces */
+    bool fetches;                    /* up: out of the slot itself */
     bool imported;                   /* guest memory is the device's to read */
     bool host_images;                /* the host copies images itself */
     enum gpu_memory mirror;
@@ -110,7 +111,7 @@ struct replay_path {
 };
 
 extern const struct replay_path replay_path_copy, replay_path_scatter, replay_path_import,
-    replay_path_import_scatter, replay_path_direct, replay_path_host_copy;
+    replay_path_import_scatter, replay_path_direct, replay_path_host_copy, replay_path_fetch;
 
 /* path_copy.c: one region a piece, between a ring and the mirror; other paths use them, too. */
 void replay_copy_up(struct trk_replay *replay, const struct schedule_chunk *chunk,

@@ -41,7 +41,7 @@ grep -q ': equal$' out || fail "no fault, and yet: $(cat out)"
 told=0
 for fault in submit:8:-4 submit:40:-4 submit:70:-4 wait:12:-4 wait:70:-4 wait:60:2 \
     submit:50:-2 submit:51:-1; do
-    for policy in per-range scatter import; do
+    for policy in per-range scatter fetch import; do
         faulty "$fault" 4 replay --policy "$policy" --json t.trk
         text=$(get error.text)
         case $fault:$text in
@@ -106,6 +106,20 @@ said 'host-copy is for images, and the trace copies none'
 faulty hide:0:VK_EXT_host_image_copy 4 replay --policy host-copy t.trk
 said 'has no VK_EXT_host_image_copy'
 
+# What the layer says when the device goes is counted, too: a buffer that is still there.
+if ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" "$trk" replay --validate t.trk >out 2>err; then
+    asan_options=${ASAN_OPTIONS:-}
+    ASAN_OPTIONS="$asan_options:detect_leaks=0"
+    export ASAN_OPTIONS
+    faulty leak:2:0 1 replay --validate --json t.trk
+    at_least "messages of a buffer that is left" "$(get messages)" 1
+    faulty leak:2:0 0 replay t.trk
+    ASAN_OPTIONS=$asan_options
+else
+    grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
+    lacking "the validation layer"
+fi
+
 # A time stamp that does not come: the first pass's first and a later one.
 for number in 1 7 30; do
     faulty "queries:$number:0" 4 replay --policy per-range --json t.trk
@@ -120,7 +134,7 @@ said 'a time stamp was lost in frame [0-9]*, event [0-9]'
 # inside of the host's.
 faulty none:0:0 0 replay --policy per-range --loop 3 --frames --json t.trk
 [ -n "$(get calibration.extension)" ] || {
-    echo "without calibrated time stamps, which the device does not have"
+    lacking "calibrated time stamps"
     finish
 }
 apart=$(get calibration.deviation_ns)

@@ -5,6 +5,7 @@
  * TRK_FAULT=CALL:N:RESULT  the N-th call of that name gives this VkResult and is not made. A lost
  *     device (-4) stays lost: nothing of it is submitted or waited for any more. Of queries, the
  *     N-th pair is not there; RESULT is not used.
+ * TRK_FAULT=leak:N:0  the N-th buffer is not destroyed.
  * TRK_FAULT=drop:BYTES:0  regions of so many bytes are not copied between buffers.
  * TRK_FAULT=stamp:N:TICKS  the N-th pair of queries ends so many ticks later.
  * TRK_FAULT=clocks:N:WHAT  see fault_loader.h.
@@ -28,6 +29,7 @@ static struct {
     PFN_vkAllocateMemory allocate;
     PFN_vkGetQueryPoolResults queries;
     PFN_vkCmdCopyBuffer copy;
+    PFN_vkDestroyBuffer destroy;
     PFN_vkEnumerateDeviceExtensionProperties extensions;
     char call[32], text[64];
     unsigned long number;
@@ -122,6 +124,14 @@ static VKAPI_ATTR void VKAPI_CALL fault_copy(VkCommandBuffer commands, VkBuffer 
     }
 }
 
+static VKAPI_ATTR void VKAPI_CALL fault_destroy(VkDevice device, VkBuffer buffer,
+                                                const VkAllocationCallbacks *callbacks)
+{
+    if (!fault_now("leak")) {
+        fault.destroy(device, buffer, callbacks);
+    }
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL fault_extensions(VkPhysicalDevice device, const char *layer,
                                                        uint32_t *count, VkExtensionProperties *list)
 {
@@ -148,7 +158,8 @@ static PFN_vkVoidFunction fault_added(const char *name, PFN_vkVoidFunction real)
     X(WaitSemaphores, wait)                                                                        \
     X(AllocateMemory, allocate)                                                                    \
     X(GetQueryPoolResults, queries)                                                                \
-    X(CmdCopyBuffer, copy)
+    X(CmdCopyBuffer, copy)                                                                         \
+    X(DestroyBuffer, destroy)
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_find_of_device(VkDevice device,
                                                                      const char *name)

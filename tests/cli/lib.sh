@@ -5,6 +5,7 @@
 trk=$1
 tools=$2
 failures=0
+lacks=
 for program in "$trk" "$tools/trace_tool" "$tools/json_get"; do
     [ -x "$program" ] || {
         echo "no program $program"
@@ -103,10 +104,20 @@ need_vulkan() {
     fi
 }
 
+# lacking WHAT: a part of the test was left out, because this machine does not have it. Where all else
+# passes the test is skipped.
+lacking() {
+    lacks="${lacks:+$lacks, }$1"
+}
+
 finish() {
     [ "$failures" -eq 0 ] || {
         echo "$failures failures"
         exit 1
+    }
+    [ -z "$lacks" ] || {
+        echo "skipped: this machine lacks $lacks; all else passed"
+        exit 77
     }
     exit 0
 }

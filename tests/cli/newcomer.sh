@@ -82,6 +82,8 @@ for wanted in $(cat names); do
     follow
     same "$wanted, seed $seed: the last command, which says $(cat got talk)" "$code" 0
     same "$wanted, seed $seed: the answer" "$name" "$wanted"
+    grep -q "^[0-9]* frames, \(op=[a-z_]*, then \)\{0,1\}\(op=[a-z_]*\|no operation\)\$" facts ||
+        fail "$wanted, seed $seed: what lies between: $(cat facts)"
     grep "^missing edge" story | sed 's/ ([0-9]*)//g' >missing
     has "$sentence" missing || fail "$wanted, seed $seed: missing edge: $(cat missing), not: $sentence"
     [ -n "$sentence" ] || fail "$wanted: the table has no sentence"
@@ -101,5 +103,6 @@ rm -f unknown.trk
 : >unknown.trk
 sh "$unknown" 1 >got 2>talk
 same "unknown.trk is there" $? 2
+grep -q "remove it" talk || fail "unknown.trk is there: no word of what to do: $(cat talk)"
 [ ! -s unknown.trk ] || fail "unknown.trk was overwritten"
 finish

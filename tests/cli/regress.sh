@@ -88,6 +88,44 @@ said "no earlier run"
 run 2 regress --against absent.json own
 said "absent.json"
 
+# A run that says nothing of any is no run to compare with; what one lacks is told.
+run 2 regress --against earlier.json "$corpus"
+said "the earlier run has no verdict of any of these"
+mkdir more
+cp own/mine.trk more
+cp "$corpus/policy-strict.trk" more
+run 0 regress --against earlier.json more
+said "earlier.json: the earlier run has no verdict of 1 of them"
+rm -r more
+
+# What changes while it is run is no outcome of what it was.
+cp "$mutable" moving.so
+mkdir moving
+cp "$corpus"/*.trk moving
+cp "$corpus/manifest.json" moving
+late=$(ls moving/*.trk | tail -1)
+for moves in moving.so "$late"; do
+    rm -f moved moves
+    (while [ ! -e moved ]; do
+        touch "$moves"
+        : >moves
+    done) &
+    while [ ! -e moves ]; do
+        sleep 0.01
+    done
+    want=4
+    [ "$moves" = moving.so ] || want=3
+    run $want regress --core ./moving.so moving
+    : >moved
+    wait
+    if [ "$want" -eq 4 ]; then
+        said "./moving.so has changed while it was tried"
+    else
+        grep -A 1 "^unreadable .*$(basename "$late")" out | grep -q "it has changed while it was run" ||
+            fail "a trace that changes: $(tail -4 out)"
+    fi
+done
+
 # What a core cannot be judged by is left out, and told.
 run 1 regress --core "$examples/example_core.so" "$corpus"
 grep -q '^left-out .*demo-seed-1.trk' out || fail "a trace that the plug-in cannot run is not left out"

@@ -88,7 +88,7 @@ validate=--validate
 env true "$trk" replay --validate t.trk >out 2>err || {
     validate=
     grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
-    echo "without the validation layer, which is not installed"
+    lacking "the validation layer"
 }
 # The layer keeps what it knows of a device and is unloaded with it: no leak checker can tell whose
 # that is. Without the layer leaks are looked for in cli.bench and cli.device_faults.
@@ -116,15 +116,15 @@ all() {
     ASAN_OPTIONS="${ASAN_OPTIONS:-}${leaks:-}" "$tools/replay_all" $validate "$@" >out 2>err ||
         fail "replay_all $*: $(cat out err)"
     ran=$((ran + $(grep -c '^ran ' out)))
-    lacks=$(grep '^lacks ' out | grep -Ev ' (has no|is for images|runs no shader)')
-    [ -z "$lacks" ] || fail "$lacks"
+    unable=$(grep '^lacks ' out | grep -Ev ' (has no|is for images|runs no shader)')
+    [ -z "$unable" ] || fail "$unable"
 }
 for policy in per-range,threads=4 scatter,threads=2 whole+import+scatter host-copy; do
     one "$policy" t.trk
 done
 all t.trk -- per-range,queue=compute per-range,queue=transfer coalesce:4K auto,threads=3 granule:16K \
     whole,slow=50% auto+scatter auto+import whole+direct,threads=2 whole,ring=64K,batch=8K \
-    scatter,ring=64K,batch=8K import,batch=4K
+    scatter,ring=64K,batch=8K import,batch=4K auto+fetch fetch,threads=2,ring=64K,batch=8K
 # Images and dispatches: as recorded, in other shapes of the same bytes (rows that end inside of pages,
 # texels of other sizes), and where something else touches an image's bytes.
 "$trk" dump --text i.trk >i.txt || fail "no text of i.trk"
@@ -133,7 +133,7 @@ one per-range i.trk
 same 'images' "$(get images)" 2
 same 'plain images' "$(get plain_images)" 0
 same 'dispatches' "$(get dispatches)" 6
-all i.trk -- auto whole scatter,threads=2 import import+scatter direct whole,batch=4K
+all i.trk -- auto whole scatter,threads=2 fetch,threads=2 import import+scatter direct whole,batch=4K
 shaped=$ran
 edits=0
 while IFS='|' read -r images plain edit; do

@@ -122,6 +122,12 @@ int main(int argc, char **argv)
     for (int i = at; i < traces; i++) {
         try_trace(gpu, argv[i], &argv[traces + 1]);
     }
+    const char *said;
+    const uint64_t before = trk_gpu_messages(gpu, &said);
+    trk_gpu_end(gpu);
+    if (trk_gpu_messages(gpu, &said) > before) {
+        fail("the device", "all policies", said);
+    }
     trk_gpu_close(gpu);
     return failures == 0 ? 0 : 1;
 }

@@ -94,7 +94,7 @@ validate=--validate
     grep -q 'there is no VK_LAYER_KHRONOS_validation' err || fail "validation: $(cat out err)"
     validate=
 }
-for policy in per-range scatter import import+scatter whole+scatter,batch=4K; do
+for policy in per-range scatter fetch import import+scatter whole+scatter,batch=4K whole+fetch,batch=4K; do
     # shellcheck disable=SC2086 # one word or none
     "$trk" replay --check $validate --policy "$policy" --json odd.trk >out 2>err ||
         grep -q ' has no ' err || fail "$policy: $(cat out err)"
@@ -120,7 +120,30 @@ copy_begin seq=0 domain=0x200 page=1 argument=0x200000000
 copy_end seq=0 domain=0x200 page=1 argument=0x200000000
 EVENTS
 run 4 replay huge.trk
-said 'a range of more than 1 TiB, at event 3'
+said 'a range of more than 1 TiB, or behind the last address, at event 3'
+made wrap.trk <<EVENTS
+$(begin)
+$(copy up 8192 0xfffffffffffff000)
+EVENTS
+for command in replay "bench --b auto" advise; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 4 $command wrap.trk
+    said 'or behind the last address, at event 3'
+done
+# More than is left is refused before any of it is taken.
+made large.trk <<EVENTS
+$(begin)
+copy_begin seq=0 domain=0x4 page=1 argument=0x200000000
+copy_end seq=0 domain=0x4 page=1 argument=0x200000000
+EVENTS
+if (ulimit -v 8388608 && "$trk" help) >out 2>err; then # sanitizers take more than that
+    (
+        ulimit -v 8388608
+        run 4 replay large.trk
+        said 'replaying takes 16384 MiB of memory, and [0-9]* are left'
+        exit "$failures"
+    ) || failures=$((failures + 1))
+fi
 
 # Pages that no store was witnessed to, or not to all of, have bytes that tell a copy that is missing from
 # one that is not, though another page has all of its own: each copy is left out once, known by its size, which
@@ -149,7 +172,7 @@ $(copy up 32 0x200301000)
 gpu_read domain=0x3 seq=63 argument=0x200301020
 EVENTS
 run 0 sim --oracle-only untold.trk
-for policy in per-range whole scatter,threads=2 direct; do
+for policy in per-range whole scatter,threads=2 fetch,threads=2 direct; do
     run 0 replay --check --json --policy "$policy" untold.trk
     same "untold, $policy" "$(get check.equal)" true
 done
@@ -162,6 +185,20 @@ for bytes in 4096 4080 4064 64 3840 3824 4048 32; do
         run_with TRK_FAULT=drop:$bytes:0 1 replay --check --json --policy per-range untold.trk
     at_least "the copy of $bytes bytes" "$(get check.wrong_replayed)" 1
 done
+# Bytes that are wrong at the end, where nobody looked, have a place, too: the last copy of that page.
+LD_LIBRARY_PATH=$tools/faults${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRK_FAULT_LOADER=$loader \
+    run_with TRK_FAULT=drop:3824:0 1 replay --check --json --policy per-range untold.trk
+same "at the end, event" "$(get check.first.event)" null
+same "at the end, address" "$(get check.first.guest_addr)" 0x200200040
+"$trk" dump untold.trk | sed -n "$(($(get check.first.touched_event) + 1))p" >line.txt
+grep -q " copy_end .* size=3824 " line.txt || fail "at the end, touched: $(cat line.txt)"
+LD_LIBRARY_PATH=$tools/faults${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRK_FAULT_LOADER=$loader \
+    run_with TRK_FAULT=drop:3824:0 1 replay --check --policy per-range untold.trk
+grep -q "^wrong      at the end, address 0x200200040, last touched by event [0-9]*, [0-9]* bytes of the device" out ||
+    fail "at the end: $(cat out)"
+LD_LIBRARY_PATH=$tools/faults${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRK_FAULT_LOADER=$loader \
+    run_with TRK_FAULT=drop:3824:0 1 bench --b auto --rounds 6 untold.trk
+said "wrong bytes at 0x200200040 at the end"
 
 # A slow-down that would do nothing is refused.
 run 4 replay --policy per-range,slow=5% odd.trk
@@ -176,5 +213,5 @@ for command in replay 'bench --b auto' advise; do
     said 'cut.trk'
     [ "$(wc -l <err)" -ge 2 ] || fail "$command: no word on the damage: $(cat err)"
 done
-[ -n "$validate" ] || echo 'without the validation layer, which is not installed'
+[ -n "$validate" ] || lacking "the validation layer"
 finish

@@ -2,9 +2,10 @@
 # half written, and no program running that it had started.
 # Method: each command with a slow program in it, which says when it runs; then the signal; then a look at
 # the temporary folder, at where the output would be, and at the slow program.
-#   signals.sh TRK TOOLS BAD_CORES
+#   signals.sh TRK TOOLS BAD_CORES TRK_LONG_TRACE; no_tmpfile.so is among the tools
 . "$(dirname "$0")/lib.sh"
 bad=$3
+maker=$4
 mkdir temporary work
 TMPDIR=$dir/temporary
 export TMPDIR
@@ -117,6 +118,39 @@ for signal in TERM HUP KILL; do
     ! empty "$TMPDIR" || fail "minimise: no temporary folder: the test looks at nothing"
     ended "$signal" minimise
 done
+
+# Likewise where the file system takes no files without a name: what is written has one then.
+LD_PRELOAD=$tools/no_tmpfile.so
+export LD_PRELOAD
+for signal in TERM HUP KILL; do
+    start minimise ../wrong.json --good ../slow -o case.json --passing fixed.json
+    soon runs || fail "minimise, named files: the slow program does not run: $(cat ../err)"
+    slow=$(cat "$started")
+    ! empty . || fail "minimise: no file with a name: the test looks at nothing"
+    ended "$signal" "minimise, named files"
+done
+for turn in first again; do
+    "$trk" minimise -f ../wrong.json -o case.json --passing fixed.json >../out 2>../err ||
+        fail "named files, $turn: $(cat ../err)"
+    same "named files, $turn" "$(ls -A | tr '\n' ' ')" "case.json fixed.json "
+done
+"$trk" minimise ../wrong.json -o case.json >../out 2>../err
+same "named files, one that is there: exit code" $? 2
+same "named files, one that is there" "$(ls -A | tr '\n' ' ')" "case.json fixed.json "
+rm -f case.json fixed.json
+unset LD_PRELOAD
+
+# While it reads a trace an interrupt ends it at once: then not even the trace's verdict is known.
+"$maker" --events 3000000 -o ../long.trk || fail "no long trace"
+start minimise ../long.trk --json -o case.json
+sleep 0.4
+kill -s INT "$pid"
+wait "$pid"
+same "minimise, reading: exit code" $? 3
+same "minimise, reading: verdict" "$("$tools/json_get" ../out recorded)" unknown
+same "minimise, reading: complete" "$("$tools/json_get" ../out complete)" false
+empty . || fail "minimise, reading: left behind: $(ls -A .)"
+rm -f ../long.trk
 
 # A plug-in that loops, in a process of its own; a report that is to be written.
 for signal in INT TERM KILL; do

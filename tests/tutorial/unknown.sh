@@ -34,7 +34,7 @@ if [ $# -eq 2 ]; then
 fi
 
 if [ -e unknown.trk ]; then
-    echo "unknown.trk is there already" >&2
+    echo "unknown.trk is there already: remove it, or run this in another folder" >&2
     exit 2
 fi
 folder=$(mktemp -d) || exit 4

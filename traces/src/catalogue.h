@@ -10,8 +10,14 @@
 struct trk_catalogue {
     sqlite3 *db;
     char folder[PATH_MAX];
-    bool read_only;
+    bool read_only; /* it may not be written */
+    bool writes;    /* db is the file itself, no copy of it */
 };
+
+/* How long others are waited for. */
+#define CATALOGUE_BUSY_MS 60000
+/* All that it says of what went wrong leads here. */
+#define CATALOGUE_WAY_OUT "trk catalogue rebuild makes a new one of the stored files"
 
 #define COLUMNS "name, hash, command, origin, licence, policy, expected, bytes"
 
@@ -52,6 +58,26 @@ TRK_MUST_USE enum trk_status catalogue_read_about(const char *folder, const char
 /* Write it for all that are stored: since version 3 it is there. */
 TRK_MUST_USE enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue,
                                                     struct trk_error *error);
+
+/* Whoever makes a database or replaces it does that alone. *fd: to be closed. TRK_E_SYSTEM: another
+ * does it, for longer than one waits. */
+TRK_MUST_USE enum trk_status catalogue_lock(const char *folder, int *fd, struct trk_error *error);
+/* Where nobody has the database open: take away a journal that is empty, and its index. made: and
+ * the database, if it is empty; under the lock. */
+void catalogue_clear(const char *folder, bool made);
+
+/* What SQLite says, as ours: damaged, or the system's. */
+TRK_MUST_USE enum trk_status catalogue_fail(struct trk_catalogue *catalogue,
+                                            struct trk_error *error);
+/* Run statements without values. */
+TRK_MUST_USE enum trk_status catalogue_run(struct trk_catalogue *catalogue, const char *sql,
+                                           struct trk_error *error);
+/*
+ * Open the database's content as it is now, which changes nothing. Nobody else may have it open in
+ * this process: its locks would be gone. TRK_E_UNSUPPORTED: too large for that.
+ */
+TRK_MUST_USE enum trk_status catalogue_read(struct trk_catalogue *catalogue, const char *path,
+                                            struct trk_error *error);
 
 /* BEGIN IMMEDIATE; and COMMIT or, where status is none of TRK_OK, ROLLBACK. */
 TRK_MUST_USE enum trk_status catalogue_begin(struct trk_catalogue *catalogue,

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "traces/plain_file.h"
 
 /* What is being written; gc takes those that nobody gave their name. */
 #define PART ".part"
@@ -49,13 +52,15 @@ static bool copy_bytes(int from, int to)
 /* Copy to a file beside the name that it will have. */
 static enum trk_status copy_file(const char *path, const char *part, struct trk_error *error)
 {
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    int to = from >= 0 ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    int from;
+    enum trk_status status = trk_plain_file_open(path, &from, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool good = to >= 0 && copy_bytes(from, to) && fsync(to) == 0;
     int reason = errno;
-    if (from >= 0) {
-        close(from);
-    }
+    close(from);
     if (to >= 0 && close(to) != 0) {
         good = false;
     }
@@ -159,6 +164,26 @@ static enum trk_status store(const struct trk_catalogue *catalogue, const char *
     return status;
 }
 
+/*
+ * Say beside the file what the row says now, behind the database, which is what counts; gc writes
+ * it anew for who is killed before. Under the lock: others may be storing the same.
+ */
+static enum trk_status describe_row(struct trk_catalogue *catalogue, const char *hash,
+                                    struct trk_error *error)
+{
+    struct trk_manifest_entry row;
+    bool found = false;
+    enum trk_status status = catalogue_begin(catalogue, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = catalogue_lookup(catalogue, hash, &row, &found, error);
+    if (status == TRK_OK && found) {
+        status = catalogue_write_about(catalogue->folder, &row, error);
+    }
+    return catalogue_end(catalogue, status, error);
+}
+
 enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
                                   struct trk_manifest_entry *entry, struct trk_error *error)
 {
@@ -178,8 +203,7 @@ enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *p
         status = catalogue_insert(catalogue, entry, error);
     }
     status = catalogue_end(catalogue, status, error);
-    /* Behind the database, which is what counts; gc writes it anew for who is killed here. */
-    return status == TRK_OK ? catalogue_write_about(catalogue->folder, entry, error) : status;
+    return status == TRK_OK ? describe_row(catalogue, entry->hash, error) : status;
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -255,38 +279,57 @@ static bool is_described(int folder, const char *name)
            (faccessat(folder, trace, F_OK, 0) == 0 || faccessat(folder, scenario, F_OK, 0) == 0);
 }
 
-static enum trk_status sweep(struct trk_catalogue *catalogue, struct trk_catalogue_swept *swept,
+struct sweeping {
+    trk_catalogue_removed_fn *fn;
+    void *context;
+    struct trk_catalogue_swept *swept;
+};
+
+static enum trk_status sweep_one(struct trk_catalogue *catalogue, int folder, const char *name,
+                                 const struct sweeping *sweeping, struct trk_error *error)
+{
+    bool spoken_of = name[0] == '.';
+    enum trk_status status = spoken_of ? TRK_OK : is_spoken_of(catalogue, name, &spoken_of, error);
+    if (status != TRK_OK || spoken_of) {
+        return status;
+    }
+    if (is_described(folder, name)) {
+        sweeping->swept->kept += catalogue_is_stored(name);
+    } else if (unlinkat(folder, name, 0) == 0) {
+        sweeping->swept->removed++;
+        sweeping->fn(sweeping->context, name);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status sweep(struct trk_catalogue *catalogue, const struct sweeping *sweeping,
                              struct trk_error *error)
 {
-    char folder[PATH_MAX + 16];
-    snprintf(folder, sizeof folder, "%s/" TRK_CATALOGUE_TRACES, catalogue->folder);
-    DIR *stream = opendir(folder);
-    if (stream == NULL) {
-        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+    char path[PATH_MAX + 16];
+    struct dirent **files = NULL;
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES, catalogue->folder);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int count = folder >= 0 ? scandir(path, &files, NULL, alphasort) : -1;
+    enum trk_status status =
+        count >= 0 ? TRK_OK : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);
+    for (int i = 0; i < count; i++) {
+        if (status == TRK_OK) {
+            status = sweep_one(catalogue, folder, files[i]->d_name, sweeping, error);
+        }
+        free(files[i]);
     }
-    enum trk_status status = TRK_OK;
-    struct dirent *file;
-    while (status == TRK_OK && (file = readdir(stream)) != NULL) {
-        bool spoken_of = file->d_name[0] == '.';
-        if (!spoken_of) {
-            status = is_spoken_of(catalogue, file->d_name, &spoken_of, error);
-        }
-        if (status != TRK_OK || spoken_of) {
-            continue;
-        }
-        if (is_described(dirfd(stream), file->d_name)) {
-            swept->kept += catalogue_is_stored(file->d_name);
-        } else if (unlinkat(dirfd(stream), file->d_name, 0) == 0) {
-            swept->removed++;
-        }
+    free(files);
+    if (folder >= 0) {
+        close(folder);
     }
-    closedir(stream);
     return status;
 }
 
-enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, struct trk_catalogue_swept *swept,
+enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, trk_catalogue_removed_fn *fn,
+                                 void *context, struct trk_catalogue_swept *swept,
                                  struct trk_error *error)
 {
+    const struct sweeping sweeping = {fn, context, swept};
     *swept = (struct trk_catalogue_swept){0, 0};
     enum trk_status status = catalogue_begin(catalogue, error);
     if (status != TRK_OK) {
@@ -294,7 +337,7 @@ enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue, struct trk_cat
     }
     status = catalogue_write_abouts(catalogue, error);
     if (status == TRK_OK) {
-        status = sweep(catalogue, swept, error);
+        status = sweep(catalogue, &sweeping, error);
     }
     return catalogue_end(catalogue, status, error);
 }

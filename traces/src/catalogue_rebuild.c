@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Databases that were moved away. */
@@ -83,10 +82,25 @@ enum trk_status catalogue_read_about(const char *folder, const char *hash,
     return status;
 }
 
+static bool same_words(const struct trk_manifest_entry *one, const struct trk_manifest_entry *other)
+{
+    return strcmp(one->file, other->file) == 0 && one->bytes == other->bytes &&
+           strcmp(one->command, other->command) == 0 && strcmp(one->origin, other->origin) == 0 &&
+           strcmp(one->licence, other->licence) == 0 && strcmp(one->policy, other->policy) == 0 &&
+           strcmp(one->expected, other->expected) == 0;
+}
+
+/* What says the same already is left alone: on a full disk nothing can be written. */
 static enum trk_status write_one(void *context, const struct trk_manifest_entry *entry,
                                  struct trk_error *error)
 {
-    return catalogue_write_about(context, entry, error);
+    struct trk_manifest_entry former;
+    struct trk_error reason;
+    bool found = false;
+    enum trk_status status = catalogue_read_about(context, entry->hash, &former, &found, &reason);
+    return status == TRK_OK && found && same_words(&former, entry)
+               ? TRK_OK
+               : catalogue_write_about(context, entry, error);
 }
 
 enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue, struct trk_error *error)
@@ -114,7 +128,7 @@ static enum trk_status describe(const struct rebuilding *by, const char *file,
     snprintf(hash, sizeof hash, "%.32s", file);
     enum trk_status status =
         catalogue_read_about(by->catalogue->folder, hash, out, &found, &reason);
-    if (status == TRK_E_SYSTEM || status == TRK_E_MEMORY) {
+    if (status != TRK_OK && status != TRK_E_DAMAGED) {
         *error = reason;
         return status;
     }
@@ -152,9 +166,7 @@ static enum trk_status take_up(const struct rebuilding *by, const char *file,
         return trk_error_set(error, status, "no memory for what lies beside a file");
     }
     if (status != TRK_OK) {
-        snprintf(lacks, sizeof lacks, "%s%s%s", reason.text, reason.os_errno != 0 ? ": " : "",
-                 reason.os_errno != 0 ? strerror(reason.os_errno) : "");
-        leave_out(by, file, lacks);
+        leave_out(by, file, reason.text);
         return TRK_OK;
     }
     if (strncmp(entry.hash, file, strlen(entry.hash)) != 0) {
@@ -225,37 +237,39 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
     return TRK_OK;
 }
 
-/* Whether what has the database's name can be none: a folder, a link to nothing. */
-static bool is_no_file(const char *folder)
+/* Look at the database, and replace one that is of no use. */
+static enum trk_status replace(const char *folder, char old[64],
+                               const struct catalogue_filler *filler, struct trk_error *error)
 {
-    char path[PATH_MAX];
-    struct stat about;
-    int length = snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
-    return length > 0 && (size_t)length < sizeof path && lstat(path, &about) == 0 &&
-           (stat(path, &about) != 0 || !S_ISREG(about.st_mode));
+    struct trk_catalogue *catalogue = NULL;
+    enum trk_status status =
+        catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, filler, error);
+    if (status == TRK_E_DAMAGED) {
+        status = move_away(folder, old, error);
+        if (status == TRK_OK) {
+            status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, filler, error);
+        }
+    }
+    trk_catalogue_close(catalogue);
+    return status;
 }
 
 enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_catalogue_taken_fn *fn,
                                       void *context, struct trk_error *error)
 {
-    struct trk_catalogue *catalogue = NULL;
     struct rebuilding by = {NULL, fn, context};
     const struct catalogue_filler filler = {take_up_all, &by};
+    int lock_fd;
     old[0] = '\0';
     if (!trk_catalogue_is(folder)) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
     }
-    enum trk_status status = is_no_file(folder) ? move_away(folder, old, error) : TRK_OK;
+    /* Two that look and rename at once would take each other's new one away. */
+    enum trk_status status = catalogue_lock(folder, &lock_fd, error);
     if (status == TRK_OK) {
-        status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, &filler, error);
+        status = replace(folder, old, &filler, error);
+        close(lock_fd);
     }
-    if (status == TRK_E_DAMAGED && old[0] == '\0') {
-        status = move_away(folder, old, error);
-        if (status == TRK_OK) {
-            status = catalogue_open(&catalogue, folder, TRK_CATALOGUE_TO_REBUILD, &filler, error);
-        }
-    }
-    trk_catalogue_close(catalogue);
     return status;
 }

@@ -1,14 +1,14 @@
-#define _GNU_SOURCE /* fdopen, O_CLOEXEC */
+#define _GNU_SOURCE /* fdopen */
 #include "traces/content.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "traces/plain_file.h"
 
 static void put(XXH128_hash_t hash, char out[TRK_CONTENT_BYTES])
 {
@@ -32,18 +32,15 @@ enum trk_status trk_content_name(const char *path, char out[TRK_CONTENT_BYTES], 
     unsigned char buffer[1 << 14];
     uint64_t total = 0;
     size_t got;
-    struct stat about;
-    int fd =
-        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* nobody waits for a pipe's other end */
-    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
-    if (file == NULL) {
-        enum trk_status status = trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot open");
-        (void)(fd >= 0 && close(fd));
+    int fd;
+    enum trk_status status = trk_plain_file_open(path, &fd, error);
+    if (status != TRK_OK) {
         return status;
     }
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-        fclose(file);
-        return trk_error_set(error, TRK_E_SYSTEM, "it is no regular file");
+    FILE *file = fdopen(fd, "rb");
+    if (file == NULL) {
+        close(fd);
+        return trk_error_set(error, TRK_E_MEMORY, "no memory to read a file");
     }
     XXH3_state_t *state = XXH3_createState();
     if (state == NULL) {

@@ -1,7 +1,6 @@
 #include "traces/manifest.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -9,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "simulator/scenario.h"
 #include "simulator/sim.h"
+#include "traces/json_text.h"
+#include "traces/plain_file.h"
 
 /* The texts of an entry. */
 static const struct {
@@ -140,22 +142,14 @@ static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
     return TRK_OK;
 }
 
-/* One JSON value and nothing behind it, and what it says. */
 static enum trk_status read_text(const char *text, size_t size, struct trk_manifest *out,
                                  struct trk_error *error)
 {
-    if (size > TRK_MANIFEST_FILE_BYTES) {
-        return trk_error_set(error, TRK_E_DAMAGED, "more than %u bytes", TRK_MANIFEST_FILE_BYTES);
+    cJSON *root = NULL;
+    enum trk_status status = trk_json_text_parse(text, size, &root, error);
+    if (status == TRK_OK) {
+        status = read_all(root, out, error);
     }
-    const char *end = text;
-    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, 0);
-    while (root != NULL && end < text + size && isspace((unsigned char)*end)) {
-        end++;
-    }
-    enum trk_status status =
-        root == NULL || end < text + size
-            ? trk_error_set(error, TRK_E_DAMAGED, "no JSON from byte %zu on", (size_t)(end - text))
-            : read_all(root, out, error);
     cJSON_Delete(root);
     return status;
 }
@@ -163,9 +157,10 @@ static enum trk_status read_text(const char *text, size_t size, struct trk_manif
 /* Put the file's name in front of what is wrong in it. */
 static enum trk_status in_file(enum trk_status status, const char *name, struct trk_error *error)
 {
-    if (status == TRK_E_DAMAGED) {
+    if (status != TRK_OK) {
         const struct trk_error said = *error;
-        return trk_error_set(error, status, "%.50s: %.120s", name, said.text);
+        (void)trk_error_set(error, status, "%.50s: %.120s", name, said.text);
+        error->os_errno = said.os_errno;
     }
     return status;
 }
@@ -179,22 +174,24 @@ enum trk_status trk_manifest_load_as(const char *folder, const char *name, struc
     if (status != TRK_OK) {
         return status;
     }
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return errno == ENOENT ? TRK_OK
-                               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%.60s", name);
+    char *text;
+    size_t size;
+    struct stat about = {.st_mode = 0};
+    if (lstat(path, &about) != 0 && errno == ENOENT) {
+        return TRK_OK;
     }
-    char *text = malloc(TRK_MANIFEST_FILE_BYTES + 1);
-    size_t size = text != NULL ? fread(text, 1, TRK_MANIFEST_FILE_BYTES + 1, file) : 0;
-    const int bad = ferror(file);
-    fclose(file);
-    if (text == NULL) {
-        return trk_error_set(error, TRK_E_MEMORY, "no memory for the manifest");
+    status = trk_plain_file_read(path, TRK_MANIFEST_FILE_BYTES, &text, &size, error);
+    if (status == TRK_OK) {
+        status = read_text(text, size, out, error);
+    } else if (status == TRK_E_ARGUMENT ||
+               (status == TRK_E_SYSTEM && error->os_errno == ENOENT && S_ISLNK(about.st_mode))) {
+        /* It is there, and can be no manifest: not as where there is none. */
+        status = trk_error_set(error, TRK_E_ARGUMENT, "%s",
+                               status == TRK_E_ARGUMENT ? "it is no regular file"
+                                                        : "a link to what is not there");
     }
-    status = bad != 0 ? trk_error_set(error, TRK_E_SYSTEM, "%.60s cannot be read", name)
-                      : in_file(read_text(text, size, out, error), name, error);
     free(text);
-    return status;
+    return in_file(status, name, error);
 }
 
 enum trk_status trk_manifest_load(const char *folder, struct trk_manifest *out,

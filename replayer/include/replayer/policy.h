@@ -6,8 +6,8 @@
  *     WORD[+WORD ...][,OPTION=VALUE ...]        auto+scatter,queue=transfer,threads=2
  *
  * One word may say how ranges become regions (per-range, coalesce:BYTES, auto, whole,
- * granule:BYTES), one how regions travel (copy, scatter, import, direct, host-copy). What is not
- * said is per-range and copy. Numbers take K, M and G (of 1024).
+ * granule:BYTES), one how regions travel (copy, scatter, fetch, import, direct, host-copy). What is
+ * not said is per-range and copy. Numbers take K, M and G (of 1024).
  */
 #ifndef REPLAYER_POLICY_H
 #define REPLAYER_POLICY_H
@@ -37,6 +37,7 @@ enum trk_policy_path {
     TRK_PATH_DIRECT = 3,    /* the host writes the device's memory */
     TRK_PATH_HOST_COPY = 4, /* the driver's own host copies, of images */
     TRK_PATH_IMPORT_SCATTER = 5, /* the shader reads guest memory itself */
+    TRK_PATH_FETCH = 6,          /* staging, and the shader reads it there: no linear copy */
 };
 
 enum trk_policy_queue {

@@ -54,6 +54,9 @@ struct trk_gpu_options {
 TRK_MUST_USE enum trk_status
 trk_gpu_open(struct trk_gpu **out, const struct trk_gpu_options *options, struct trk_error *error);
 void trk_gpu_close(struct trk_gpu *gpu);
+/* Destroy the device, and nothing of what is known of it: the validation layer may have something
+ * to say of that, too. Behind it come trk_gpu_info, trk_gpu_messages and trk_gpu_close alone. */
+void trk_gpu_end(struct trk_gpu *gpu);
 const struct trk_gpu_info *trk_gpu_info(const struct trk_gpu *gpu);
 
 /* What the validation layer has said so far: how often, and the first of it ("" if nothing). */
@@ -128,8 +131,10 @@ TRK_MUST_USE enum trk_status trk_replay_pass(struct trk_replay *replay, struct t
 struct trk_replay_wrong {
     uint64_t event;      /* of the check that saw it; TRK_NOT_KNOWN: at the end of a frame */
     uint64_t frame;      /* number as recorded */
-    uint64_t guest_addr; /* the first wrong byte */
+    uint64_t guest_addr; /* the first wrong byte; TRK_NOT_KNOWN: nobody has touched it */
     uint64_t size_bytes; /* to the last wrong byte of that check, at most */
+    uint64_t
+        touched_event; /* at the end: the last that touched the first byte; else TRK_NOT_KNOWN */
     enum trk_plan_side side;
     uint32_t finding; /* 1 + index in plan->findings: recorded so; 0: the replay's fault */
     uint8_t seen[8], wanted[8]; /* from the first wrong byte on, zeros behind the check's end */

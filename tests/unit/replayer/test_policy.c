@@ -43,6 +43,8 @@ Test(policy, prints)
         {"per-range+scatter", "scatter"},
         {"scatter+auto", "auto+scatter"},
         {"scatter+import", "import+scatter"},
+        {"fetch", "fetch"},
+        {"fetch+auto,threads=12", "auto+fetch,threads=12"},
         {"import+scatter", "import+scatter"},
         {"coalesce:65536", "coalesce:64K"},
         {"coalesce:1500", "coalesce:1500"},
@@ -82,6 +84,8 @@ Test(policy, refused)
         {"auto+copy+direct", "column 11 "},
         {"import+direct", "column 8 "},
         {"scatter+scatter", "column 9 "},
+        {"scatter+fetch", "column 9 "},
+        {"fetch+import", "column 7 "},
         {"coalesce", "column 9 "},
         {"coalesce:", "column 10 "},
         {"coalesce:x", "column 10 "},
@@ -147,6 +151,6 @@ Test(policy, list)
         }
     }
     cr_expect_eq(shapes, (2u << TRK_SHAPE_GRANULE) - 1, "a shape is missing");
-    cr_expect_eq(paths, (2u << TRK_PATH_IMPORT_SCATTER) - 1, "a path is missing");
+    cr_expect_eq(paths, (2u << TRK_PATH_FETCH) - 1, "a path is missing");
     cr_expect_eq(queues, (2u << TRK_QUEUE_TRANSFER) - 1, "a queue is missing");
 }

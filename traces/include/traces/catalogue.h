@@ -87,8 +87,11 @@ struct trk_catalogue_swept {
     uint64_t kept; /* stored files that the database does not know, with what describes them beside
                       them */
 };
+/* Called for each file that is removed, by name. */
+typedef void trk_catalogue_removed_fn(void *context, const char *file);
 /* Remove files that nothing speaks of, neither the database nor what lies beside them. */
 TRK_MUST_USE enum trk_status trk_catalogue_gc(struct trk_catalogue *catalogue,
+                                              trk_catalogue_removed_fn *fn, void *context,
                                               struct trk_catalogue_swept *swept,
                                               struct trk_error *error);
 

@@ -21,7 +21,8 @@ TRK_EXTERN_C_BEGIN
  * Name a file.
  *
  * @param bytes  Set to the file's size; may be NULL.
- * @return TRK_OK; TRK_E_SYSTEM when it cannot be read.
+ * @return TRK_OK; TRK_E_SYSTEM when it cannot be read; TRK_E_ARGUMENT: it is no regular file;
+ *         TRK_E_MEMORY.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
  */

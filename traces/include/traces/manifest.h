@@ -43,8 +43,8 @@ struct trk_manifest {
  * Read a folder's manifest.
  *
  * @return TRK_OK, also where the folder has none: count is 0 then. TRK_E_DAMAGED: it is no
- *         manifest, and error says which entry and key; TRK_E_SYSTEM; TRK_E_MEMORY. out may be
- *         freed in any case.
+ *         manifest, and error says which entry and key; TRK_E_ARGUMENT: a folder, a pipe or a link
+ *         to nothing; TRK_E_SYSTEM; TRK_E_MEMORY. out may be freed in any case.
  *
  * Allocates: yes. Blocks: no. Signal-safe: no. Threads: any.
  */

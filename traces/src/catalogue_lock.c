@@ -1,0 +1,76 @@
+/* Making a catalogue's database, and replacing it: one at a time, and what a failure leaves. */
+#define _GNU_SOURCE /* F_OFD_SETLK */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+
+/* How long one waits before it tries again. */
+#define WAIT_MS 10
+/* The bytes that all who have a database open lock some of, by SQLite's format. */
+#define LOCKS_FIRST 0x40000000
+#define LOCKS_BYTES 512
+
+enum trk_status catalogue_lock(const char *folder, int *fd, struct trk_error *error)
+{
+    const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "cannot open");
+    }
+    for (int waited_ms = 0; flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+         waited_ms += WAIT_MS) {
+        if (waited_ms >= CATALOGUE_BUSY_MS) {
+            close(*fd);
+            *fd = -1;
+            return trk_error_set(error, TRK_E_SYSTEM,
+                                 "another makes its " TRK_CATALOGUE_FILE ", and does not end");
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return TRK_OK; /* also where the file system has no such locks */
+}
+
+/* Take a file beside the database away; "": the database. */
+static void remove_ending(const char *path, const char *ending)
+{
+    char name[PATH_MAX + 64];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    (void)unlink(name);
+}
+
+/* Bytes of one; -1: there is none. */
+static int64_t bytes_of(const char *path, const char *ending)
+{
+    char name[PATH_MAX + 64];
+    struct stat about;
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    return stat(name, &about) == 0 ? about.st_size : -1;
+}
+
+void catalogue_clear(const char *folder, bool made)
+{
+    char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_FIRST, .l_len = LOCKS_BYTES};
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
+    const bool nothing = bytes_of(path, "-wal") < 0 && bytes_of(path, "-shm") < 0;
+    int fd = nothing && !made ? -1 : open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    /* Nobody else has it open then, and what the journal's index says nobody needs. */
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0 && bytes_of(path, "-wal") <= 0) {
+        remove_ending(path, "-wal");
+        remove_ending(path, "-shm");
+        if (made && bytes_of(path, "") == 0) {
+            remove_ending(path, "");
+        }
+    }
+    close(fd);
+}
