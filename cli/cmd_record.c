@@ -295,8 +295,8 @@ static int fail_before_start(const struct trk_error *error)
 /* Combinations that no single option can refuse: 2 with a message, or 0. */
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
-    static const char *const of_flight[] = {"trigger",  "before", "after",
-                                            "cooldown", "dumps",  "states"};
+    static const char *const of_flight[] = {"trigger", "before", "after", "cooldown",
+                                            "dumps",   "states", NULL};
     static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");
@@ -313,11 +313,9 @@ static int check_options(const struct trk_options *options, bool to_stdout)
                                              : "--flight: less than 64K holds nothing");
         return TRK_EXIT_USAGE;
     }
-    for (size_t i = 0; flight == 0 && i < sizeof of_flight / sizeof of_flight[0]; i++) {
-        if (trk_options_given(options, of_flight[i])) {
-            trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
-            return TRK_EXIT_USAGE;
-        }
+    if (flight == 0 &&
+        trk_terminal_refuse(options, of_flight, "means something with --flight only")) {
+        return TRK_EXIT_USAGE;
     }
     if (flight > 0 && payload_of(options) == TRK_PAYLOAD_PAGES) {
         trk_terminal_say("record", "--payload pages needs a file that is written as events come");

@@ -189,6 +189,24 @@ change 's,"first.trk","a//first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","../first.trk",' 3 "traces\[0\].file is no plain path"
 change '$s/$/ trailing/' 3 "no JSON from byte [0-9]* on"
 change '$d' 3 "no JSON from byte [0-9]* on"
+# Each folder's manifest counts for what is below it; one above says more.
+mkdir -p nested/below/more
+cp "$corpus"/*.trk "$corpus/manifest.json" nested/below/more
+run 0 regress --json nested
+same "by the manifest below" "$(get pass)" "$(get items.#)"
+cp "$corpus/demo-seed-2.trk" nested/below/more/demo-seed-1.trk
+rm nested/below/more/foreign.trk
+run 3 regress nested
+grep -q '^unreadable .*below/more/demo-seed-1.trk' out || fail "other bytes than the manifest below says"
+grep -q '^unreadable .*below/more/foreign.trk' out || fail "what the manifest below has, and nobody else"
+cp "$corpus/demo-seed-1.trk" "$corpus/foreign.trk" nested/below/more
+sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expected\": \"unknown\"/" described/right.txt >nested/manifest.json
+run 1 regress nested
+grep -A 1 '^fail .*below/more/bug-alias-write.trk' out | grep -q 'expected unknown, is stale-gpu-read' ||
+    fail "the manifest above says nothing: $(grep -A 1 alias out)"
+echo broken >nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: no JSON"
 # What cannot be reached is unreadable, not passed over; a file is no folder.
 mkdir links
 cp "$corpus/demo-seed-1.trk" links
