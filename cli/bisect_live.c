@@ -13,6 +13,7 @@
 
 #include "bisect_probe.h"
 #include "json_out.h"
+#include "live_keys.h"
 #include "out_file.h"
 #include "sim_print.h"
 #include "simulator/sim.h"
@@ -23,105 +24,13 @@
 #define ANSWER_BYTES 16
 #define ARGUMENTS    (TRK_OPTIONS_OPERANDS_MOST + 16)
 
-struct key {
-    uint64_t frame, page_addr;
-    uint32_t ordinal;
-    uint64_t event; /* in its trace */
-};
-
-struct keys {
-    struct key *all;
-    size_t count, capacity;
-};
-
 struct live {
     const struct trk_options *options;
     struct trk_scratch folder;
     char recorded[PATH_MAX], broken[PATH_MAX];
-    struct keys keys; /* of the run that trusted everything */
+    struct trk_live_keys keys; /* of the run that trusted everything */
     uint64_t runs, repeats;
 };
-
-/* ---- the decisions of a run ------------------------------------------------------------------ */
-
-static bool keys_add(struct keys *keys, struct key key)
-{
-    if (keys->count == keys->capacity) {
-        size_t capacity = keys->capacity == 0 ? 1024 : keys->capacity * 2;
-        struct key *all = realloc(keys->all, capacity * sizeof *all);
-        if (all == NULL) {
-            return false;
-        }
-        keys->all = all;
-        keys->capacity = capacity;
-    }
-    keys->all[keys->count++] = key;
-    return true;
-}
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-/* By frame and page, then in the order of the trace. */
-static int compare_events(const void *left, const void *right)
-{
-    const struct key *a = left, *b = right;
-    int order = compare_numbers(a->frame, b->frame);
-    order = order != 0 ? order : compare_numbers(a->page_addr, b->page_addr);
-    return order != 0 ? order : compare_numbers(a->event, b->event);
-}
-
-static bool same_key(const struct key *a, const struct key *b)
-{
-    return a->frame == b->frame && a->page_addr == b->page_addr && a->ordinal == b->ordinal;
-}
-
-/* Sorted by their keys, which is the order in which limits rise. */
-static void keys_number(struct keys *keys)
-{
-    if (keys->count == 0) {
-        return;
-    }
-    qsort(keys->all, keys->count, sizeof *keys->all, compare_events);
-    for (size_t i = 1; i < keys->count; i++) {
-        struct key *key = &keys->all[i];
-        const struct key *last = key - 1;
-        bool again = key->frame == last->frame && key->page_addr == last->page_addr;
-        key->ordinal = again ? last->ordinal + 1 : 0;
-    }
-}
-
-static enum trk_status keys_read(struct keys *keys, const char *path, struct trk_error *error)
-{
-    struct trk_trace *trace;
-    struct trk_trace_event event;
-    uint64_t frame = 0;
-    keys->count = 0;
-    enum trk_status status = trk_trace_open(&trace, path, error);
-    if (status != TRK_OK) {
-        return status;
-    }
-    status = trk_trace_scan(trace, error);
-    while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        unsigned decision = event.event.context;
-        if (event.event.type == TRK_EVENT_FRAME) {
-            frame = event.event.argument;
-        }
-        if (event.event.type != TRK_EVENT_DECISION ||
-            (decision != TRK_DECISION_SKIP && decision != TRK_DECISION_DISTRUST)) {
-            continue;
-        }
-        struct key key = {frame, event.event.argument, 0, event.number};
-        if (!keys_add(keys, key)) {
-            status = trk_error_set(error, TRK_E_MEMORY, "no memory for the decisions");
-        }
-    }
-    trk_trace_close(trace);
-    keys_number(keys);
-    return status == TRK_E_END ? TRK_OK : status;
-}
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
@@ -237,7 +146,7 @@ static enum trk_bisect_answer probe(struct live *live, const char *limit)
 static enum trk_bisect_answer ask_limit(void *context, uint64_t at)
 {
     struct live *live = context;
-    const struct key *key = &live->keys.all[at];
+    const struct trk_live_key *key = &live->keys.all[at];
     char limit[96];
     snprintf(limit, sizeof limit, "%" PRIu64 ":0x%" PRIx64 ":%" PRIu32, key->frame, key->page_addr,
              key->ordinal);
@@ -248,10 +157,10 @@ static enum trk_bisect_answer ask_limit(void *context, uint64_t at)
 
 struct outcome {
     enum trk_bisect_answer ended;
-    const char *why;     /* it was not found; NULL: it was */
-    uint64_t decisions;  /* of the run that trusted all */
-    struct key decision; /* that is wrong */
-    bool judged;         /* report is there */
+    const char *why;              /* it was not found; NULL: it was */
+    uint64_t decisions;           /* of the run that trusted all */
+    struct trk_live_key decision; /* that is wrong */
+    bool judged;                  /* report is there */
     struct trk_input input;
     struct trk_sim_report report;
 };
@@ -260,18 +169,19 @@ struct outcome {
 static void judge_broken(const struct live *live, struct outcome *outcome)
 {
     struct trk_error error;
-    struct keys keys = {0};
+    struct trk_live_keys keys = {0};
     bool made = false;
-    if (keys_read(&keys, live->broken, &error) == TRK_OK) {
+    if (trk_live_keys_read(&keys, live->broken, &error) == TRK_OK) {
         for (size_t i = 0; i < keys.count && !made; i++) {
-            made = same_key(&keys.all[i], &outcome->decision);
+            made = trk_live_key_same(&keys.all[i], &outcome->decision);
             outcome->decision.event = made ? keys.all[i].event : outcome->decision.event;
         }
     }
     free(keys.all);
     if (!made) {
-        outcome->ended = TRK_BISECT_FLAPS;
-        outcome->why = "the last run that was bad did not make that decision";
+        outcome->ended = keys.lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+        outcome->why = keys.lacks ? "the recording of the last run that was bad lacks events"
+                                  : "the last run that was bad did not make that decision";
     }
     snprintf(outcome->input.path, sizeof outcome->input.path, "%s",
              trk_options_text(live->options, "output")); /* where it will be */
@@ -333,11 +243,17 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
                            : "the run is good though every decision is trusted";
         return answer;
     }
-    if (keys_read(&live->keys, live->broken, &error) != TRK_OK) {
+    if (trk_live_keys_read(&live->keys, live->broken, &error) != TRK_OK) {
         (void)trk_terminal_error("bisect", live->broken, &error);
         return TRK_BISECT_FAILED;
     }
     outcome->decisions = live->keys.count;
+    if (live->keys.lacks) {
+        outcome->why =
+            "the recording of the first run lacks events, so its decisions are not known "
+            "(TRK_RECORD_RING gives it more room)";
+        return TRK_BISECT_SKIP;
+    }
     if (live->keys.count == 0) {
         outcome->why = "the program makes no decision that it tells of";
         return TRK_BISECT_SKIP;

@@ -183,7 +183,7 @@ static int judge_range(struct search *search)
         explain(search,
                 "it cannot be told: behind event %" PRIu64 " %s has older bytes at 0x%" PRIx64
                 ", and no synchronisation mends it, but what did may be among the events that are "
-                "missing",
+                "missing or before the trace",
                 found->event, found->gpu ? "the GPU's copy" : "guest memory", found->guest_addr);
     } else if (search->lossy) {
         search->why = "it cannot be told: events are missing, and by the others whoever reads the "
@@ -227,7 +227,7 @@ static int judge_lines(struct search *search)
         explain(search,
                 "it cannot be told: %" PRIu64 " of %" PRIu64
                 " lines have another content, and what "
-                "was uploaded later may be among the events that are missing",
+                "was uploaded later in their frames may be among the events that are missing",
                 compared->doubted, lines);
     } else if (compared->same == 0) {
         search->why = compared->unknown > 0

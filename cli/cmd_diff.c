@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "diff_print.h"
+#include "diff_traces.h"
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
@@ -31,56 +33,6 @@ static const struct trk_option diff_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
     {.name = NULL},
 };
-
-/* ---- traces ---------------------------------------------------------------------------------- */
-
-static int open_both(const struct trk_options *options, struct trk_input inputs[2])
-{
-    struct trk_options second = *options;
-    second.operands[0] = options->operands[1];
-    int code = trk_input_open(&inputs[0], options, SCHEMA);
-    return code != TRK_EXIT_OK ? code : trk_input_open(&inputs[1], &second, SCHEMA);
-}
-
-static int diff_traces(const struct trk_options *options)
-{
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_input inputs[2] = {{.fd = -1}, {.fd = -1}};
-    struct trk_items items[2] = {{.count = 0}, {.count = 0}};
-    struct trk_diff diff = {.lane_count = 0};
-    int code = open_both(options, inputs);
-    enum trk_status status = TRK_OK;
-    int side = 0;
-    bool asked = trk_options_flag(options, "asked");
-    for (int i = 0; code == TRK_EXIT_OK && status == TRK_OK && i < 2; i++) {
-        side = i;
-        status = trk_items_read(&items[i], inputs[i].trace, asked, &error);
-    }
-    if (code == TRK_EXIT_OK && status == TRK_OK) {
-        status = trk_diff_items(&items[0], &items[1], &diff);
-        if (status == TRK_OK) {
-            status =
-                trk_diff_print(inputs, items, &diff, trk_options_flag(options, "json"), &error);
-        }
-    }
-    if (code == TRK_EXIT_OK && status != TRK_OK) {
-        error.status = status;
-        code = trk_input_fail(&inputs[side], options, SCHEMA, &error);
-    } else if (code == TRK_EXIT_OK) {
-        trk_terminal_flush();
-        for (int i = 0; i < 2; i++) {
-            int lacks = trk_input_report(&inputs[i], options);
-            code = lacks != TRK_EXIT_OK ? lacks : code;
-        }
-        code = diff.lane_count > 0 ? TRK_EXIT_BROKEN : code;
-    }
-    for (int i = 0; i < 2; i++) {
-        trk_items_free(&items[i]);
-        trk_input_close(&inputs[i]);
-    }
-    trk_diff_free(&diff);
-    return code;
-}
 
 /* ---- scenarios ------------------------------------------------------------------------------- */
 
@@ -178,9 +130,11 @@ static int diff_trace_policies(const struct trk_options *options, const char *co
     }
     enum trk_status status = trk_policy_diff_run(&diff, input.trace, policies, &error);
     if (status == TRK_OK && diff.operations == 0) {
-        status = trk_error_set(&error, TRK_E_INCOMPLETE, "no operation of the core's is in it");
+        status = trk_error_set(&error, TRK_E_INCOMPLETE, "no operation of the core's is in it%s",
+                               diff.log.behind > 0 ? " before what is lost" : "");
     }
-    if (status == TRK_OK) {
+    /* A window may be of what is lost in part. */
+    if (status == TRK_OK && diff.log.behind == 0) {
         status = window_of(&input, &script, &error);
     }
     if (status == TRK_OK && script != NULL) {
@@ -192,7 +146,7 @@ static int diff_trace_policies(const struct trk_options *options, const char *co
     }
     if (status != TRK_OK) {
         error.status = status;
-        code = trk_input_fail(&input, options, SCHEMA, &error);
+        code = trk_input_fail_lacks(&input, options, SCHEMA, &error);
     } else {
         const struct trk_diff_policies said = {
             .input = &input,
@@ -243,6 +197,22 @@ static int diff_policies(const struct trk_options *options, const char *given)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static bool is_folder(const char *path)
+{
+    struct stat found;
+    return strcmp(path, "-") != 0 && stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+/* What an operand is taken for. */
+static const char *kind_of(const char *path)
+{
+    struct stat found;
+    return strcmp(path, "-") != 0 && stat(path, &found) != 0 ? "not there"
+           : is_folder(path)                                 ? "a folder"
+           : trk_scenario_files_named(path)                  ? "a scenario by its name"
+                                                             : "a trace by its name";
+}
+
 static int run_diff(const struct trk_options *options)
 {
     const char *policies = trk_options_text(options, "policies");
@@ -260,46 +230,51 @@ static int run_diff(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     bool first = trk_scenario_files_named(options->operands[0]);
-    if (first != trk_scenario_files_named(options->operands[1])) {
-        trk_terminal_say("diff", "a trace and a scenario cannot be compared");
+    bool folder = is_folder(options->operands[0]) || is_folder(options->operands[1]);
+    if (folder || first != trk_scenario_files_named(options->operands[1])) {
+        trk_terminal_say("diff", "%s is %s, and %s is %s: these cannot be compared",
+                         options->operands[0], kind_of(options->operands[0]), options->operands[1],
+                         kind_of(options->operands[1]));
         return TRK_EXIT_USAGE;
     }
     if (first && asked) {
         trk_terminal_say("diff", "--asked does not go with scenario files");
         return TRK_EXIT_USAGE;
     }
-    return first ? diff_scenarios(options) : diff_traces(options);
+    return first ? diff_scenarios(options) : trk_diff_traces(options);
 }
 
 const struct trk_command trk_cmd_diff = {
     .name = "diff",
     .about = "say what two traces, or two runs of scenarios, have otherwise",
     .operands = "A [B]",
-    .text =
-        "Of traces: each thread's part of each region is compared, by what the thread did there "
-        "and "
-        "what came of it. Not compared is what may differ between two runs that do the same: "
-        "times, "
-        "the order of threads among each other, locks, host calls, and where memory lies "
-        "(addresses "
-        "are those that trk pack --redact gives). Threads are known by their names. The first "
-        "difference is told, and where the others begin that follow.\n\n"
-        "What came of it depends on how threads race, so two recordings of one program may differ "
-        "there by right; with --asked only what the programs did is compared (downloads, drains, "
-        "signals and awaits "
-        "come of faults mostly, and do not count).\n\n"
-        "Of scenario files (*.json): both are run as they say, and verdict, operation, and how "
-        "many orders end in what are compared. With --policies one file is run under two policies "
-        "of the core.\n\n"
-        "Of a trace --policies runs all that its program did, operations of the core's trackers "
-        "and accesses of the guest, under either policy, one whole after the other in the trace's "
-        "order, and tells for each region where the two come apart: how operations end, what they "
-        "hand over, which accesses fault, what states pages are in. What only differs when threads "
-        "meet is looked for in the window with the most orders, or of the first finding (trk "
-        "explore).",
+    .text = "Of traces: each thread's part of each region is compared, by what the thread did "
+            "there and what came of it. Not compared is what may differ between two runs that do "
+            "the same: times, the order of threads among each other, locks, host calls, and where "
+            "memory lies (addresses are those that trk pack --redact gives). Threads are known by "
+            "their names. The first difference is told, and where the others begin that follow.\n\n"
+            "Traces of one recording (a copy that is damaged, recovered, packed, redacted, "
+            "trimmed or merged) are compared event by event: threads are known by their streams, "
+            "and an event's place in its thread is the same in both.\n\n"
+            "Where a trace has lost events, what the other has in their place is not judged; what "
+            "stands on both sides of a loss is. Nor is what a part (trk trim, a flight ring) has "
+            "not. How much was compared is told, and what is lost.\n\n"
+            "What came of it depends on how threads race, so two recordings of one program may "
+            "differ there by right; with --asked only what the programs did is compared "
+            "(downloads, drains, signals and awaits come of faults mostly, and do not count).\n\n"
+            "Of scenario files (*.json): both are run as they say, and verdict, operation, and "
+            "how many orders end in what are compared. With --policies one file is run under two "
+            "policies of the core.\n\n"
+            "Of a trace --policies runs all that its program did, operations of the core's "
+            "trackers and accesses of the guest, under either policy, one whole after the other "
+            "in the trace's order, and tells for each region where the two come apart: how "
+            "operations end, what they hand over, which accesses fault, what states pages are in. "
+            "What only differs when threads meet is looked for in the window with the most "
+            "orders, or of the first finding (trk explore). Of a trace with losses all is run up "
+            "to the first one.",
     .exits =
         "0 when they are the same, 1 when they differ; 3 when they are the same as far as they "
-        "go.",
+        "go, or when nothing of them can be compared.",
     .examples = "trk diff good.trk bad.trk\n"
                 "trk diff --asked monday.trk tuesday.trk\n"
                 "trk diff case.json --policies default,strict\n"

@@ -344,6 +344,7 @@ static int explore_here(const struct trk_options *options)
     if (going.shown && schedule == NULL) {
         fputs("\r\033[K", stderr);
     }
+    trk_contained_leave();
     trk_contained_prints(true);
     if (complains(options, status)) {
         code = TRK_EXIT_BROKEN;

@@ -52,6 +52,13 @@ static const struct trk_option record_options[] = {
      .about = "Let an event wait up to MS milliseconds for room in its ring. It may hold locks "
               "meanwhile. Events of signal handlers never wait. 0: what finds no room is dropped "
               "and counted."},
+    {.name = "clock-shift",
+     .kind = TRK_OPTION_NUMBER,
+     .value = "BITS",
+     .fallback = "5",
+     .most = TRK_RECORD_SHIFT_MOST,
+     .about = "Leave out so many of the lowest bits of each time stamp: about half of a file is "
+              "times. 0: all of them are kept."},
     {.name = "fsync",
      .about = "Let each write reach the disk before the next: what is written four times a second "
               "then outlives the machine, too."},
@@ -232,6 +239,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
     const char *output = trk_options_text(options, "output");
     cJSON *settings = trk_options_json(options);
     char *settings_json = cJSON_PrintUnformatted(settings);
+    const unsigned clock_shift = (unsigned)trk_options_number(options, "clock-shift");
     struct trk_record_options record = {
         .size = sizeof record,
         .path = output ? output : path,
@@ -239,6 +247,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .argv = options->rest,
         .ring_records = (uint32_t)(trk_options_number(options, "ring") / TRK_RECORD_BYTES),
         .payload = payload_of(options),
+        .clock_shift = &clock_shift,
         .block_ms = (uint32_t)trk_options_number(options, "block"),
         .waiting = say_waiting,
         .flight_bytes = trk_options_number(options, "flight"),
@@ -286,8 +295,8 @@ static int fail_before_start(const struct trk_error *error)
 /* Combinations that no single option can refuse: 2 with a message, or 0. */
 static int check_options(const struct trk_options *options, bool to_stdout)
 {
-    static const char *const of_flight[] = {"trigger",  "before", "after",
-                                            "cooldown", "dumps",  "states"};
+    static const char *const of_flight[] = {"trigger", "before", "after", "cooldown",
+                                            "dumps",   "states", NULL};
     static const char *const of_output[] = {"force", NULL};
     uint64_t ring = trk_options_number(options, "ring");
     uint64_t flight = trk_options_number(options, "flight");
@@ -304,11 +313,9 @@ static int check_options(const struct trk_options *options, bool to_stdout)
                                              : "--flight: less than 64K holds nothing");
         return TRK_EXIT_USAGE;
     }
-    for (size_t i = 0; flight == 0 && i < sizeof of_flight / sizeof of_flight[0]; i++) {
-        if (trk_options_given(options, of_flight[i])) {
-            trk_terminal_say("record", "--%s means something with --flight only", of_flight[i]);
-            return TRK_EXIT_USAGE;
-        }
+    if (flight == 0 &&
+        trk_terminal_refuse(options, of_flight, "means something with --flight only")) {
+        return TRK_EXIT_USAGE;
     }
     if (flight > 0 && payload_of(options) == TRK_PAYLOAD_PAGES) {
         trk_terminal_say("record", "--payload pages needs a file that is written as events come");

@@ -119,6 +119,26 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     return status == TRK_OK ? TRK_EXIT_OK : core_failed(against, status, &error);
 }
 
+/* What an earlier run says nothing of is told; one that says nothing of all is the wrong one. */
+static enum trk_status check_compared(const struct trk_regress *regress, struct trk_error *error)
+{
+    size_t judged = 0, compared = 0;
+    for (size_t i = 0; i < regress->count; i++) {
+        const struct trk_regress_item *item = &regress->items[i];
+        judged += item->outcome.verdict[0] != '\0';
+        compared += item->outcome.verdict[0] != '\0' && item->compared;
+    }
+    if (judged > 0 && compared == 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "the earlier run has no verdict of any of these");
+    }
+    if (compared < judged) {
+        trk_terminal_say("regress", "%s: the earlier run has no verdict of %zu of them",
+                         regress->run, judged - compared);
+    }
+    return TRK_OK;
+}
+
 /* Run, compare, tell; an exit code. */
 static int run_all(struct trk_regress *regress, const struct trk_options *options,
                    struct trk_out_file *junit)
@@ -145,6 +165,9 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
         subject = regress->run;
         status = by_id ? trk_regress_take_run(regress, &error)
                        : trk_regress_read_run(regress, regress->run, &error);
+        if (status == TRK_OK) {
+            status = check_compared(regress, &error);
+        }
     }
     if (status != TRK_OK) {
         return trk_terminal_error("regress", subject, &error);
@@ -234,7 +257,8 @@ const struct trk_command trk_cmd_regress = {
         "core, or "
         "the "
         "plug-in of --core, each in a process of its own, and prints a table: pass, fail, changed, "
-        "unstable, left-out, unreadable. What is expected of a trace stands in DIR/manifest.json; "
+        "unstable, left-out, unreadable. What is expected of a trace stands in "
+        "DIR/manifest.json, or that of a folder below; "
         "of a trace that is not in there, the verdict ok. A scenario file says itself what must "
         "come out.\n\n"
         "With --against each is also held against another build of the tracker, or an earlier "

@@ -185,6 +185,7 @@ static void run_trace(void *out, const void *context)
     if (code == TRK_EXIT_OK) {
         trk_contained_prints(false);
         enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
+        trk_contained_leave();
         trk_contained_prints(true);
         if (trk_core_misused()) {
             trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),

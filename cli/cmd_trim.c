@@ -1,4 +1,5 @@
 /* trk trim: a part of a trace that can be re-executed by itself. */
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,20 @@ static void say_checkpoints(const struct trim *trim)
                              "events are missing before, and the order is a guess");
 }
 
+/* The source's header, and that this is a part. NULL: it is no object, or there is no memory. */
+static char *part_header(const struct trim *trim)
+{
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trim->input.trace));
+    const cJSON *before = cJSON_GetObjectItemCaseSensitive(header, "part");
+    bool region = trim->selection.bits != NULL ||
+                  (cJSON_IsString(before) && strcmp(before->valuestring, "region") == 0);
+    cJSON_DeleteItemFromObjectCaseSensitive(header, "part");
+    cJSON_AddStringToObject(header, "part", region ? "region" : "events");
+    char *text = cJSON_IsObject(header) ? cJSON_PrintUnformatted(header) : NULL;
+    cJSON_Delete(header);
+    return text;
+}
+
 static int write_trace(struct trim *trim)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
@@ -183,8 +198,10 @@ static int write_trace(struct trim *trim)
     writer.zstd_level = TRIM_LEVEL;
     writer.chunk_events = TRIM_EVENTS;
     struct trk_trace_state state = trk_trace_state(trim->input.trace);
+    char *header = part_header(trim);
     int code = trk_rewrite_open(&trim->rewrite, trim->options, &writer,
-                                trk_trace_header_json(trim->input.trace));
+                                header != NULL ? header : trk_trace_header_json(trim->input.trace));
+    cJSON_free(header);
     if (code != TRK_EXIT_OK) {
         return code;
     }

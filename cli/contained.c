@@ -78,6 +78,35 @@ void trk_contained_prints(bool own)
     }
 }
 
+static bool has_threads(void)
+{
+    unsigned threads = 0;
+    DIR *stream = opendir("/proc/self/task");
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        threads += entry->d_name[0] != '.';
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    return threads > 1;
+}
+
+void trk_contained_leave(void)
+{
+    if (printed == NULL || !has_threads()) {
+        return;
+    }
+    fflush(stdout);
+    pid_t pid = fork(); /* only this thread goes on there */
+    if (pid > 0) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        _exit(0); /* whether the work came to its end is on the board */
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 /* What may be written to is none of the plug-in's: reports, stores, other work's. It may write to
  * whatever it finds open. */
 static void close_outputs(int but)

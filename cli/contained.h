@@ -73,6 +73,9 @@ bool trk_contained_slow(const struct trk_error *error);
  * plug-in's, whose process has nothing open that could be written to but standard error.
  */
 void trk_contained_prints(bool own);
+/* The plug-in is called no more: threads that it has left running are left behind, and print into
+ * nothing that comes from here on. */
+void trk_contained_leave(void);
 
 /* The exit code of such an error: 4 for a plug-in that is none, 1 for one that ended. */
 int trk_contained_exit_code(enum trk_status status);

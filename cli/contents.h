@@ -55,7 +55,8 @@ int trk_contents_load(struct trk_contents *out, const char *path);
 
 /*
  * The content that each page was last uploaded with in each frame of a trace that has hashes of
- * contents. The trace stands at its beginning.
+ * contents; not where a later upload may be missing, or the frame's end is. The trace stands at its
+ * beginning.
  */
 TRK_MUST_USE enum trk_status
 trk_contents_of_trace(struct trk_contents *out, struct trk_trace *trace, struct trk_error *error);

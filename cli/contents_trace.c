@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "simulator/lost.h"
 
@@ -80,13 +81,74 @@ static const struct slot *find(const struct held *held, uint64_t guest_addr)
     return slot->page != 0 ? slot : NULL;
 }
 
-/* Take over what was uploaded in a frame that is over, and forget it. */
-static bool take_frame(struct trk_contents *out, struct held *held, uint64_t frame)
+/* ---- frame by frame -------------------------------------------------------------------------- */
+
+struct walk {
+    struct held held;
+    struct trk_lost *lost;
+    bool whole;     /* the trace is, as far as is known */
+    bool ended;     /* the program ended by itself, and not in the middle of a frame */
+    uint64_t frame; /* TRK_NOT_KNOWN: before the first */
+    uint64_t first_event, last_event; /* of it */
+    /* It is over. ends: nothing of the next one was taken for its own. false: no memory. */
+    bool (*over)(struct walk *walk, bool ends);
+    void *context;
+};
+
+static bool is_over(struct walk *walk, uint64_t next)
 {
+    /* Its end may be missing, and then other frames' uploads are taken for its own. */
+    bool ends = next == TRK_NOT_KNOWN ? walk->ended : walk->whole || next == walk->frame + 1;
+    return walk->over(walk, ends);
+}
+
+static enum trk_status walk_frames(struct walk *walk, struct trk_trace *trace,
+                                   struct trk_error *error)
+{
+    struct trk_trace_event event;
+    bool room = true;
+    struct trk_trace_state state = trk_trace_state(trace);
+    walk->whole = state.complete;
+    walk->ended = state.complete && state.child_status != -1 && WIFEXITED(state.child_status);
+    walk->frame = TRK_NOT_KNOWN;
+    enum trk_status status = trk_lost_create(&walk->lost, trace, error);
+    while (status == TRK_OK && room && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        if (event.event.type == TRK_EVENT_FRAME) {
+            room = is_over(walk, event.event.argument);
+            walk->frame = event.event.argument;
+            walk->first_event = event.number;
+        }
+        trk_lost_pass(walk->lost, &event);
+        room = room && note(&walk->held, &event);
+        walk->last_event = event.number;
+    }
+    if (status == TRK_E_END) {
+        status = TRK_OK;
+        room = is_over(walk, TRK_NOT_KNOWN);
+    }
+    trk_lost_destroy(walk->lost);
+    free(walk->held.slots);
+    return room ? status : trk_error_set(error, TRK_E_MEMORY, "no memory for the contents");
+}
+
+/* Whether the content of a page is what it has at the end of its frame. */
+static bool is_last(const struct walk *walk, const struct slot *slot, bool ends)
+{
+    return ends && !trk_lost_since(walk->lost, slot->event);
+}
+
+/* ---- lines of a trace ------------------------------------------------------------------------ */
+
+/* Take over what was uploaded in the frame, and forget it. */
+static bool take_frame(struct walk *walk, bool ends)
+{
+    struct held *held = &walk->held;
     for (size_t i = 0; i < held->slot_count; i++) {
-        struct trk_content content = {frame, (held->slots[i].page - 1) * TRK_CONTENTS_PAGE_BYTES,
-                                      held->slots[i].hash};
-        if (held->slots[i].page != 0 && !trk_contents_add(out, &content)) {
+        const struct slot *slot = &held->slots[i];
+        struct trk_content content = {walk->frame, (slot->page - 1) * TRK_CONTENTS_PAGE_BYTES,
+                                      slot->hash};
+        bool wanted = walk->frame != TRK_NOT_KNOWN && slot->page != 0 && is_last(walk, slot, ends);
+        if (wanted && !trk_contents_add(walk->context, &content)) {
             return false;
         }
     }
@@ -100,38 +162,18 @@ static bool take_frame(struct trk_contents *out, struct held *held, uint64_t fra
 enum trk_status trk_contents_of_trace(struct trk_contents *out, struct trk_trace *trace,
                                       struct trk_error *error)
 {
-    struct held held = {.slots = NULL};
-    struct trk_trace_event event;
-    enum trk_status status;
-    uint64_t frame = TRK_NOT_KNOWN;
-    bool room = true;
+    struct walk walk = {.over = take_frame, .context = out};
     *out = (struct trk_contents){.list = NULL};
-    while ((status = trk_trace_next(trace, &event, error)) == TRK_OK && room) {
-        if (event.event.type == TRK_EVENT_FRAME) {
-            room = frame == TRK_NOT_KNOWN || take_frame(out, &held, frame);
-            frame = event.event.argument;
-        }
-        room = room && (frame == TRK_NOT_KNOWN || note(&held, &event));
-    }
-    if (status == TRK_E_END) {
-        status = TRK_OK;
-        room = frame == TRK_NOT_KNOWN || take_frame(out, &held, frame);
-    }
-    free(held.slots);
+    enum trk_status status = walk_frames(&walk, trace, error);
     trk_contents_sort(out);
-    return room ? status : trk_error_set(error, TRK_E_MEMORY, "no memory for the contents");
+    return status;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 struct comparing {
     const struct trk_contents *contents;
-    struct held held;
-    struct trk_lost *lost;
-    bool whole; /* the trace is, as far as is known */
-    bool *met;  /* lines whose frame the trace has */
-    uint64_t frame;
-    uint64_t first_event, last_event; /* of the frame */
+    bool *met; /* lines whose frame the trace has */
     struct trk_contents_compared *out;
 };
 
@@ -150,72 +192,41 @@ static size_t first_line(const struct trk_contents *contents, uint64_t frame)
     return at;
 }
 
-/* Hold the lines of a frame that is over against what the pages have. next: the frame behind it, as
- * far as there is one. */
-static void compare_frame(struct comparing *comparing, uint64_t next)
+/* Hold the lines of the frame against what the pages have. */
+static bool compare_frame(struct walk *walk, bool ends)
 {
+    const struct comparing *comparing = walk->context;
     const struct trk_contents *contents = comparing->contents;
     struct trk_contents_compared *out = comparing->out;
-    /* Its end may be missing, and then other frames' uploads are taken for its own. */
-    bool ends = comparing->whole || next == comparing->frame + 1;
-    for (size_t at = first_line(contents, comparing->frame);
-         at < contents->count && contents->list[at].frame == comparing->frame; at++) {
-        const struct slot *slot = find(&comparing->held, contents->list[at].guest_addr);
+    size_t at = walk->frame == TRK_NOT_KNOWN ? contents->count : first_line(contents, walk->frame);
+    for (; at < contents->count && contents->list[at].frame == walk->frame; at++) {
+        const struct slot *slot = find(&walk->held, contents->list[at].guest_addr);
         bool same = slot != NULL && slot->hash == contents->list[at].hash;
-        bool sure = slot != NULL && ends && !trk_lost_since(comparing->lost, slot->event);
-        bool again = comparing->met[at]; /* a frame may come twice */
+        bool sure = slot != NULL && is_last(walk, slot, ends);
+        out->absent -= !comparing->met[at]; /* a frame may come twice */
         comparing->met[at] = true;
-        out->absent -= !again;
         out->unknown += slot == NULL;
         out->same += same;
         out->doubted += slot != NULL && !same && !sure;
         if (slot != NULL && !same && sure && out->other_count < contents->count) {
             out->others[out->other_count++] =
-                (struct trk_content_other){at, comparing->first_event, comparing->last_event};
+                (struct trk_content_other){at, walk->first_event, walk->last_event};
         }
     }
-}
-
-static enum trk_status compare_all(struct comparing *comparing, struct trk_trace *trace,
-                                   struct trk_error *error)
-{
-    struct trk_trace_event event;
-    enum trk_status status;
-    while ((status = trk_trace_next(trace, &event, error)) == TRK_OK) {
-        if (event.event.type == TRK_EVENT_FRAME) {
-            if (comparing->frame != TRK_NOT_KNOWN) {
-                compare_frame(comparing, event.event.argument);
-            }
-            comparing->frame = event.event.argument;
-            comparing->first_event = event.number;
-        }
-        trk_lost_pass(comparing->lost, &event);
-        if (!note(&comparing->held, &event)) {
-            return trk_error_set(error, TRK_E_MEMORY, "no memory for the contents");
-        }
-        comparing->last_event = event.number;
-    }
-    if (status == TRK_E_END && comparing->frame != TRK_NOT_KNOWN) {
-        compare_frame(comparing, TRK_NOT_KNOWN);
-    }
-    return status == TRK_E_END ? TRK_OK : status;
+    return true;
 }
 
 enum trk_status trk_contents_compare(const struct trk_contents *contents, struct trk_trace *trace,
                                      struct trk_contents_compared *out, struct trk_error *error)
 {
-    struct comparing comparing = {.contents = contents, .frame = TRK_NOT_KNOWN, .out = out};
+    struct comparing comparing = {.contents = contents, .out = out};
+    struct walk walk = {.over = compare_frame, .context = &comparing};
     out->absent = contents->count;
     comparing.met = calloc(contents->count, sizeof *comparing.met);
-    enum trk_status status = comparing.met == NULL
-                                 ? trk_error_set(error, TRK_E_MEMORY, "no memory for the contents")
-                                 : trk_lost_create(&comparing.lost, trace, error);
-    comparing.whole = trk_trace_state(trace).complete;
-    if (status == TRK_OK) {
-        status = compare_all(&comparing, trace, error);
+    if (comparing.met == NULL) {
+        return trk_error_set(error, TRK_E_MEMORY, "no memory for the contents");
     }
-    trk_lost_destroy(comparing.lost);
-    free(comparing.held.slots);
+    enum trk_status status = walk_frames(&walk, trace, error);
     free(comparing.met);
     return status;
 }

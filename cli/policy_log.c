@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace_look.h"
+
 #define NONE      TRK_POLICY_LOG_NONE
 #define NEST_MOST 16u
 
@@ -184,6 +186,60 @@ static enum trk_status take(struct reading *reading, const struct trk_trace_even
     }
 }
 
+/* When the first event is missing that is known to be: what comes then may have met another state.
+ * A file that just stops is good to its end. */
+static enum trk_status find_loss(struct trk_trace *trace, uint64_t *first_tsc,
+                                 struct trk_error *error)
+{
+    struct trk_look look = {.part = TRK_LOOK_ALL};
+    enum trk_status status = trk_look_read(&look, trace, false, error);
+    const struct trk_trace_state state = trk_trace_state(trace);
+    bool stops = !state.ended || state.cut || !state.counted;
+    *first_tsc = UINT64_MAX;
+    for (size_t i = 0; status == TRK_OK && !look.complete && i < look.stream_count; i++) {
+        for (uint32_t k = 0; k < look.streams[i].count; k++) {
+            const struct trk_loss *loss = &look.streams[i].losses[k];
+            bool end = loss->last_tsc == UINT64_MAX;
+            if (loss->first_tsc < *first_tsc && !(end && stops)) {
+                *first_tsc = loss->first_tsc;
+            }
+        }
+    }
+    trk_look_free(&look);
+    return status;
+}
+
+static bool is_run(const struct trk_event *event)
+{
+    return event->type == TRK_EVENT_OP_BEGIN || event->type == TRK_EVENT_FAULT ||
+           ((event->type == TRK_EVENT_WITNESS_STORE || event->type == TRK_EVENT_WITNESS_CHECK ||
+             event->type == TRK_EVENT_ACCESS) &&
+            event->flags == TRK_AGENT_CPU);
+}
+
+/* Leave out the operations that are not over at the loss, and all behind the first of them. */
+static void leave_open_ones(struct reading *reading, size_t streams)
+{
+    struct trk_policy_log *out = reading->out;
+    uint32_t most = out->count;
+    for (size_t i = 0; i < streams; i++) {
+        const struct lane *lane = &reading->lanes[i];
+        for (uint32_t k = 0; k < lane->depth && k < NEST_MOST; k++) {
+            most = lane->open[k] < most ? lane->open[k] : most;
+        }
+    }
+    for (uint32_t i = 0; i < most; i++) {
+        uint32_t last = out->commands[i].last_nested;
+        if (last != NONE && last >= most) {
+            most =
+                i; /* what is nested goes with its operation; all before it is to be seen again */
+            i = UINT32_MAX;
+        }
+    }
+    out->behind += out->count - most;
+    out->count = most;
+}
+
 enum trk_status trk_policy_log_read(struct trk_policy_log *out, struct trk_trace *trace,
                                     struct trk_error *error)
 {
@@ -198,8 +254,16 @@ enum trk_status trk_policy_log_read(struct trk_policy_log *out, struct trk_trace
     for (size_t i = 0; i < streams; i++) {
         reading.lanes[i].extra = NONE;
     }
-    enum trk_status status = trk_trace_rewind(trace, error);
+    uint64_t loss_tsc;
+    bool lost = false;
+    enum trk_status status = find_loss(trace, &loss_tsc, error);
+    status = status == TRK_OK ? trk_trace_rewind(trace, error) : status;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        lost = lost || (loss_tsc != UINT64_MAX && event.tsc >= loss_tsc);
+        if (lost) {
+            out->behind += is_run(&event.event);
+            continue;
+        }
         status = take(&reading, &event);
         if (status == TRK_E_UNSUPPORTED) {
             (void)trk_error_set(error, status, "more than %" PRIu32 " operations and accesses",
@@ -207,6 +271,9 @@ enum trk_status trk_policy_log_read(struct trk_policy_log *out, struct trk_trace
         } else if (status != TRK_OK) {
             (void)trk_error_set(error, status, "no memory");
         }
+    }
+    if (lost) {
+        leave_open_ones(&reading, streams);
     }
     out->complete = trk_trace_state(trace).complete;
     free(reading.lanes);

@@ -39,6 +39,8 @@ struct trk_policy_log {
     struct trk_policy_extra *extras;
     uint32_t extra_count, extra_capacity;
     uint64_t foreign; /* operations of foreign trackers, which are not in it */
+    uint64_t behind;  /* operations and accesses behind the first loss, which are not in it: what
+                         they would have met is not known */
     bool complete;
 };
 

@@ -136,6 +136,27 @@ void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
     }
 }
 
+static void join_band(struct trk_redact_band *band, const struct trk_redact_band *other)
+{
+    band->least = other->least < band->least ? other->least : band->least;
+    band->edge |= other->edge;
+}
+
+void trk_redact_join(struct trk_redact *redact, const struct trk_redact *other)
+{
+    join_band(&redact->low, &other->low);
+    join_band(&redact->arena, &other->arena);
+    for (size_t i = 0; i < sizeof redact->used / sizeof redact->used[0]; i++) {
+        redact->used[i] |= other->used[i];
+    }
+}
+
+bool trk_redact_alike(const struct trk_redact *a, const struct trk_redact *b)
+{
+    return (a->low.least == b->low.least || a->low.least == NONE || b->low.least == NONE) &&
+           (a->arena.least == b->arena.least || a->arena.least == NONE || b->arena.least == NONE);
+}
+
 /* The band [first, end) of regions: its lowest one that is used becomes region `to`. */
 static void decide(const struct trk_redact *redact, struct trk_redact_band *band, uint32_t to,
                    uint32_t end)
@@ -228,8 +249,9 @@ static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSO
 
 char *trk_redact_header(const struct trk_redact *redact, const char *header_json)
 {
-    static const char *const kept[] = {"schema",   "schema_version", "capture", "not_visible",
-                                       "trackers", "model",          "clock",   "tsc_hz"};
+    static const char *const kept[] = {"schema",      "schema_version", "capture",
+                                       "not_visible", "trackers",       "model",
+                                       "clock",       "tsc_hz",         "part"};
     cJSON *header = cJSON_Parse(header_json);
     cJSON *out = cJSON_CreateObject();
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {

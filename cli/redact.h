@@ -29,6 +29,10 @@ void trk_redact_init(struct trk_redact *redact);
 /* First pass: see an event. begin: the OP_BEGIN that an OPERAND goes with; NULL: there is none. */
 void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
                      const struct trk_event *begin);
+/* What another trace of the same memory has noted, too. */
+void trk_redact_join(struct trk_redact *redact, const struct trk_redact *other);
+/* Whether what both have noted moves equally far, if it moves alone. */
+bool trk_redact_alike(const struct trk_redact *a, const struct trk_redact *b);
 /* Between the passes. */
 void trk_redact_decide(struct trk_redact *redact);
 /* Second pass: change it; begin likewise. */

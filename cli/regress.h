@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "contained.h"
 #include "traces/catalogue.h"
@@ -49,8 +50,15 @@ struct trk_regress_outcome {
     char unreadable[160];             /* why it cannot be run at all; "": it can */
 };
 
+/* Which file it is, and how it lies there: another is another. */
+struct trk_regress_stamp {
+    uint64_t device, inode, bytes;
+    struct timespec changed;
+};
+
 struct trk_regress_item {
-    char *path;            /* to open */
+    char *path; /* to open */
+    struct trk_regress_stamp stamp;
     char stored_name[128]; /* in a catalogue; "" in a folder */
     const char *name;      /* below the folder; of several folders the path */
     bool scenario;
@@ -69,6 +77,7 @@ struct trk_regress_core {
     const char *path; /* of the plug-in; NULL: the built-in one */
     struct trk_core_about about;
     char build[TRK_CONTENT_BYTES]; /* its file's content */
+    struct trk_regress_stamp stamp;
 };
 
 struct trk_regress {
@@ -91,6 +100,14 @@ struct trk_regress {
     size_t ends[TRK_REGRESS_END_COUNT];
     char trk_build[64]; /* version and content of this program */
 };
+
+/* ---- files that may change meanwhile ----------------------------------------------------------
+ */
+
+/* How a file lies there; all 0: it does not. */
+struct trk_regress_stamp trk_regress_stamp(const char *path);
+/* Whether it lies there otherwise than then. */
+bool trk_regress_changed(const char *path, const struct trk_regress_stamp *then);
 
 /* ---- what there is to run -------------------------------------------------------------------- */
 

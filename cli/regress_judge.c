@@ -49,7 +49,10 @@ static bool as_expected(const struct trk_regress_item *item)
 static void judge(struct trk_regress_item *item)
 {
     const struct trk_regress_outcome *outcome = &item->outcome, *other = &item->other;
-    const char *unreadable = item->unreadable[0] != '\0' ? item->unreadable : outcome->unreadable;
+    const char *unreadable = item->unreadable[0] != '\0'      ? item->unreadable
+                             : outcome->unreadable[0] != '\0' ? outcome->unreadable
+                             : item->compared                 ? other->unreadable
+                                                              : "";
     if (unreadable[0] != '\0') {
         item->end = TRK_REGRESS_UNREADABLE;
         snprintf(item->why, sizeof item->why, "%s", unreadable);

@@ -19,6 +19,24 @@ static bool ends_in(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
+struct trk_regress_stamp trk_regress_stamp(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        return (struct trk_regress_stamp){.inode = 0};
+    }
+    return (struct trk_regress_stamp){(uint64_t)about.st_dev, (uint64_t)about.st_ino,
+                                      (uint64_t)about.st_size, about.st_mtim};
+}
+
+bool trk_regress_changed(const char *path, const struct trk_regress_stamp *then)
+{
+    const struct trk_regress_stamp now = trk_regress_stamp(path);
+    return now.device != then->device || now.inode != then->inode || now.bytes != then->bytes ||
+           now.changed.tv_sec != then->changed.tv_sec ||
+           now.changed.tv_nsec != then->changed.tv_nsec;
+}
+
 enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, size_t name_at,
                                 const char *expected, struct trk_error *error)
 {
@@ -45,6 +63,7 @@ enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, s
     item->name = item->path + name_at;
     item->scenario = ends_in(path, ".json");
     snprintf(item->expected, sizeof item->expected, "%s", expected);
+    item->stamp = trk_regress_stamp(path);
     struct trk_error reason;
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
@@ -55,8 +74,60 @@ enum trk_status trk_regress_add(struct trk_regress *regress, const char *path, s
     return TRK_OK;
 }
 
+/* What the manifest says of the file: what is expected, and which bytes it has. */
+static enum trk_status apply(struct trk_regress *regress, const char *path, size_t name_at,
+                             const struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    struct trk_regress_item *item = NULL;
+    for (size_t i = 0; i < regress->count && item == NULL; i++) {
+        item = strcmp(regress->items[i].path, path) == 0 ? &regress->items[i] : NULL;
+    }
+    if (item == NULL) {
+        return trk_regress_add(regress, path, name_at, entry->expected, error);
+    }
+    snprintf(item->expected, sizeof item->expected, "%s", entry->expected);
+    if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
+        snprintf(item->unreadable, sizeof item->unreadable,
+                 "its content is %s, the manifest says %s", item->hash, entry->hash);
+    } else if (item->unreadable[0] == '\0' && item->bytes != entry->bytes) {
+        snprintf(item->unreadable, sizeof item->unreadable,
+                 "it has %" PRIu64 " bytes, the manifest says %" PRIu64, item->bytes, entry->bytes);
+    }
+    return TRK_OK;
+}
+
+static enum trk_status apply_all(struct trk_regress *regress, const char *folder, size_t name_at,
+                                 const struct trk_manifest *manifest, struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < manifest->count && status == TRK_OK; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, manifest->entries[i].file);
+        status = length > 0 && (size_t)length < sizeof path
+                     ? apply(regress, path, name_at, &manifest->entries[i], error)
+                     : trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
+    }
+    return status;
+}
+
+static enum trk_status load_manifest(const char *folder, struct trk_manifest *out,
+                                     struct trk_error *error)
+{
+    enum trk_status status = trk_manifest_load(folder, out, error);
+    if (status != TRK_OK) {
+        const struct trk_error said = *error;
+        (void)trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
+        error->os_errno = said.os_errno;
+    }
+    return status;
+}
+
 static enum trk_status walk(struct trk_regress *regress, const char *folder, size_t name_at,
-                            int depth, struct trk_error *error)
+                            int depth, struct trk_error *error);
+
+/* What lies in a folder, and in those below it. */
+static enum trk_status walk_into(struct trk_regress *regress, const char *folder, size_t name_at,
+                                 int depth, struct trk_error *error)
 {
     DIR *stream = depth < DEPTH_MOST ? opendir(folder) : NULL;
     if (stream == NULL) {
@@ -88,61 +159,38 @@ static enum trk_status walk(struct trk_regress *regress, const char *folder, siz
     return status;
 }
 
-static int by_name(const void *one, const void *other)
+/* The same, and what its manifest says of it; that of a folder above says more. */
+static enum trk_status walk(struct trk_regress *regress, const char *folder, size_t name_at,
+                            int depth, struct trk_error *error)
 {
-    return strcmp(((const struct trk_regress_item *)one)->name,
-                  ((const struct trk_regress_item *)other)->name);
+    struct trk_manifest manifest;
+    enum trk_status status = load_manifest(folder, &manifest, error);
+    if (status == TRK_OK) {
+        status = walk_into(regress, folder, name_at, depth, error);
+    }
+    if (status == TRK_OK) {
+        status = apply_all(regress, folder, name_at, &manifest, error);
+    }
+    trk_manifest_free(&manifest);
+    return status;
 }
 
-/* What the manifest says of the file: what is expected, and which bytes it has. */
-static enum trk_status apply(struct trk_regress *regress, const char *path, size_t name_at,
-                             const struct trk_manifest_entry *entry, struct trk_error *error)
+static int by_name(const void *one, const void *other)
 {
-    struct trk_regress_item *item = NULL;
-    for (size_t i = 0; i < regress->count && item == NULL; i++) {
-        item = strcmp(regress->items[i].path, path) == 0 ? &regress->items[i] : NULL;
-    }
-    if (item == NULL) {
-        return trk_regress_add(regress, path, name_at, entry->expected, error);
-    }
-    snprintf(item->expected, sizeof item->expected, "%s", entry->expected);
-    if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
-        snprintf(item->unreadable, sizeof item->unreadable,
-                 "its content is %s, the manifest says %s", item->hash, entry->hash);
-    } else if (item->unreadable[0] == '\0' && item->bytes != entry->bytes) {
-        snprintf(item->unreadable, sizeof item->unreadable,
-                 "it has %" PRIu64 " bytes, the manifest says %" PRIu64, item->bytes, entry->bytes);
-    }
-    return TRK_OK;
+    const struct trk_regress_item *mine = one, *others = other;
+    int order = strcmp(mine->name, others->name);
+    return order != 0 ? order : strcmp(mine->path, others->path); /* stored under one name twice */
 }
 
 static enum trk_status list_folder(struct trk_regress *regress, const char *folder, bool alone,
                                    struct trk_error *error)
 {
-    struct trk_manifest manifest;
     struct stat about;
     size_t name_at = alone ? strlen(folder) + 1 : 0;
     if (stat(folder, &about) == 0 && !S_ISDIR(about.st_mode)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "%.100s: no folder", folder);
     }
-    enum trk_status status = trk_manifest_load(folder, &manifest, error);
-    if (status != TRK_OK) {
-        const struct trk_error said = *error;
-        (void)trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
-        error->os_errno = said.os_errno;
-    }
-    if (status == TRK_OK) {
-        status = walk(regress, folder, name_at, 0, error);
-    }
-    for (size_t i = 0; i < manifest.count && status == TRK_OK; i++) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/%s", folder, manifest.entries[i].file);
-        status = length > 0 && (size_t)length < sizeof path
-                     ? apply(regress, path, name_at, &manifest.entries[i], error)
-                     : trk_error_set(error, TRK_E_ARGUMENT, "%.80s: a path too long", folder);
-    }
-    trk_manifest_free(&manifest);
-    return status;
+    return walk(regress, folder, name_at, 0, error);
 }
 
 /* Names point into what has moved. */

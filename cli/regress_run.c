@@ -181,6 +181,17 @@ static enum trk_status run_once(const struct errand *errand, const struct trk_re
     }
     enum trk_status status =
         trk_contained_run(&contained, run_item, errand, out, sizeof *out, error);
+    /* What comes of other bytes is no outcome of these. */
+    if (core->path != NULL && trk_regress_changed(core->path, &core->stamp)) {
+        return trk_error_set(error, TRK_E_SYSTEM, "%.60s has changed while it was tried",
+                             core->path);
+    }
+    if (trk_regress_changed(errand->item->path, &errand->item->stamp)) {
+        *out =
+            (struct trk_regress_outcome){.event_at = TRK_NOT_KNOWN, .event_visible = TRK_NOT_KNOWN};
+        snprintf(out->unreadable, sizeof out->unreadable, "it has changed while it was run");
+        return TRK_OK;
+    }
     if (status != TRK_E_INCOMPLETE) {
         return status;
     }
@@ -198,6 +209,10 @@ static enum trk_status run_side(const struct errand *errand, const struct trk_re
     for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK; i++) {
         struct trk_regress_outcome again;
         status = run_once(errand, core, &again, error);
+        if (again.unreadable[0] != '\0') {
+            *out = again;
+            break;
+        }
         if (again.left_out[0] == '\0' && out->left_out[0] == '\0') {
             *unstable |= !trk_regress_same(out, &again);
         }
@@ -262,6 +277,7 @@ enum trk_status trk_regress_core_open(struct trk_regress_core *core, unsigned li
         return trk_content_name("/proc/self/exe", core->build, NULL, error);
     }
     const struct trk_contained contained = {core->path, limit_s};
+    core->stamp = trk_regress_stamp(core->path);
     enum trk_status status = trk_contained_probe(&contained, &core->about, error);
     return status == TRK_OK ? trk_content_name(core->path, core->build, NULL, error) : status;
 }

@@ -3,106 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So far ahead two lists are looked at for a place where they go on alike, for so many items. */
-#define AHEAD_MOST  256u
-#define ALIKE_LEAST 3u
-
-struct list {
-    const struct trk_items *of;
-    uint32_t at; /* TRK_DIFF_NONE: its end */
-};
-
-static uint32_t next(const struct list *list, uint32_t at)
-{
-    return list->of->items[at].next;
-}
-
-/* Whether both go on alike from here, to the end or for some items. */
-static bool alike(const struct list *a, uint32_t at_a, const struct list *b, uint32_t at_b)
-{
-    for (uint32_t i = 0; i < ALIKE_LEAST; i++) {
-        if (at_a == TRK_DIFF_NONE || at_b == TRK_DIFF_NONE)
-            return at_a == at_b;
-        if (a->of->items[at_a].hash != b->of->items[at_b].hash)
-            return false;
-        at_a = next(a, at_a);
-        at_b = next(b, at_b);
-    }
-    return true;
-}
-
-/* The items from here on, at most so many; behind the last one of the list stands its end. */
-static uint32_t look_ahead(const struct list *list, uint32_t places[AHEAD_MOST])
-{
-    uint32_t count = 0;
-    for (uint32_t at = list->at; count < AHEAD_MOST; at = next(list, at)) {
-        places[count++] = at;
-        if (at == TRK_DIFF_NONE)
-            break;
-    }
-    return count;
-}
-
-/* Step over what differs: how many items of each side. */
-static void skip(struct list *a, struct list *b, uint32_t *count_a, uint32_t *count_b)
-{
-    uint32_t ahead_a[AHEAD_MOST], ahead_b[AHEAD_MOST];
-    uint32_t most_a = look_ahead(a, ahead_a), most_b = look_ahead(b, ahead_b);
-    for (uint32_t sum = 1; sum < most_a + most_b; sum++) {
-        for (uint32_t i = 0; i <= sum && i < most_a; i++) {
-            uint32_t k = sum - i;
-            if (k >= most_b || !alike(a, ahead_a[i], b, ahead_b[k]))
-                continue;
-            a->at = ahead_a[i];
-            b->at = ahead_b[k];
-            *count_a = i;
-            *count_b = k;
-            return;
-        }
-    }
-    /* They do not meet again in sight. */
-    *count_a = *count_b = 0;
-    for (; a->at != TRK_DIFF_NONE; a->at = next(a, a->at))
-        ++*count_a;
-    for (; b->at != TRK_DIFF_NONE; b->at = next(b, b->at))
-        ++*count_b;
-}
-
-static uint32_t event_at(const struct list *list)
-{
-    return list->at == TRK_DIFF_NONE ? TRK_DIFF_NONE : list->of->items[list->at].event;
-}
-
-/*
- * Compare a lane's two lists; hunk->hunks says whether they differ. What a side that is not whole
- * has nothing in place of is not known to differ: it may be what was lost.
- */
-static void compare_lane(struct list a, struct list b, struct trk_diff *out,
-                         struct trk_diff_hunk *hunk)
-{
-    while (a.at != TRK_DIFF_NONE || b.at != TRK_DIFF_NONE) {
-        if (a.at != TRK_DIFF_NONE && b.at != TRK_DIFF_NONE &&
-            a.of->items[a.at].hash == b.of->items[b.at].hash) {
-            a.at = next(&a, a.at);
-            b.at = next(&b, b.at);
-            continue;
-        }
-        uint32_t first_a = event_at(&a), first_b = event_at(&b), count_a, count_b;
-        skip(&a, &b, &count_a, &count_b);
-        if ((count_a == 0 && !a.of->complete) || (count_b == 0 && !b.of->complete)) {
-            out->missing += count_a + count_b;
-            continue;
-        }
-        out->items_a += count_a;
-        out->items_b += count_b;
-        if (hunk->hunks++ > 0)
-            continue;
-        hunk->event_a = count_a > 0 ? first_a : TRK_DIFF_NONE;
-        hunk->event_b = count_b > 0 ? first_b : TRK_DIFF_NONE;
-        hunk->count_a = count_a;
-        hunk->count_b = count_b;
-    }
-}
+#include "lane_diff.h"
 
 static uint32_t key(const struct trk_diff_hunk *hunk)
 {
@@ -120,54 +21,116 @@ static int by_event(const void *a, const void *b)
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
-/* Whether a thread of one side has a namesake on the other: a thread's name can be lost, too. */
-static bool has_thread(const struct trk_items *items, const char *thread)
+/* A thread by its name; NULL: there is none. */
+static const struct trk_item_thread *thread_of(const struct trk_items *items, const char *name)
 {
-    for (uint32_t i = 0; i < items->lane_count; i++)
-        if (strcmp(items->lanes[i].thread, thread) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < items->thread_count; i++)
+        if (strcmp(items->threads[i].name, name) == 0)
+            return &items->threads[i];
+    return NULL;
 }
 
-static bool nameless(const struct trk_items *of, const struct trk_items *other,
-                     const struct trk_item_lane *lane)
+/* Whether a lane that only one side has is one of which the other may have lost all. */
+static bool may_be_lost(const struct trk_items *has, const struct trk_items *lacks,
+                        const struct trk_item_lane *lane)
 {
-    return !of->complete && !has_thread(other, lane->thread);
+    const struct trk_item_thread *thread = thread_of(lacks, lane->thread);
+    /* A thread's name can be lost, too. */
+    return thread != NULL ? thread->torn : has->lacks_threads || lacks->lacks_threads;
+}
+
+/* Write a lane's items one after the other. lane: NULL for none. */
+static enum trk_status lay_out(struct trk_lane *out, const struct trk_item_lane *lane)
+{
+    out->count = 0;
+    for (uint32_t at = lane != NULL ? lane->first : TRK_DIFF_NONE; at != TRK_DIFF_NONE;
+         at = out->of->items[at].next) {
+        if (out->count == out->capacity) {
+            uint32_t capacity = out->capacity == 0 ? 1024 : out->capacity * 2;
+            uint32_t *more = realloc(out->at, capacity * sizeof *more);
+            if (more == NULL)
+                return TRK_E_MEMORY;
+            out->at = more;
+            out->capacity = capacity;
+        }
+        bool gap = out->of->items[at].hash == TRK_ITEM_GAP;
+        out->at[out->count++] = gap ? TRK_DIFF_NONE : at;
+    }
+    return TRK_OK;
+}
+
+/* A lane, and what the sides have of it. */
+struct lane_pair {
+    const struct trk_item_lane *lane;
+    const struct trk_item_lane *of[2];
+    bool has[2];
+};
+
+static enum trk_status compare_pair(struct trk_lane lanes[2], const struct lane_pair *pair,
+                                    const struct trk_diff_options *options, struct trk_diff *out)
+{
+    const struct trk_item_lane *lane = pair->lane;
+    bool unknown = options->places_unknown && lane->place < TRK_PLACE_TIMELINE;
+    for (int i = 0; i < 2; i++) {
+        if (!pair->has[i])
+            unknown = unknown || may_be_lost(lanes[1 - i].of, lanes[i].of, lane);
+        else
+            out->missing[i] += pair->of[i]->count;
+    }
+    if (unknown)
+        return TRK_OK;
+    struct trk_lane_diff diff;
+    for (int i = 0; i < 2; i++)
+        if (lay_out(&lanes[i], pair->has[i] ? pair->of[i] : NULL) != TRK_OK)
+            return TRK_E_MEMORY;
+    trk_lane_compare(lanes, &diff);
+    for (int i = 0; i < 2; i++) {
+        out->judged[i] += diff.judged[i];
+        out->missing[i] -= diff.judged[i];
+    }
+    out->items_a += diff.items[0];
+    out->items_b += diff.items[1];
+    out->compared += diff.judged[0] + diff.judged[1] > 0;
+    if (diff.first.hunks > 0) {
+        struct trk_diff_hunk *hunk = &out->lanes[out->lane_count++];
+        *hunk = diff.first;
+        hunk->place = lane->place;
+        memcpy(hunk->thread, lane->thread, sizeof hunk->thread);
+    }
+    return TRK_OK;
 }
 
 enum trk_status trk_diff_items(const struct trk_items *a, const struct trk_items *b,
-                               struct trk_diff *out)
+                               const struct trk_diff_options *options, struct trk_diff *out)
 {
-    *out = (struct trk_diff){.lane_count = 0};
+    struct trk_lane lanes[2] = {{.of = a}, {.of = b}};
+    enum trk_status status = TRK_OK;
+    *out = (struct trk_diff){.missing = {a->hidden, b->hidden}};
     out->lanes = calloc((size_t)a->lane_count + b->lane_count + 1, sizeof *out->lanes);
     if (out->lanes == NULL)
         return TRK_E_MEMORY;
-    for (uint32_t i = 0, k = 0; i < a->lane_count || k < b->lane_count;) {
+    for (uint32_t i = 0, k = 0; status == TRK_OK && (i < a->lane_count || k < b->lane_count);) {
         int order = i == a->lane_count   ? 1
                     : k == b->lane_count ? -1
                                          : trk_items_compare(&a->lanes[i], &b->lanes[k]);
-        const struct trk_item_lane *lane = order <= 0 ? &a->lanes[i] : &b->lanes[k];
-        struct trk_diff_hunk *hunk = &out->lanes[out->lane_count];
-        struct list list_a = {a, order <= 0 ? a->lanes[i].first : TRK_DIFF_NONE};
-        struct list list_b = {b, order >= 0 ? b->lanes[k].first : TRK_DIFF_NONE};
-        bool unknown = order < 0 ? nameless(a, b, lane) : order > 0 && nameless(b, a, lane);
-        *hunk = (struct trk_diff_hunk){.place = lane->place};
-        memcpy(hunk->thread, lane->thread, sizeof hunk->thread);
-        if (unknown)
-            out->missing += lane->count;
-        else
-            compare_lane(list_a, list_b, out, hunk);
-        out->lane_count += hunk->hunks > 0;
-        out->compared++;
+        const struct lane_pair pair = {
+            .lane = order <= 0 ? &a->lanes[i] : &b->lanes[k],
+            .of = {order <= 0 ? &a->lanes[i] : NULL, order >= 0 ? &b->lanes[k] : NULL},
+            .has = {order <= 0, order >= 0},
+        };
+        status = compare_pair(lanes, &pair, options, out);
         i += order <= 0;
         k += order >= 0;
     }
-    if (out->lane_count > 0)
+    free(lanes[0].at);
+    free(lanes[1].at);
+    if (status == TRK_OK && out->lane_count > 0)
         qsort(out->lanes, out->lane_count, sizeof *out->lanes, by_event);
-    return TRK_OK;
+    return status;
 }
 
 void trk_diff_free(struct trk_diff *diff)
 {
     free(diff->lanes);
+    diff->lanes = NULL;
 }

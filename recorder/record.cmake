@@ -4,3 +4,4 @@ target_sources(trk_trace PRIVATE src/record.c src/record_book.c src/record_child
                                  src/record_program.c
                                  src/record_session.c src/record_signals.c
                                  src/record_text.c)
+target_compile_definitions(trk_trace PRIVATE TRK_VERSION="${PROJECT_VERSION}")

@@ -142,6 +142,18 @@ static struct trk_capture_gate *create_gate(void)
     return page;
 }
 
+static void say_build(struct trk_session_control *control)
+{
+    uint8_t id[TRK_BUILD_ID_BYTES] = {0};
+    uint32_t size = (uint32_t)trk_capture_build(TRK_OWN_PROGRAM, id);
+    for (size_t i = 0; i < TRK_BUILD_ID_BYTES / 8; ++i) {
+        uint64_t word;
+        memcpy(&word, id + 8 * i, sizeof word);
+        atomic_store_explicit(&control->build_id[i], word, memory_order_relaxed);
+    }
+    atomic_store_explicit(&control->build_id_bytes, size, memory_order_relaxed);
+}
+
 static enum trk_status session_claim(struct trk_session_control *control, struct trk_error *error)
 {
     uint32_t nobody = 0;
@@ -156,6 +168,7 @@ static enum trk_status session_claim(struct trk_session_control *control, struct
     if (stat(TRK_SESSION_PID_NAMESPACE, &names) == 0)
         atomic_store_explicit(&control->pid_namespace, (uint64_t)names.st_ino,
                               memory_order_relaxed);
+    say_build(control);
     atomic_store_explicit(&control->pid, (uint32_t)getpid(), memory_order_release);
     return TRK_OK;
 }

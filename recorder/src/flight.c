@@ -22,6 +22,7 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     if (flight == NULL)
         return no_memory(error);
     flight->budget_bytes = budget_bytes;
+    flight->clock_shift = trk_writer_options_default().clock_shift;
     flight->keep_from = UINT64_MAX;
     flight->zstd = ZSTD_createCCtx();
     if (flight->zstd == NULL ||
@@ -32,6 +33,11 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
     }
     *out = flight;
     return TRK_OK;
+}
+
+void trk_flight_set_clock_shift(struct trk_flight *flight, unsigned clock_shift)
+{
+    flight->clock_shift = clock_shift;
 }
 
 enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path, uint64_t most_bytes,
@@ -131,7 +137,7 @@ static struct trk_flight_block *pack(struct trk_flight *flight, const struct trk
 {
     const uint8_t *payload;
     size_t raw = trk_columns_encode(flight->columns, open->records, open->count,
-                                    TRK_FLIGHT_CLOCK_SHIFT, &payload);
+                                    flight->clock_shift, &payload);
     size_t bound = ZSTD_compressBound(raw);
     struct trk_flight_block *block = malloc(sizeof *block + bound);
     if (block == NULL)
@@ -155,7 +161,7 @@ static struct trk_flight_block *pack(struct trk_flight *flight, const struct trk
         block->losses += event->type == TRK_EVENT_DROP;
         block->lost += event->type == TRK_EVENT_DROP ? event->argument : 0;
     }
-    block->first_tsc = open->records[0].tsc >> TRK_FLIGHT_CLOCK_SHIFT << TRK_FLIGHT_CLOCK_SHIFT;
+    block->first_tsc = open->records[0].tsc >> flight->clock_shift << flight->clock_shift;
     block->last_tsc = open->records[open->count - 1].tsc;
     return block;
 }

@@ -21,6 +21,12 @@ TRK_MUST_USE enum trk_status trk_flight_create(struct trk_flight **out, uint64_t
                                                struct trk_error *error);
 void trk_flight_destroy(struct trk_flight *flight);
 
+/*
+ * Keep time stamps without so many of their low bits; as the writer's default until then. Before
+ * the first event.
+ */
+void trk_flight_set_clock_shift(struct trk_flight *flight, unsigned clock_shift);
+
 /* What is kept goes to a file beside that path when memory does not suffice (flight_spill.h). */
 TRK_MUST_USE enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path,
                                               uint64_t most_bytes, struct trk_error *error);
@@ -52,6 +58,8 @@ const struct trk_trace_stream *trk_flight_view_stream(const struct trk_flight_vi
 uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i);
 size_t trk_flight_view_streams(const struct trk_flight_view *view);
 const struct trk_flight_state *trk_flight_view_state(const struct trk_flight_view *view);
+/* A writer of it with the same loses nothing more. */
+unsigned trk_flight_view_clock_shift(const struct trk_flight_view *view);
 
 /*
  * Write a view as events of a writer that has its header, and behind the state that it has. What

@@ -8,9 +8,6 @@
 #include "flight.h"
 #include "flight_spill.h"
 
-/* The writer's default: nothing more is lost when it is encoded again. */
-#define TRK_FLIGHT_CLOCK_SHIFT 5u
-
 struct trk_flight_block {
     _Atomic uint32_t users; /* freed with the last */
     uint32_t stream;        /* index in the ring */
@@ -35,6 +32,7 @@ struct trk_flight_view {
     struct trk_trace_stream *streams;
     uint64_t *missing; /* a stream: events, and known losses, that no block has */
     size_t stream_count;
+    unsigned clock_shift;
     struct trk_record *pinned; /* TRACKER events that no block has */
     uint32_t *pinned_streams;
     size_t pinned_count;

@@ -31,6 +31,7 @@ struct trk_flight_pinned {
 
 struct trk_flight {
     uint64_t budget_bytes;
+    unsigned clock_shift;
     uint64_t bytes;
     uint64_t bytes_ever;
     uint64_t keep_from; /* number of a chunk: from there on, nothing is forgotten soon */

@@ -24,6 +24,7 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
         return NULL;
     }
     view->stream_count = flight->stream_count;
+    view->clock_shift = flight->clock_shift;
     for (size_t i = 0; i < flight->stream_count; ++i) {
         view->streams[i] = flight->streams[i].note;
         view->missing[i] = flight->streams[i].events;
@@ -67,6 +68,7 @@ struct trk_flight_view *trk_flight_view_behind(const struct trk_flight *flight,
     }
     view->state = trk_flight_state_use(state);
     view->stream_count = flight->stream_count;
+    view->clock_shift = flight->clock_shift;
     for (size_t i = 0; i < flight->stream_count; ++i)
         view->streams[i] = flight->streams[i].note;
     for (size_t i = 0; i < flight->held; ++i) {

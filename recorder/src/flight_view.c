@@ -38,6 +38,11 @@ const struct trk_flight_state *trk_flight_view_state(const struct trk_flight_vie
     return view->state;
 }
 
+unsigned trk_flight_view_clock_shift(const struct trk_flight_view *view)
+{
+    return view->clock_shift;
+}
+
 uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i)
 {
     return trk_flight_state_before(view->state, i) - trk_flight_state_prologue(view->state, i);
@@ -137,7 +142,7 @@ static enum trk_status write_block(const struct trk_flight_view *view,
     struct trk_columns_input input = {
         .size_bytes = block->raw_bytes,
         .count = block->count,
-        .clock_shift = TRK_FLIGHT_CLOCK_SHIFT,
+        .clock_shift = view->clock_shift,
         .first_tsc = block->first_tsc,
     };
     enum trk_status status = open_block(block, work, error);

@@ -51,7 +51,6 @@ struct trk_index {
     struct trk_checkpoint_list checkpoints;
     struct trk_holds holds; /* from the summaries */
     bool all_summarised;    /* no summary was damaged or not looked at */
-    bool totalled;          /* END has said what there should be */
     struct trk_trace_state state;
 };
 

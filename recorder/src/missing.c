@@ -26,7 +26,7 @@ static enum trk_status add(struct missing_list *list, const struct trk_trace_mis
 /* Nobody says where a stream ends: the file has no totals, or is known to have been cut off. */
 static bool open_ended(const struct trk_index *index)
 {
-    return !index->totalled || index->state.cut;
+    return !index->state.counted || index->state.cut;
 }
 
 /* What one stream lacks between its chunks, and behind the last. */
@@ -73,7 +73,7 @@ enum trk_status trk_trace_missing(const struct trk_trace *trace, struct trk_trac
     /* Without totals a chunk may have been all that there was of a stream. */
     bool inside = index->state.damaged_chunks > 0 &&
                   index->state.first_damage_offset <= index->state.last_events_offset;
-    if (status == TRK_OK && !whole && inside && !index->totalled) {
+    if (status == TRK_OK && !whole && inside && !index->state.counted) {
         status =
             add(&list, &(struct trk_trace_missing){
                            .stream = UINT32_MAX, .events = TRK_NOT_KNOWN, .end_tsc = UINT64_MAX});

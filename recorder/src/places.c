@@ -52,6 +52,17 @@ uint32_t trk_places_of(const struct trk_record *records, size_t count)
     return places;
 }
 
+bool trk_places_lack(uint32_t places, const struct trk_record *records, size_t count)
+{
+    uint32_t needed = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (trk_schema_table[records[i].event.type].known) {
+            needed |= of_event(&records[i].event);
+        }
+    }
+    return (places & SAID) != 0 && (needed & ~places) != 0;
+}
+
 bool trk_places_may_have(uint32_t places, uint64_t guest_addr)
 {
     return (places & SAID) == 0 || (places & bit_of(guest_addr)) != 0;

@@ -274,6 +274,7 @@ static enum trk_status run_ended(struct quick *quick, uint64_t offset)
     state->chunks = quick->head.chunks - 1;
     state->child_status = quick->head.child_status;
     state->cut = quick->head.cut;
+    state->counted = true;
     return totals_match(quick) ? TRK_OK : TRK_E_END;
 }
 

@@ -333,6 +333,9 @@ static enum trk_status check_options(const struct trk_record_options *options,
         return trk_error_set(error, TRK_E_ARGUMENT, "record: a guard guards a file");
     if (options->payload == TRK_PAYLOAD_PAGES && (options->flight_bytes > 0 || options->count_only))
         return trk_error_set(error, TRK_E_ARGUMENT, "record: pages are kept in a file only");
+    if (options->clock_shift && *options->clock_shift > TRK_RECORD_SHIFT_MOST)
+        return trk_error_set(error, TRK_E_ARGUMENT, "record: time stamps lose %u bits at most",
+                             TRK_RECORD_SHIFT_MOST);
     if (options->block_ms > TRK_RECORD_BLOCK_MOST)
         return trk_error_set(error, TRK_E_ARGUMENT, "record: events may wait %u ms at most",
                              TRK_RECORD_BLOCK_MOST);

@@ -22,6 +22,7 @@ static void write_file(struct trk_record_dump *dump, int fd)
 {
     struct trk_writer *writer = NULL;
     struct trk_writer_options options = trk_writer_options_default();
+    options.clock_shift = trk_flight_view_clock_shift(dump->view);
     trk_record_output_marker(options.sync_marker);
     dump->status = trk_writer_create(&writer, fd, &options, dump->header_json, &dump->error);
     if (dump->status == TRK_OK)

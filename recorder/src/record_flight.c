@@ -91,6 +91,8 @@ enum trk_status trk_record_flight_init(struct recording *recording)
         (void)sigaction(SIGUSR2, &action, &flight->former);
     }
     status = trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
+    if (status == TRK_OK)
+        trk_flight_set_clock_shift(flight->ring, trk_record_output_options(recording).clock_shift);
     return status == TRK_OK ? trk_record_states_create(&flight->states, recording, flight->ring)
                             : status;
 }

@@ -50,10 +50,9 @@ static enum trk_status copy_events(struct trk_trace *trace, struct trk_writer *w
 /* A writer on fd with a header and no more. */
 static struct trk_writer *begin_afresh(struct recording *recording, int fd)
 {
-    struct trk_writer_options options = trk_writer_options_default();
+    struct trk_writer_options options = trk_record_output_options(recording);
     struct trk_writer *writer = NULL;
     char *json = trk_record_output_json(recording, NULL);
-    trk_record_output_marker(options.sync_marker);
     if (json)
         (void)!trk_writer_create(&writer, fd, &options, json, NULL);
     free(json);
@@ -61,12 +60,11 @@ static struct trk_writer *begin_afresh(struct recording *recording, int fd)
 }
 
 /* A writer on fd that has everything the recording's file has. */
-static struct trk_writer *begin_copy(struct trk_trace *trace, int fd,
-                                     struct trk_record_book_stream *has)
+static struct trk_writer *begin_copy(const struct recording *recording, struct trk_trace *trace,
+                                     int fd, struct trk_record_book_stream *has)
 {
-    struct trk_writer_options options = trk_writer_options_default();
+    struct trk_writer_options options = trk_record_output_options(recording);
     struct trk_writer *writer = NULL;
-    trk_record_output_marker(options.sync_marker);
     if (trk_writer_create(&writer, fd, &options, trk_trace_header_json(trace), NULL) == TRK_OK &&
         copy_events(trace, writer, has) != TRK_OK) {
         trk_writer_destroy(writer);
@@ -128,7 +126,8 @@ static enum trk_status write_file(struct recording *recording, int fd, bool *apa
     bool written = atomic_load_explicit(&recording->book->readable, memory_order_acquire);
     struct trk_trace *left = written ? open_left(recording) : NULL;
     *apart = written && !left;
-    struct trk_writer *writer = left ? begin_copy(left, fd, has) : begin_afresh(recording, fd);
+    struct trk_writer *writer =
+        left ? begin_copy(recording, left, fd, has) : begin_afresh(recording, fd);
     trk_trace_close(left);
     if (!writer)
         return TRK_E_SYSTEM;

@@ -265,6 +265,50 @@ static void read_processor(char *out, size_t size)
     fclose(file);
 }
 
+/* How many mappings a process may have; page protection takes them. 0: not known. */
+static double mapping_limit(void)
+{
+    double limit = 0;
+    char line[32];
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    const char *digits = file != NULL ? fgets(line, sizeof line, file) : NULL;
+    uint64_t number = 0;
+    if (digits != NULL && trk_record_text_number(&digits, &number))
+        limit = (double)number;
+    if (file != NULL)
+        fclose(file);
+    return limit;
+}
+
+static void add_build(cJSON *object, const uint8_t *id, size_t size)
+{
+    char text[2 * TRK_BUILD_ID_BYTES + 1] = "";
+    for (size_t i = 0; i < size; ++i)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    if (size > 0)
+        cJSON_AddStringToObject(object, "build_id", text);
+    else
+        cJSON_AddNullToObject(object, "build_id");
+}
+
+/* What wrote the trace, and what it is of. */
+static void add_builds(cJSON *root, const struct trk_session_control *control)
+{
+    uint8_t id[TRK_BUILD_ID_BYTES] = {0};
+    cJSON *tool = cJSON_AddObjectToObject(root, "tool");
+    cJSON_AddStringToObject(tool, "name", "trk");
+    cJSON_AddStringToObject(tool, "version", TRK_VERSION);
+    add_build(tool, id, trk_capture_build(TRK_OWN_PROGRAM, id));
+    bool joined = atomic_load_explicit(&control->pid, memory_order_acquire) != 0;
+    uint32_t size = atomic_load_explicit(&control->build_id_bytes, memory_order_relaxed);
+    for (size_t i = 0; i < TRK_BUILD_ID_BYTES / 8; ++i) {
+        uint64_t word = atomic_load_explicit(&control->build_id[i], memory_order_relaxed);
+        memcpy(id + 8 * i, &word, sizeof word);
+    }
+    add_build(cJSON_AddObjectToObject(root, "program"), id,
+              joined && size <= TRK_BUILD_ID_BYTES ? size : 0);
+}
+
 static void add_host(cJSON *root)
 {
     struct utsname names = {0};
@@ -278,6 +322,10 @@ static void add_host(cJSON *root)
     cJSON_AddStringToObject(host, "machine", names.machine);
     cJSON_AddStringToObject(host, "processor", processor);
     cJSON_AddNumberToObject(host, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    cJSON_AddNumberToObject(host, "page_bytes", (double)sysconf(_SC_PAGESIZE));
+    double limit = mapping_limit();
+    if (limit > 0)
+        cJSON_AddNumberToObject(host, "mapping_limit", limit);
 }
 
 char *trk_record_header_json(const struct trk_record_header *header)
@@ -289,6 +337,7 @@ char *trk_record_header_json(const struct trk_record_header *header)
     cJSON_AddNumberToObject(root, "schema_version", HEADER_SCHEMA_VERSION);
     add_command(root, header->options->argv);
     cJSON_AddNumberToObject(root, "pid", header->child_pid);
+    add_builds(root, header->session->control);
     add_environment(root);
     add_capture(root, header);
     add_dump(root, header);

@@ -66,6 +66,9 @@ void trk_record_output_end(struct recording *recording, enum trk_status *status)
 char *trk_record_output_json(const struct recording *recording,
                              const struct trk_record_header_dump *dump);
 
+/* How the recording's files are written. */
+struct trk_writer_options trk_record_output_options(const struct recording *recording);
+
 /* 16 random bytes for a file. */
 void trk_record_output_marker(uint8_t marker[16]);
 

@@ -178,13 +178,21 @@ void trk_record_output_marker(uint8_t marker[16])
     memcpy(marker, &anchor, 16);
 }
 
+struct trk_writer_options trk_record_output_options(const struct recording *recording)
+{
+    struct trk_writer_options options = trk_writer_options_default();
+    if (recording->options->clock_shift != NULL)
+        options.clock_shift = *recording->options->clock_shift;
+    trk_record_output_marker(options.sync_marker);
+    return options;
+}
+
 enum trk_status trk_record_output_header(struct recording *recording)
 {
     char *json = trk_record_output_json(recording, NULL);
     if (!json)
         return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the header");
-    struct trk_writer_options options = trk_writer_options_default();
-    trk_record_output_marker(options.sync_marker);
+    struct trk_writer_options options = trk_record_output_options(recording);
     enum trk_status status =
         trk_writer_create(&recording->writer, recording->fd, &options, json, recording->error);
     free(json);

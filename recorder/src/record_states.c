@@ -18,8 +18,9 @@
 /* What may wait for the thread in a file: so many rings, and at least so many bytes. */
 #define SPILL_RINGS UINT64_C(16)
 #define SPILL_LEAST (UINT64_C(64) << 20)
-#define MARKS_MOST  16u
-#define ZSTD_LEVEL  1 /* the trace is read once */
+/* As many as parts may wait, so that none of the traces that are re-executed is much larger. */
+#define MARKS_MOST (PARTS * (SPILL_RINGS + 2))
+#define ZSTD_LEVEL 1 /* the trace is read once */
 /* After an attempt that gave none, for what it took: one that is repeated is longer each time. */
 #define RESTS_AFTER_NONE 4u
 
@@ -68,6 +69,7 @@ static enum trk_status write_trace(const struct job *job, int fd, struct trk_err
     struct trk_writer *writer = NULL;
     struct trk_writer_options options = trk_writer_options_default();
     options.zstd_level = ZSTD_LEVEL;
+    options.clock_shift = trk_flight_view_clock_shift(job->view);
     trk_record_output_marker(options.sync_marker);
     enum trk_status status = trk_writer_create(&writer, fd, &options, job->header_json, error);
     if (status == TRK_OK)

@@ -126,7 +126,7 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     }
     index->state.child_status = head.child_status;
     index->state.cut = head.cut;
-    index->totalled = true;
+    index->state.counted = true;
     scan->totals_offset = scan->offset;
     for (uint32_t i = 0; i < head.count; i++) {
         struct trk_totals_stream total = trk_totals_entry(scan->unpack->raw, i);
@@ -190,24 +190,46 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
     return true;
 }
 
-/* [F-35] An index that leads elsewhere than the chunks are would be believed by who trusts it. */
+/* [F-35] Whether an entry says of a chunk what its header says. */
+static bool is_entry_of(const struct trk_index *index, size_t at,
+                        const struct trk_index_entry *entry)
+{
+    const struct trk_format_chunk *said = &entry->chunk;
+    if (at >= index->chunk_count) {
+        return false;
+    }
+    const struct trk_index_chunk *chunk = &index->chunks[at];
+    return chunk->offset == entry->offset && chunk->events == said->events &&
+           chunk->file_chunk == said->file_chunk && chunk->first_ordinal == said->first_ordinal &&
+           chunk->first_tsc == said->first_tsc && chunk->last_tsc == said->last_tsc &&
+           chunk->dropped == said->dropped &&
+           index->streams[chunk->stream].note.stream_id == said->stream;
+}
+
+/*
+ * [F-35] An index that leads elsewhere than the chunks are, or past some of them, would be believed
+ * by who trusts it. What it says of places is held against the events when they are read [F-42].
+ */
 static void take_index(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;
     const uint8_t *from = scan->unpack->raw;
     struct trk_index_chunk_head head;
+    bool comparable = index->state.damaged_chunks == 0;
     bool good = trk_index_chunk_head(from, chunk->raw_bytes, &head) &&
-                (head.previous == scan->last_index || index->state.damaged_chunks > 0);
-    for (uint32_t i = 0; good && i < head.count; i++) {
+                (head.previous == scan->last_index || !comparable);
+    for (uint32_t i = 0; good && comparable && i < head.count; i++) {
         struct trk_index_entry entry = trk_index_chunk_entry(from, i);
-        if (entry.chunk.kind != TRK_FORMAT_EVENTS || index->state.damaged_chunks > 0) {
+        if (entry.chunk.kind != TRK_FORMAT_EVENTS) {
             continue;
         }
-        good = scan->indexed < index->chunk_count &&
-               index->chunks[scan->indexed].offset == entry.offset &&
-               index->chunks[scan->indexed].events == entry.chunk.events;
+        good = is_entry_of(index, scan->indexed, &entry);
+        if (good) {
+            index->chunks[scan->indexed].places = entry.chunk.places;
+        }
         scan->indexed++;
     }
+    good = good && (!comparable || scan->indexed == index->chunk_count);
     scan->last_index = scan->offset;
     if (!good) {
         index->state.damaged_chunks++;

@@ -21,13 +21,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture_build.h"
 #include "recorder/payload.h"
 #include "recorder/record_entry.h"
 #include "session_pages.h"
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
-#define TRK_SESSION_VERSION  4u
+#define TRK_SESSION_VERSION  5u
 
 /* Its inode tells whether a process id means the same to two processes. */
 #define TRK_SESSION_PID_NAMESPACE "/proc/self/ns/pid"
@@ -120,6 +121,9 @@ struct trk_session_control {
     _Atomic uint32_t pid;
     _Atomic uint64_t waits;         /* events that waited for room (block_ms) */
     _Atomic uint64_t pid_namespace; /* inode of the joined process's; written before pid */
+    /* Of the joined program, written before pid. */
+    _Atomic uint32_t build_id_bytes; /* 0: it has none */
+    _Atomic uint64_t build_id[TRK_BUILD_ID_BYTES / 8];
     _Atomic uint32_t refused_joins; /* programs that came after the first */
     _Atomic uint32_t triggers;      /* calls of trk_capture_trigger */
     uint32_t payload;               /* enum trk_record_payload */

@@ -4,13 +4,22 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* So much a thread takes at once: long enough to make the lock cheap. */
 #define RUN_BYTES (UINT64_C(256) << 10)
 /* To wake a thread takes longer than to copy this. */
 #define SMALL_BYTES (UINT64_C(128) << 10)
-/* So many threads copy faster around the caches; with more it is the memory that they wait for. */
-#define AROUND_THREADS_MOST 8u
+/*
+ * What a ring must be for the last level of cache, which others use, too, to keep it: then what is
+ * written and read in turn costs no memory at all, and only one or two threads, which wait for
+ * lines that they overwrite, are faster around it. Measured, as the other two numbers are
+ * (docs/performance.md).
+ */
+#define CACHE_SHARE         4u
+#define AROUND_THREADS_KEPT 2u
+/* Where it is not kept: with more threads it is the memory that they wait for. */
+#define AROUND_THREADS_NOT_KEPT 8u
 
 static void job_copy(const struct copy_job *job, size_t first, size_t end)
 {
@@ -78,11 +87,20 @@ static void *pool_main(void *context)
     return NULL;
 }
 
-enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads, struct trk_error *error)
+bool copy_around(uint32_t threads, uint64_t ring_bytes, uint64_t cache_bytes)
+{
+    const bool kept = ring_bytes <= cache_bytes / CACHE_SHARE;
+    return threads <= (kept ? AROUND_THREADS_KEPT : AROUND_THREADS_NOT_KEPT);
+}
+
+enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads, uint64_t ring_bytes,
+                               struct trk_error *error)
 {
     sigset_t all, before;
+    const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); /* of GNU; 0: not known */
     memset(pool, 0, sizeof *pool);
     pool->threads = threads;
+    pool->around = copy_around(threads, ring_bytes, cache_bytes > 0 ? (uint64_t)cache_bytes : 0);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->ready, NULL);
@@ -135,7 +153,7 @@ uint64_t copy_pool_give(struct copy_pool *pool, const struct copy_job *asked)
     for (size_t i = 0; i < job.count; i++) {
         bytes += job.parts[i].size_bytes;
     }
-    job.around = pool->threads <= AROUND_THREADS_MOST;
+    job.around = pool->around;
     if (pool->threads <= 1 || bytes < SMALL_BYTES) {
         job_copy(&job, 0, job.count);
         return COPY_JOB_NONE;

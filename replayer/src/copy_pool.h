@@ -31,7 +31,7 @@ struct copy_job {
     uint8_t *guest;    /* the whole mirror */
     uint8_t *staged;   /* the slot */
     bool down;         /* from the slot to guest memory */
-    bool around;       /* around the caches; the pool sets it */
+    bool around;       /* around the caches; as the pool does it */
     size_t next, done; /* parts taken, parts copied */
     size_t run;        /* parts that a thread takes at once */
 };
@@ -44,11 +44,16 @@ struct copy_pool {
     pthread_cond_t work, ready;
     struct copy_job jobs[COPY_JOBS_MAX];
     uint64_t given, taken; /* jobs; those below `taken` have no part left to take */
+    bool around;           /* see copy_around */
     bool stop;
 };
 
+/* Whether so many threads copy around the caches into a ring of so many bytes, written in turn. */
+bool copy_around(uint32_t threads, uint64_t ring_bytes, uint64_t cache_bytes);
+
+/* ring_bytes: of what is copied into; 0: nothing is copied. */
 TRK_MUST_USE enum trk_status copy_pool_init(struct copy_pool *pool, uint32_t threads,
-                                            struct trk_error *error);
+                                            uint64_t ring_bytes, struct trk_error *error);
 void copy_pool_deinit(struct copy_pool *pool);
 
 /* Give a job; its number. At most COPY_JOBS_MAX may be given and not awaited. */

@@ -156,7 +156,11 @@ static enum trk_status replay_open(struct trk_replay *replay, struct trk_error *
     }
     if (status == TRK_OK) {
         replay->pool_made = true;
-        status = copy_pool_init(&replay->pool, replay->policy.threads, error);
+        status =
+            copy_pool_init(&replay->pool, replay->policy.threads,
+                           replay->path->staged ? replay->slot_count * replay->schedule.slot_bytes
+                                                : replay->plan->mirror_bytes,
+                           error);
     }
     return status;
 }

@@ -37,9 +37,10 @@ static enum trk_status ground_threads(struct replay_ground *ground, struct trk_e
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const long threads = processors < 1 ? 1 : processors;
     ground->pool_made = true;
-    return copy_pool_init(
-        &ground->pool,
-        threads < (long)TRK_POLICY_THREADS_MAX ? (uint32_t)threads : TRK_POLICY_THREADS_MAX, error);
+    return copy_pool_init(&ground->pool,
+                          threads < (long)TRK_POLICY_THREADS_MAX ? (uint32_t)threads
+                                                                 : TRK_POLICY_THREADS_MAX,
+                          0, error);
 }
 
 static struct replay_ground *ground_find(struct trk_gpu *gpu, const struct trk_plan *plan)

@@ -20,6 +20,13 @@ struct newest {
 
 void newest_find(const struct judge *judge, uint64_t guest_addr, struct newest *out);
 
+/* Whether an operation of the log has made the page's state; else it is as it was at the log's
+ * beginning: the CPU's where that is the program's, and anything where it is not. */
+static inline bool newest_made(const struct newest *newest)
+{
+    return newest->said != NULL && newest->said->event != 0;
+}
+
 static inline bool newest_by_gpu(const struct shadow_store *store)
 {
     return (store->flags & SHADOW_STORE_GPU) != 0;

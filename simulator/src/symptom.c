@@ -33,12 +33,15 @@ struct following {
     struct trk_trace *trace;
     struct judge judge;
     struct losses_passed passed;
+    bool windowed; /* the trace begins in the middle, with states that only the core takes over */
     struct trk_error *error;
 };
 
 static enum trk_status follow_begin(struct following *following)
 {
     size_t streams = trk_trace_stream_count(following->trace);
+    const uint8_t *end;
+    following->windowed = trk_trace_snapshot(following->trace, &end) != NULL;
     if (streams > ORDER_STREAMS_MAX)
         return trk_error_set(following->error, TRK_E_UNSUPPORTED, "more than %u threads",
                              ORDER_STREAMS_MAX);
@@ -80,8 +83,7 @@ struct part {
  */
 static uint64_t rests_on(const struct newest *newest)
 {
-    bool began_so = newest->said == NULL || newest->said->event == 0;
-    uint64_t made = began_so ? 0 : newest->said->event - 1;
+    uint64_t made = newest_made(newest) ? newest->said->event - 1 : 0;
     uint64_t store = newest->history->stores[0].event;
     return made < store ? made : store;
 }
@@ -97,11 +99,12 @@ static void find_byte(const struct following *following, const struct part *part
         newest_find(judge, at, &newest);
         uint64_t end_addr = newest.first_addr + newest.size_bytes;
         end_addr = end_addr < part->end_addr ? end_addr : part->end_addr;
-        bool known = newest.history != NULL || (newest.said != NULL && newest.said->event != 0);
+        bool known = newest.history != NULL || newest_made(&newest);
         found->known |= known;
         found->unknown_bytes += part->counts && !known && !newest.mapped ? end_addr - at : 0;
         bool stays = newest_stays(&newest, &gpu) && newest_under_way(judge, at, &stream) == NULL;
-        bool sure = stays && !losses_since(&following->passed, rests_on(&newest));
+        bool state_known = !following->windowed || newest_made(&newest);
+        bool sure = stays && state_known && !losses_since(&following->passed, rests_on(&newest));
         if (sure || (stays && !found->doubted)) {
             found->gpu = gpu;
             found->guest_addr = at;

@@ -18,6 +18,7 @@ struct looking {
     struct losses_passed passed;
     struct trk_why_report *report;
     struct newest newest; /* of the byte */
+    bool windowed;        /* the trace begins in the middle */
 };
 
 const char *trk_why_copy_name(enum trk_why_copy copy)
@@ -118,8 +119,12 @@ static void say_state(struct looking *looking)
     };
     struct trk_why_report *report = looking->report;
     const struct said_page *said = looking->newest.said;
-    report->state_word = said == NULL || said->event == 0 ? "none" : words[looking->newest.state];
-    if (said == NULL || said->event == 0)
+    report->state_word = newest_made(&looking->newest) ? words[looking->newest.state] : "none";
+    if (!newest_made(&looking->newest) && looking->windowed)
+        snprintf(report->state, sizeof report->state,
+                 "not known: the trace begins in the middle, and no operation of the tracker has "
+                 "met it since");
+    else if (!newest_made(&looking->newest))
         snprintf(report->state, sizeof report->state,
                  "the CPU's: no operation of the tracker has met it");
     else
@@ -191,12 +196,20 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
                  name_of(looking, copy->stream).text, copy->begin);
 }
 
+/* Of the side that is not current: what must happen depends on the page's state. */
+static bool state_known(const struct looking *looking)
+{
+    return !looking->windowed || newest_made(&looking->newest);
+}
+
 static const char *for_gpu(const struct looking *looking)
 {
     if (looking->report->store_count == 0)
         return "not known";
     if (looking->report->gpu == TRK_WHY_CURRENT)
         return "nothing: the GPU's copy is current";
+    if (!state_known(looking))
+        return "not known: it depends on the page's state";
     switch (looking->newest.state) {
     case SAID_CPU:
         return "an upload of the page: it is open, so the next one takes and copies it";
@@ -215,6 +228,8 @@ static const char *for_cpu(const struct looking *looking)
         return "not known";
     if (looking->report->guest == TRK_WHY_CURRENT)
         return "nothing: guest memory is current";
+    if (!state_known(looking))
+        return "not known: it depends on the page's state";
     if (looking->newest.state == SAID_GPU)
         return "a read-back: the page is the GPU's, so a load faults and brings the bytes home, or "
                "a download does";
@@ -242,6 +257,8 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
     report->guest_addr = guest_addr;
     report->event = TRK_NOT_KNOWN;
     size_t streams = trk_trace_stream_count(trace);
+    const uint8_t *end;
+    looking.windowed = trk_trace_snapshot(trace, &end) != NULL;
     if (streams > ORDER_STREAMS_MAX)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "more than %u threads", ORDER_STREAMS_MAX);
     enum trk_status status = judge_init(&looking.judge, (uint32_t)streams, 1);

@@ -104,6 +104,17 @@ printf 'bad\nbad\n' >answers
 "$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
 [ $? -eq 3 ] || fail "bad without any trust: $(cat out)"
 grep -q "though no decision is trusted" out || fail "bad without any trust: $(cat out)"
+# What cannot be tested is neither good nor bad, whatever says so.
+for code in 125 3; do
+    run 3 bisect live --json -f -o x.trk --judge "exit $code" -- "$trk" demo --megabytes 2 --frames 2
+    same "nothing can be tested: found" "$(get found)" false
+    same "nothing can be tested: why" "$(get why)" "the run that trusts every decision cannot be tested"
+done
+# The decisions are those of the first run: of one that lost events they are not known.
+run_with TRK_RECORD_RING=4096 3 bisect live --json -f -o x.trk -- \
+    "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug lost-rearm --check
+same "lost decisions: found" "$(get found)" false
+get why | grep -q "lacks events, so its decisions are not known" || fail "lost decisions: $(get why)"
 run 2 bisect live -- true
 said "-o is missing"
 run 2 bisect live -o x.trk

@@ -27,6 +27,7 @@ whole=0x200000000+0x100000
 run 0 record --payload hash -o good.trk -- "$trk" $demo
 run 0 bisect hashes good.trk
 cp out good.hashes
+sort good.hashes >good.sorted
 run 0 bisect good.trk --symptom good.hashes
 for frame in 10 30 50; do
     run 0 bisect good.trk --symptom "frame:$frame,range:$whole"
@@ -38,6 +39,11 @@ for part in 1 2 3 4 6 8 9 12; do
             lacks bisect $copy.trk --symptom "frame:$frame,range:$whole"
         done
         lacks bisect $copy.trk --symptom good.hashes
+        # And what such a one has of contents is what the right one has.
+        "$trk" bisect hashes $copy.trk >some.hashes 2>err
+        sort some.hashes >some.sorted
+        comm -23 some.sorted good.sorted >others
+        [ ! -s others ] || fail "$copy at $part: contents that are none: $(wc -l <others)"
         lacks minimise -f $copy.trk -o x.json
     done
 done
@@ -68,9 +74,25 @@ for bug in kernel-store lost-rearm; do
 done
 
 # A moment is told of as it was, if the loss is behind it.
-spoil 9 bad.trk
-run 0 why damaged.trk "${range%+*}" @4000
-lacks why damaged.trk "${range%+*}" @30000
+spoil 12 bad.trk
+run 0 why damaged.trk "${range%+*}" @100
+run 3 info --json damaged.trk
+lacks why damaged.trk "${range%+*}" @$(($(get events) - 1))
+
+# A part of a trace begins with what is not in it, and ends where no frame ends.
+run 0 info --json good.trk
+all=$(get events)
+for part in 0-4 1-3 3-9 5-8; do
+    run 0 trim -f good.trk $((all * ${part%-*} / 10))-$((all * ${part#*-} / 10)) -o part.trk
+    run 3 bisect part.trk --symptom good.hashes
+    run 0 bisect hashes part.trk
+    sort out | comm -23 - good.sorted >others
+    [ ! -s others ] || fail "part $part: contents that are none: $(wc -l <others)"
+done
+run 0 why --json part.trk 0x33000000
+get state_text | grep -q "^not known: the trace begins in the middle" || fail "a part: $(get state_text)"
+run 0 why --json good.trk 0x33000000
+same "the whole: state" "$(get state_text)" "the CPU's: no operation of the tracker has met it"
 
 # By a command: trk's own 3 is no answer, and where events are missing a program is not to blame.
 # shellcheck disable=SC2086

@@ -35,6 +35,17 @@ from 512K file TRK_CONFIG=own
 run_with TRK_CONFIG=own 0 info --json x.trk
 same "capture of the file's ring" "$(get header.capture.ring_records)" 16384
 
+# What goes with --flight may be set for recordings that are none; asked for, it is refused.
+printf '[record]\ncooldown = 5\nstates = off\n' >own
+run_with TRK_CONFIG=own 0 record -f -o x.trk -- true
+run_with TRK_BEFORE=5 0 record -f -o x.trk -- true
+run_with TRK_CONFIG=own 2 record -f -o x.trk --after 5 -- true
+said "with --flight only"
+run_with TRK_CONFIG=own 0 record -f -o y.trk --flight 1M --trigger exit -- true
+run 0 info --json y.trk
+same "a setting for flight recordings" "$(get header.options.cooldown.from)" file
+rm y.trk
+
 # A command's own variable comes before every command's.
 TRK_RING=8K
 export TRK_RING

@@ -84,6 +84,11 @@ for number in 23 24; do
     same "$number: without a reader" "$(cat code)" 0
     quiet
 done
+# Nor is what a thread prints that it has left running.
+run 0 sim --core "${wrong}_25.so" own.trk
+cmp out right || fail "a thread of the plug-in's prints into the report"
+run 0 explore --core "${wrong}_25.so" --page 0x2000a8000 own.trk
+grep -q noise out && fail "a thread of the plug-in's prints into the report of exploring"
 run 2 sim --json --core "$examples/example_core.so" absent.trk
 same "an absent trace, in JSON" "$(get error.status)" system
 

@@ -51,6 +51,11 @@ done
 copy=cut-4.trk
 gives_3 bisect "$copy" --good "$core" --bad "$core"
 
+# A closed standard input is no folder.
+"$trk" sim - <&- >out 2>err
+same "closed standard input: exit code" $? 4
+said "sim: -: cannot read: Bad file descriptor"
+
 # The whole one; and what differs still does where half of it is left.
 run 0 diff "$whole" "$whole"
 run 0 bisect run "$whole" -- true

@@ -143,7 +143,12 @@ said "begins with a snapshot"
 run 2 diff a.trk
 said "expected two files"
 run 2 diff a.trk case.json
-said "cannot be compared"
+said "a.trk is a trace by its name, and case.json is a scenario by its name: these cannot be compared"
+mkdir folder.trk
+run 2 diff folder.trk a.trk
+said "folder.trk is a folder, and a.trk is a trace by its name"
+run 2 diff case.json folder.trk
+said "folder.trk is a folder"
 run 2 diff --asked case.json case.json
 run 2 diff a.trk b.trk --policies default,strict
 run 2 diff policies.trk --policies default,nonsense

@@ -21,6 +21,19 @@ done <<'CASES'
 141|kill -PIPE $$
 CASES
 
+# The header names what wrote the trace, the build that ran, whoever started it, and the limit on mappings.
+run 0 record -f -o x.trk -- sh -c "\"$tools/trace_tool\" marks 10"
+run 0 info --json x.trk
+version=$(get header.tool.version)
+same "build of the program" "$(get header.program.build_id)" "$(readelf -n "$tools/trace_tool" | sed -n 's/.*Build ID: //p')"
+same "build of the tool" "$(get header.tool.build_id)" "$(readelf -n "$trk" | sed -n 's/.*Build ID: //p')"
+same "limit on mappings" "$(get header.host.mapping_limit)" "$(cat /proc/sys/vm/max_map_count)"
+run 0 version
+same "version of the tool" "$(cat out)" "trk $version"
+run 0 record -f -o x.trk -- true
+run 0 info --json x.trk
+same "build of a program that did not join" "$(get header.program.build_id)" null
+
 # Output and input of the command are its own.
 run 0 record -o x.trk -f -- echo hello
 same "output of the command" "$(cat out)" hello
@@ -137,6 +150,21 @@ run 0 info --json x.trk
 same "block" "$(get header.capture.block_ms)" 20000
 run 2 record --block 60001 -o y.trk -- true
 run 2 record --block soon -o y.trk -- true
+
+# How exact times are: in a file, with a guard, and in a dump that begins with no state.
+for shift in 0 5 12; do
+    for how in "" --guard "--flight 1M --trigger exit"; do
+        # shellcheck disable=SC2086
+        run 0 record --clock-shift $shift $how -f -o x.trk -- "$tools/trace_tool" marks 5000
+        run 0 dump --text x.trk
+        same "shift of $shift $how" "$(sed -n 's/^events .*shift=\([0-9]*\).*/\1/p' out | sort -u)" "$shift"
+        run 0 doctor x.trk
+    done
+done
+run 0 record -f -o x.trk -- "$tools/trace_tool" marks 5000
+run 0 dump --text x.trk
+same "shift when nobody says" "$(sed -n 's/^events .*shift=\([0-9]*\).*/\1/p' out | sort -u)" 5
+run 2 record --clock-shift 32 -o y.trk -- true
 
 # A file that cannot be written: the command's code, loud words, and what was thrown away.
 if [ -w /dev/full ]; then

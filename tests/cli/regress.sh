@@ -88,6 +88,44 @@ said "no earlier run"
 run 2 regress --against absent.json own
 said "absent.json"
 
+# A run that says nothing of any is no run to compare with; what one lacks is told.
+run 2 regress --against earlier.json "$corpus"
+said "the earlier run has no verdict of any of these"
+mkdir more
+cp own/mine.trk more
+cp "$corpus/policy-strict.trk" more
+run 0 regress --against earlier.json more
+said "earlier.json: the earlier run has no verdict of 1 of them"
+rm -r more
+
+# What changes while it is run is no outcome of what it was.
+cp "$mutable" moving.so
+mkdir moving
+cp "$corpus"/*.trk moving
+cp "$corpus/manifest.json" moving
+late=$(ls moving/*.trk | tail -1)
+for moves in moving.so "$late"; do
+    rm -f moved moves
+    (while [ ! -e moved ]; do
+        touch "$moves"
+        : >moves
+    done) &
+    while [ ! -e moves ]; do
+        sleep 0.01
+    done
+    want=4
+    [ "$moves" = moving.so ] || want=3
+    run $want regress --core ./moving.so moving
+    : >moved
+    wait
+    if [ "$want" -eq 4 ]; then
+        said "./moving.so has changed while it was tried"
+    else
+        grep -A 1 "^unreadable .*$(basename "$late")" out | grep -q "it has changed while it was run" ||
+            fail "a trace that changes: $(tail -4 out)"
+    fi
+done
+
 # What a core cannot be judged by is left out, and told.
 run 1 regress --core "$examples/example_core.so" "$corpus"
 grep -q '^left-out .*demo-seed-1.trk' out || fail "a trace that the plug-in cannot run is not left out"
@@ -151,6 +189,24 @@ change 's,"first.trk","a//first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","../first.trk",' 3 "traces\[0\].file is no plain path"
 change '$s/$/ trailing/' 3 "no JSON from byte [0-9]* on"
 change '$d' 3 "no JSON from byte [0-9]* on"
+# Each folder's manifest counts for what is below it; one above says more.
+mkdir -p nested/below/more
+cp "$corpus"/*.trk "$corpus/manifest.json" nested/below/more
+run 0 regress --json nested
+same "by the manifest below" "$(get pass)" "$(get items.#)"
+cp "$corpus/demo-seed-2.trk" nested/below/more/demo-seed-1.trk
+rm nested/below/more/foreign.trk
+run 3 regress nested
+grep -q '^unreadable .*below/more/demo-seed-1.trk' out || fail "other bytes than the manifest below says"
+grep -q '^unreadable .*below/more/foreign.trk' out || fail "what the manifest below has, and nobody else"
+cp "$corpus/demo-seed-1.trk" "$corpus/foreign.trk" nested/below/more
+sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expected\": \"unknown\"/" described/right.txt >nested/manifest.json
+run 1 regress nested
+grep -A 1 '^fail .*below/more/bug-alias-write.trk' out | grep -q 'expected unknown, is stale-gpu-read' ||
+    fail "the manifest above says nothing: $(grep -A 1 alias out)"
+echo broken >nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: no JSON"
 # What cannot be reached is unreadable, not passed over; a file is no folder.
 mkdir links
 cp "$corpus/demo-seed-1.trk" links

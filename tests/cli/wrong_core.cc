@@ -1,7 +1,9 @@
 // The example's plug-in, wrong in one way each: WRONG says which.
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include <unistd.h>
 
@@ -40,6 +42,7 @@ enum : int {
     loose_lips,   // page() says that the host lets everything through
     writes,       // upload writes to whatever is open, and a reader that goes away ends it
     shuts,        // upload closes what programs print to
+    chatters,     // a thread of its own prints without end
 };
 
 trk_core_table changed;
@@ -123,6 +126,11 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
     }
     if (WRONG == writes || WRONG == shuts)
         use_descriptors();
+    if (WRONG == chatters && ++uploads == 1)
+        std::thread([] {
+            while (std::puts("noise") >= 0)
+                std::fflush(stdout);
+        }).detach();
     if (WRONG == one_lock) {
         trk::core_host->lock(&lock_over_all);
         lock_over_all = trk::core_self();
@@ -173,7 +181,7 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.fault = fault;
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
         WRONG == late_run || WRONG == crashes || WRONG == never_done || WRONG == one_lock ||
-        WRONG == writes || WRONG == shuts)
+        WRONG == writes || WRONG == shuts || WRONG == chatters)
         changed.upload = upload;
     if (WRONG == always_retry)
         changed.fault = fault_retried;

@@ -31,7 +31,7 @@ static bool is_line(const char *command, const char *text, size_t size_bytes)
 static size_t read_commands(struct trk_record_control *control, const char *text, size_t size_bytes)
 {
     size_t count = 0;
-    for (size_t none = 0; none <= ROOM / TRK_CONTROL_LINE + 1;) {
+    for (size_t none = 0; none <= size_bytes / TRK_CONTROL_LINE + 1;) {
         const char *command = trk_record_control_next(control);
         none += command == NULL;
         count += command != NULL;

@@ -11,6 +11,14 @@
 
 #include "fuzz.h"
 
+/* Whether a path leaves the folder that it begins in. */
+static bool leads_away(const char *path)
+{
+    char slashed[sizeof((struct trk_manifest_entry *)0)->file + 2];
+    snprintf(slashed, sizeof slashed, "/%s/", path);
+    return path[0] == '/' || strstr(slashed, "/../") != NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     struct trk_manifest manifest;
@@ -23,8 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     expect(status == TRK_OK || error.text[0] != '\0', "fuzz_manifest: refused without a reason");
     for (size_t i = 0; status == TRK_OK && i < manifest.count; i++) {
         const struct trk_manifest_entry *entry = &manifest.entries[i];
-        expect(entry->file[0] != '/' && strstr(entry->file, "..") != entry->file,
-               "fuzz_manifest: a file of another folder");
+        expect(!leads_away(entry->file), "fuzz_manifest: a file of another folder");
         expect(trk_manifest_find(&manifest, entry->file) == entry, "fuzz_manifest: a file twice");
         expect(trk_manifest_may_expect(entry->file, entry->expected),
                "fuzz_manifest: what is expected is no verdict");

@@ -54,7 +54,9 @@ struct trk_record_options {
      */
     uint32_t block_ms;
     enum trk_record_payload payload; /* what is kept of uploaded bytes */
-    void (*waiting)(void);           /* called once if others outlive the command; NULL: not */
+    const unsigned *
+        clock_shift; /* time stamps lose so many low bits, at most TRK_RECORD_SHIFT_MOST; NULL: 5 */
+    void (*waiting)(void); /* called once if others outlive the command; NULL: not */
     /*
      * Not 0: nothing is written as it comes. The newest events are kept in so many bytes of memory,
      * compressed, and a trigger writes them to path; later dumps get -2, -3 and so on before .trk.
@@ -88,6 +90,7 @@ struct trk_record_options {
 #define TRK_RECORD_RING_MOST  (4u << 20)
 #define TRK_RECORD_BYTES      32u /* of one record in a ring */
 #define TRK_RECORD_BLOCK_MOST 60000u
+#define TRK_RECORD_SHIFT_MOST 31u
 
 struct trk_record_result {
     bool attached;        /* the program joined the session */

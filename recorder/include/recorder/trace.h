@@ -46,6 +46,7 @@ struct trk_trace_state {
     bool complete;    /* END seen, nothing lost, nothing damaged */
     bool ended;       /* END seen */
     bool cut;         /* END says that the recording was cut off: it was put there by a repair */
+    bool counted;     /* END's totals were read: what streams lost at their ends is known */
     uint64_t dropped; /* events lost, by the recorder or with damaged chunks as far as known */
     bool quick;       /* known from the file's index; what was not read yet was not tried */
     uint64_t chunks;  /* with undamaged headers, behind HEADER */

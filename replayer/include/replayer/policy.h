@@ -6,9 +6,8 @@
  *     WORD[+WORD ...][,OPTION=VALUE ...]        auto+scatter,queue=transfer,threads=2
  *
  * One word may say how ranges become regions (per-range, coalesce:BYTES, auto, whole,
- * granule:BYTES), one how regions travel (copy, scatter, fetch, import, direct,
- * host-copy). What is not
- * said is per-range and copy. Numbers take K, M and G (of 1024).
+ * granule:BYTES), one how regions travel (copy, scatter, fetch, import, direct, host-copy). What is
+ * not said is per-range and copy. Numbers take K, M and G (of 1024).
  */
 #ifndef REPLAYER_POLICY_H
 #define REPLAYER_POLICY_H

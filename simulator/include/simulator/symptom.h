@@ -36,8 +36,8 @@ struct trk_symptom_found {
     bool there;
     bool known;             /* a store, a copy or an operation on one of the bytes is */
     uint64_t unknown_bytes; /* at the end of frames: of which none is, and that are in no mapping */
-    /* There is none, but the byte below would be one if no event were missing: a copy of it, or an
-     * operation on it, may be among those. */
+    /* There is none, but the byte below would be one if no event were missing, or the trace did not
+     * begin in the middle: a copy of it, or an operation on it, may be among those. */
     bool doubted;
     uint64_t guest_addr; /* the first byte with an older copy, and no word of it */
     uint64_t event;      /* behind which that was seen */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct pieces cut_up(const struct trace_file *file)
+struct pieces pieces_of(const struct trace_file *file)
 {
     struct pieces pieces = {.count = 0};
     struct trk_format_file header;
@@ -43,7 +43,7 @@ struct pieces pieces_model(void)
         trace_file_flush(&file);
     }
     trace_file_end(&file, 0);
-    struct pieces pieces = cut_up(&file);
+    struct pieces pieces = pieces_of(&file);
     if (pieces.count != ALL_PIECES) {
         abort();
     }

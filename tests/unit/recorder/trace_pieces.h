@@ -31,6 +31,7 @@ enum model_piece {
 };
 
 struct pieces pieces_model(void);
+struct pieces pieces_of(const struct trace_file *file);
 void pieces_free(struct pieces *pieces);
 
 void pieces_drop(struct pieces *pieces, size_t at);

@@ -68,11 +68,28 @@ Test(copy_pool, parts)
         job.count = make_parts(parts, down);
         job.guest = down ? to : from;
         job.staged = down ? from : to;
-        cr_assert_eq(copy_pool_init(&pool, threads[i % 3], NULL), TRK_OK);
+        cr_assert_eq(copy_pool_init(&pool, threads[i % 3], i % 2 * IMAGE_BYTES, NULL), TRK_OK);
         copy_pool_await(&pool, copy_pool_give(&pool, &job));
         copy_pool_deinit(&pool);
         cr_expect_arr_eq(to, wanted, IMAGE_BYTES, "%u threads, %s", threads[i % 3],
                          down ? "down" : "up");
+    }
+}
+
+/* Around the caches: few threads where the ring is kept there, more where it is not. */
+Test(copy_pool, around)
+{
+    static const struct {
+        uint32_t threads;
+        uint64_t ring_bytes, cache_bytes;
+        bool around;
+    } cases[] = {
+        {1, 64, 256, true}, {2, 64, 256, true},  {3, 64, 256, false}, {3, 65, 256, true},
+        {8, 65, 256, true}, {9, 65, 256, false}, {3, 64, 0, true},    {9, 64, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect_eq(copy_around(cases[i].threads, cases[i].ring_bytes, cases[i].cache_bytes),
+                     cases[i].around, "case %zu", i);
     }
 }
 
@@ -87,7 +104,7 @@ Test(copy_pool, each)
     for (uint32_t threads = 1; threads <= 5; threads += 2) {
         atomic_uint done[100] = {0};
         struct copy_pool pool;
-        cr_assert_eq(copy_pool_init(&pool, threads, NULL), TRK_OK);
+        cr_assert_eq(copy_pool_init(&pool, threads, 0, NULL), TRK_OK);
         for (size_t round = 1; round <= 2 * COPY_JOBS_MAX; round++) {
             copy_pool_each(&pool, round % 100, count_one, done);
         }

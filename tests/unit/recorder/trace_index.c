@@ -1,0 +1,192 @@
+/*
+ * Goal: an INDEX that says of a chunk anything else than its header, that passes one over, or that
+ * says of places what is not so of its events, is damage; the events are there all the same [F-35]
+ * [F-42].
+ * Method: the INDEX of a file of the real writer is taken out, changed in one field, and put back
+ * with right checksums.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "bytes.h"
+#include "crc32c.h"
+#include "trace_pieces.h"
+
+#define CHUNKS      3u
+#define PLACE       UINT64_C(0x200000000) /* the byte that the events are about */
+#define HEAD_BYTES  16u
+#define ENTRY_BYTES 56u
+
+static struct pieces make(void)
+{
+    struct trace_file file;
+    trace_file_start(&file, 0);
+    trace_file_name(&file, 5, "five");
+    trace_file_name(&file, 6, "six");
+    for (uint64_t i = 0; i < CHUNKS; i++) {
+        struct trk_record record = {
+            100 + i, {.type = TRK_EVENT_WITNESS_STORE, .argument = PLACE + i, .seq = 1}};
+        trace_file_add(&file, 5 + i % 2, &record, 1, 0);
+        trace_file_flush(&file);
+    }
+    trace_file_end(&file, 0);
+    struct pieces pieces = pieces_of(&file);
+    trace_file_free(&file);
+    return pieces;
+}
+
+static size_t find(const struct pieces *pieces, uint8_t kind)
+{
+    size_t at = 1;
+    while (pieces_chunk(pieces, at).kind != kind) {
+        at++;
+    }
+    return at;
+}
+
+/* Put another payload into a chunk; the end mark follows. */
+static void put_payload(struct pieces *pieces, size_t at, const uint8_t *raw, size_t size)
+{
+    struct trk_format_chunk chunk = pieces_chunk(pieces, at);
+    size_t bound = ZSTD_compressBound(size);
+    uint8_t *piece = malloc(TRK_FORMAT_CHUNK_BYTES + bound);
+    size_t packed = ZSTD_compress(piece + TRK_FORMAT_CHUNK_BYTES, bound, raw, size, 1);
+    cr_assert_not(ZSTD_isError(packed));
+    free(pieces->bytes[at]);
+    pieces->bytes[at] = piece;
+    pieces->size_bytes[at] = TRK_FORMAT_CHUNK_BYTES + packed;
+    chunk.raw_bytes = (uint32_t)size;
+    chunk.packed_bytes = (uint32_t)packed;
+    chunk.payload_crc = trk_crc32c_update(0, piece + TRK_FORMAT_CHUNK_BYTES, packed);
+    pieces_reseal(pieces, at, &chunk);
+    struct trk_format_end end = {.child_status = 0};
+    for (size_t i = 0; i < pieces->count - 2; i++) {
+        end.chunk_offset += pieces->size_bytes[i];
+    }
+    trk_format_put_end(pieces->bytes[pieces->count - 1], pieces->sync, &end);
+}
+
+static size_t take_payload(const struct pieces *pieces, size_t at, uint8_t *out, size_t room)
+{
+    size_t got = ZSTD_decompress(out, room, pieces->bytes[at] + TRK_FORMAT_CHUNK_BYTES,
+                                 pieces->size_bytes[at] - TRK_FORMAT_CHUNK_BYTES);
+    cr_assert_not(ZSTD_isError(got));
+    return got;
+}
+
+/* Where the INDEX has the ith chunk of events. */
+static size_t entry_of(const uint8_t *raw, size_t i)
+{
+    size_t at = HEAD_BYTES;
+    while (raw[at + 20] != TRK_FORMAT_EVENTS || i-- > 0) {
+        at += ENTRY_BYTES;
+    }
+    return at;
+}
+
+static void count_damage(void *context, const struct trk_trace_damage *damage)
+{
+    cr_assert_gt(strlen(damage->text), 0u);
+    ++*(unsigned *)context;
+}
+
+/* As trk doctor reads: all events, twice, and what is wrong is told once. */
+static struct trk_trace_state examine(const struct pieces *pieces, unsigned *told, unsigned *events)
+{
+    size_t size_bytes;
+    uint8_t *bytes = pieces_join(pieces, &size_bytes);
+    struct trk_trace *trace = NULL;
+    struct trk_error error = {.text = ""};
+    struct trk_trace_event event;
+    cr_assert_eq(trk_trace_open_bytes(&trace, bytes, size_bytes, &error), TRK_OK, "%s", error.text);
+    *told = *events = 0;
+    trk_trace_on_damage(trace, count_damage, told);
+    cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK, "%s", error.text);
+    for (int round = 0; round < 2; round++) {
+        while (trk_trace_next(trace, &event, &error) == TRK_OK) {
+            ++*events;
+        }
+        cr_assert_eq(trk_trace_rewind(trace, &error), TRK_OK);
+    }
+    struct trk_trace_state state = trk_trace_state(trace);
+    trk_trace_close(trace);
+    free(bytes);
+    return state;
+}
+
+Test(index, changed)
+{
+    static const struct {
+        const char *name;
+        size_t entry, at; /* a byte of it */
+    } cases[] = {
+        {"offset", 1, 0},      {"stream", 1, 8},     {"number in the file", 0, 12},
+        {"events", 2, 16},     {"kind", 1, 20},      {"first ordinal", 2, 24},
+        {"first time", 1, 32}, {"last time", 0, 40}, {"losses", 1, 48},
+    };
+    uint8_t raw[1024];
+    unsigned told, events;
+    struct pieces good = make();
+    struct trk_trace_state state = examine(&good, &told, &events);
+    cr_assert(state.complete && told == 0 && events == 2 * CHUNKS);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pieces pieces = make();
+        size_t at = find(&pieces, TRK_FORMAT_INDEX);
+        size_t size = take_payload(&pieces, at, raw, sizeof raw);
+        raw[entry_of(raw, cases[i].entry) + cases[i].at] ^= 8;
+        put_payload(&pieces, at, raw, size);
+        state = examine(&pieces, &told, &events);
+        cr_expect_not(state.complete, "%s", cases[i].name);
+        cr_expect_eq(state.damaged_chunks, 1u, "%s: %s", cases[i].name, state.damage);
+        cr_expect_eq(told, 1u, "%s", cases[i].name);
+        cr_expect_eq(events, 2 * CHUNKS, "%s", cases[i].name);
+        pieces_free(&pieces);
+    }
+    pieces_free(&good);
+}
+
+Test(index, passes_one_over)
+{
+    uint8_t raw[1024];
+    unsigned told, events;
+    struct pieces pieces = make();
+    size_t at = find(&pieces, TRK_FORMAT_INDEX);
+    size_t size = take_payload(&pieces, at, raw, sizeof raw) - ENTRY_BYTES;
+    trk_bytes_put32(raw + 8, (uint32_t)((size - HEAD_BYTES) / ENTRY_BYTES));
+    put_payload(&pieces, at, raw, size);
+    struct trk_trace_state state = examine(&pieces, &told, &events);
+    cr_expect_not(state.complete);
+    cr_expect_eq(told, 1u);
+    cr_expect_eq(events, 2 * CHUNKS);
+    pieces_free(&pieces);
+}
+
+Test(index, places)
+{
+    static const struct {
+        uint32_t places; /* of 24 bits */
+        bool damage;
+    } cases[] = {
+        {0, false},        /* not said */
+        {0xffffff, false}, /* a newer writer may know less than it says */
+        {0x800000, true},  /* nowhere */
+        {0x800000 | 1u << (PLACE >> 22) % 23, false},
+        {0x800000 | 1u << ((PLACE >> 22) + 1) % 23, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t raw[1024];
+        unsigned told, events;
+        struct pieces pieces = make();
+        size_t at = find(&pieces, TRK_FORMAT_INDEX);
+        size_t size = take_payload(&pieces, at, raw, sizeof raw);
+        trk_bytes_put32(raw + entry_of(raw, 1) + 20, cases[i].places << 8 | TRK_FORMAT_EVENTS);
+        put_payload(&pieces, at, raw, size);
+        struct trk_trace_state state = examine(&pieces, &told, &events);
+        cr_expect_eq(state.complete, !cases[i].damage, "case %zu: %s", i, state.damage);
+        cr_expect_eq(told, (unsigned)cases[i].damage, "case %zu", i);
+        cr_expect_eq(events, 2 * CHUNKS, "case %zu", i);
+        pieces_free(&pieces);
+    }
+}
