@@ -171,7 +171,7 @@ static enum trk_status store(const struct trk_catalogue *catalogue, const char *
 static enum trk_status describe_row(struct trk_catalogue *catalogue, const char *hash,
                                     struct trk_error *error)
 {
-    struct trk_manifest_entry row;
+    struct trk_manifest_entry row = {.bytes = 0};
     bool found = false;
     enum trk_status status = catalogue_begin(catalogue, error);
     if (status != TRK_OK) {
