@@ -229,7 +229,7 @@ enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogu
                           &statement, error);
     int last = SQLITE_DONE;
     while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct trk_manifest_entry entry;
+        struct trk_manifest_entry entry = {.bytes = 0};
         catalogue_take(statement, &entry);
         status = fn(context, &entry, error);
     }
