@@ -189,13 +189,15 @@ static int judge_range(struct search *search)
         search->why = "it cannot be told: events are missing, and by the others whoever reads the "
                       "range in the frame has its newest bytes";
     } else if (found->unknown_bytes > 0) {
-        explain(
-            search,
-            "it cannot be told of %" PRIu64 " of the %" PRIu64
-            " bytes: until then they are in no mapping, and no store to them, no copy of them and "
-            "no operation on them is known; of the others, whoever reads them in the frame has the "
-            "newest",
-            found->unknown_bytes, search->range.size_bytes);
+        const uint8_t *end;
+        bool middle = trk_trace_snapshot(search->input.trace, &end) != NULL;
+        explain(search,
+                "it cannot be told of %" PRIu64 " of the %" PRIu64
+                " bytes: %s; of the others, whoever reads them in the frame has the newest",
+                found->unknown_bytes, search->range.size_bytes,
+                middle ? "the trace begins in the middle, and has no store to them until then"
+                       : "until then they are in no mapping, and no store to them, no copy of them "
+                         "and no operation on them is known");
     } else {
         search->why = "whoever reads the range in the frame has its newest bytes, and a full "
                       "synchronisation at its end brings all of them up to date";

@@ -88,6 +88,29 @@ static uint64_t rests_on(const struct newest *newest)
     return made < store ? made : store;
 }
 
+/* What is known of bytes beside each other. */
+struct aged {
+    bool known;
+    bool older; /* one side is, and no operation will mend it, as far as is known */
+    bool sure;  /* nor can anything that is missing */
+    bool gpu;
+};
+
+static struct aged judge_bytes(const struct following *following, const struct newest *newest)
+{
+    struct aged of = {.known = newest->history != NULL || newest_made(newest)};
+    bool open = following->windowed && !newest_made(newest); /* of which state the page is */
+    if (following->windowed)
+        of.known = newest->history != NULL && newest->history->store_count > 0;
+    of.older = newest_stays(newest, &of.gpu);
+    if (open) {
+        of.gpu = newest->gpu == TRK_WHY_OLDER;
+        of.older = of.gpu || newest->guest == TRK_WHY_OLDER;
+    }
+    of.sure = of.older && !open && !losses_since(&following->passed, rests_on(newest));
+    return of;
+}
+
 static void find_byte(const struct following *following, const struct part *part,
                       struct trk_symptom_found *found)
 {
@@ -95,24 +118,22 @@ static void find_byte(const struct following *following, const struct part *part
     for (uint64_t at = part->first_addr; at < part->end_addr && !found->there;) {
         struct newest newest;
         uint32_t stream;
-        bool gpu;
         newest_find(judge, at, &newest);
         uint64_t end_addr = newest.first_addr + newest.size_bytes;
         end_addr = end_addr < part->end_addr ? end_addr : part->end_addr;
-        bool known = newest.history != NULL || newest_made(&newest);
-        found->known |= known;
-        found->unknown_bytes += part->counts && !known && !newest.mapped ? end_addr - at : 0;
-        bool stays = newest_stays(&newest, &gpu) && newest_under_way(judge, at, &stream) == NULL;
-        bool state_known = !following->windowed || newest_made(&newest);
-        bool sure = stays && state_known && !losses_since(&following->passed, rests_on(&newest));
-        if (sure || (stays && !found->doubted)) {
-            found->gpu = gpu;
+        struct aged of = judge_bytes(following, &newest);
+        bool lies_still = newest_under_way(judge, at, &stream) == NULL;
+        found->known |= of.known;
+        if (part->counts && !of.known && (following->windowed || !newest.mapped))
+            found->unknown_bytes += end_addr - at;
+        if (of.older && lies_still && (of.sure || !found->doubted)) {
+            found->gpu = of.gpu;
             found->guest_addr = at;
             found->event = part->event;
             found->range = part->range;
         }
-        found->there = sure;
-        found->doubted |= stays && !sure;
+        found->there = of.sure && lies_still;
+        found->doubted |= of.older && lies_still && !of.sure;
         at = end_addr;
     }
 }

@@ -94,6 +94,17 @@ get state_text | grep -q "^not known: the trace begins in the middle" || fail "a
 run 0 why --json good.trk 0x33000000
 same "the whole: state" "$(get state_text)" "the CPU's: no operation of the tracker has met it"
 
+# What such a part has no store to is not well because nothing is known of it.
+# shellcheck disable=SC2086
+run 0 record -f -o bad.trk -- "$trk" $demo --bug kernel-store
+run 1 sim --json bad.trk
+range=$(get guest_addr)+64
+at=$(get event_at)
+"$trk" trim -f bad.trk $((at + 1))-$(($(get event_visible) + 3000)) -o part.trk 2>err || fail "trim: $(cat err)"
+run 0 sim part.trk
+run 3 bisect part.trk --symptom frame:8,range:0x80000000000+0x100000
+run 1 bisect bad.trk --symptom "frame:8,range:${range%+*}+4096"
+
 # By a command: trk's own 3 is no answer, and where events are missing a program is not to blame.
 # shellcheck disable=SC2086
 run 0 record -f --ring 4096 -o lossy.trk -- "$trk" $demo

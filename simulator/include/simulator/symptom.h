@@ -34,8 +34,10 @@ struct trk_symptom_asked {
 
 struct trk_symptom_found {
     bool there;
-    bool known;             /* a store, a copy or an operation on one of the bytes is */
-    uint64_t unknown_bytes; /* at the end of frames: of which none is, and that are in no mapping */
+    bool known; /* a store, a copy or an operation on one of the bytes is */
+    /* At the end of frames: of which none is, and that are in no mapping; where the trace begins in
+     * the middle, without a store. */
+    uint64_t unknown_bytes;
     /* There is none, but the byte below would be one if no event were missing, or the trace did not
      * begin in the middle: a copy of it, or an operation on it, may be among those. */
     bool doubted;
