@@ -87,7 +87,7 @@ static void compare_runs(const struct run runs[2], uint32_t done[2], struct trk_
 {
     uint32_t at[2] = {0, 0};
     for (;;) {
-        bool ends[2] = {at[0] == runs[0].count, at[1] == runs[1].count};
+        const bool ends[2] = {at[0] == runs[0].count, at[1] == runs[1].count};
         if ((ends[0] && ends[1]) || (ends[0] && runs[0].gap) || (ends[1] && runs[1].gap))
             break;
         if (!ends[0] && !ends[1] && hash_at(&runs[0], at[0]) == hash_at(&runs[1], at[1])) {

@@ -112,18 +112,27 @@ static enum trk_status piece_add(struct making *making, struct schedule_chunk *c
     return TRK_OK;
 }
 
+/* What the host copies, in parts that its threads can share. */
 static enum trk_status part_add(struct making *making, struct schedule_chunk *chunk,
-                                const struct schedule_piece *part)
+                                const struct schedule_piece *whole)
 {
     struct schedule *schedule = making->schedule;
-    void *parts = plan_grow(schedule->parts, schedule->part_count, &schedule->part_capacity,
-                            sizeof *schedule->parts);
-    if (parts == NULL) {
-        return TRK_E_MEMORY;
+    for (uint64_t done = 0; done < whole->size_bytes;) {
+        const uint64_t left = whole->size_bytes - done;
+        void *parts = plan_grow(schedule->parts, schedule->part_count, &schedule->part_capacity,
+                                sizeof *schedule->parts);
+        if (parts == NULL) {
+            return TRK_E_MEMORY;
+        }
+        schedule->parts = parts;
+        struct schedule_piece *part = &schedule->parts[schedule->part_count++];
+        *part = *whole;
+        part->offset += done;
+        part->stage += done;
+        part->size_bytes = left < SCHEDULE_PART_BYTES ? left : SCHEDULE_PART_BYTES;
+        chunk->part_count++;
+        done += part->size_bytes;
     }
-    schedule->parts = parts;
-    schedule->parts[schedule->part_count++] = *part;
-    chunk->part_count++;
     return TRK_OK;
 }
 

@@ -2,8 +2,8 @@
  * A plan cut up as a policy wants it: what is copied, in which submits, from where in staging.
  *
  * piece   bytes that a command copies, or that a shader moves in parts.
- * part    bytes that the host copies into a slot of staging, or out of it. Of an upload parts are
- *         pieces; of a download they are what was asked for, without the gaps.
+ * part    bytes that the host copies into a slot of staging, or out of it: of an upload the pieces,
+ *         of a download what was asked for, without the gaps; cut up, so that threads share them.
  * chunk   the pieces of one submit; they fill one slot at most.
  * entry   what one workgroup moves.
  */
@@ -20,6 +20,7 @@
 #define SCHEDULE_ENTRIES_MAX 32768u
 #define SCHEDULE_ENTRY_BYTES 4096u
 #define SCHEDULE_UNIT_BYTES  16u
+#define SCHEDULE_PART_BYTES  (UINT64_C(256) << 10) /* a part's, at most */
 
 struct schedule_piece {
     uint64_t offset; /* in the mirror */

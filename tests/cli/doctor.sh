@@ -44,6 +44,37 @@ run 0 recover u.trk -o -
 same "doctor of what came through a pipe" $? 3
 run 2 recover u.trk -o nofolder/r.trk
 
+# Each thread has first what the other one must have before: no order is right, and nothing is missing.
+cat >circle.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":1,\"name\":\"one\"}"
+note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"two\"}"
+events stream=0 shift=5 flags=1
+3200 lock domain=0x800 seq=2
+3232 unlock domain=0x800 seq=2
+3264 lock domain=0x801 seq=1
+3296 unlock domain=0x801 seq=1
+events stream=1 shift=5 flags=1
+3200 lock domain=0x801 seq=2
+3232 unlock domain=0x801 seq=2
+3264 lock domain=0x800 seq=1
+3296 unlock domain=0x800 seq=1
+end status=0 cut=0
+END
+run 0 assemble circle.txt -o circle.trk
+run 3 doctor circle.trk
+grep -q 'and nothing is missing: a fault of the recorder' out || fail "a circle is not called one"
+grep -q '^whole  *no$' out || fail "a circle is called whole"
+run 3 doctor --json circle.trk
+at_least "events out of order" "$(get order_gaps)" 1
+same "damage of a circle" "$(get damage_count)" 0
+sed 's/seq=2/seq=3/; s/seq=1/seq=2/; s/seq=3/seq=1/' circle.txt >line.txt
+run 0 assemble line.txt -o line.trk
+run 0 doctor line.trk
+
 at=0
 while [ "$at" -lt "$size" ]; do
     head -c "$at" t.trk >cut.trk

@@ -171,7 +171,7 @@ static enum trk_status store(const struct trk_catalogue *catalogue, const char *
 static enum trk_status describe_row(struct trk_catalogue *catalogue, const char *hash,
                                     struct trk_error *error)
 {
-    struct trk_manifest_entry row;
+    struct trk_manifest_entry row = {.bytes = 0};
     bool found = false;
     enum trk_status status = catalogue_begin(catalogue, error);
     if (status != TRK_OK) {
@@ -229,7 +229,7 @@ enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogu
                           &statement, error);
     int last = SQLITE_DONE;
     while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct trk_manifest_entry entry;
+        struct trk_manifest_entry entry = {.bytes = 0};
         catalogue_take(statement, &entry);
         status = fn(context, &entry, error);
     }
