@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record_ease.h"
 #include "record_flight.h"
 #include "record_guard.h"
 #include "record_internal.h"
@@ -199,25 +200,18 @@ static void obey_control(struct recording *recording)
 /* Drain until nobody writes any more, then what is left. */
 static enum trk_status drain_until_end(struct recording *recording)
 {
-    struct trk_record_drain *drain = &recording->drain;
-    uint64_t flushed_ns = trk_record_now_ns();
-    uint64_t fullest = 0;
-    int turn_ms = TRK_RECORD_TURN_BUSY_MS;
-    trk_record_give_way();
-    while (!pass_time(recording, turn_ms)) {
-        enum trk_status status = trk_record_drain_pass(drain, &fullest, recording->error);
-        uint64_t now = trk_record_now_ns();
-        turn_ms = trk_record_next_turn_ms(recording, turn_ms, fullest);
+    struct trk_record_turns turns = trk_record_turns_begin(recording, recording->error);
+    struct trk_record_ease ease;
+    trk_record_ease_init(&ease);
+    while (!pass_time(recording, turns.next_ms)) {
+        trk_record_ease_do(&ease, turns.hurry, trk_record_turn, &turns);
         follow_program(recording);
         obey_control(recording);
         if (recording->flight)
             trk_record_flight_turn(recording);
-        else if (drain->behind || (status == TRK_OK && now - flushed_ns >= TRK_RECORD_FLUSH_NS)) {
-            trk_record_output_flush(recording);
-            flushed_ns = now;
-        }
     }
-    return trk_record_drain_finish(drain, recording->error);
+    trk_record_ease_deinit(&ease);
+    return trk_record_drain_finish(&recording->drain, recording->error);
 }
 
 /* The counts of a recording that wrote nothing as it went: nothing of it is thrown away. */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record_ease.h"
 #include "record_internal.h"
 #include "recorder/capture.h"
 
@@ -35,20 +36,14 @@ static void *drain_all(void *argument)
 {
     struct trk_record_here *here = argument;
     struct recording *recording = &here->recording;
-    uint64_t flushed_ns = trk_record_now_ns();
-    uint64_t fullest = 0;
-    int turn_ms = TRK_RECORD_TURN_BUSY_MS;
-    trk_record_give_way();
+    struct trk_record_turns turns = trk_record_turns_begin(recording, &here->error);
+    struct trk_record_ease ease;
+    trk_record_ease_init(&ease);
     while (!atomic_load(&here->stop)) {
-        recording->drain.status = trk_record_drain_pass(&recording->drain, &fullest, &here->error);
-        uint64_t now = trk_record_now_ns();
-        if (now - flushed_ns >= TRK_RECORD_FLUSH_NS) {
-            trk_record_output_flush(recording);
-            flushed_ns = now;
-        }
-        turn_ms = trk_record_next_turn_ms(recording, turn_ms, fullest);
-        (void)poll(NULL, 0, turn_ms);
+        trk_record_ease_do(&ease, turns.hurry, trk_record_turn, &turns);
+        (void)poll(NULL, 0, turns.next_ms);
     }
+    trk_record_ease_deinit(&ease);
     recording->drain.status = trk_record_drain_finish(&recording->drain, &here->error);
     return NULL;
 }

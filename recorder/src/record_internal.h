@@ -75,13 +75,25 @@ void trk_record_output_marker(uint8_t marker[16]);
 uint64_t trk_record_now_ns(void);
 
 /*
- * For the thread that drains: it comes after the program it records where both want one processor,
- * and does not interrupt it. It never starves: a few per cent of a processor are what it needs.
+ * The calling thread comes after the program it records from now on where both want one processor,
+ * and does not interrupt it. On a busy machine it may get next to nothing (record_ease.h).
  */
 void trk_record_give_way(void);
 
-/* When the next turn is due, by the one just made and what the fullest ring held in it. */
-int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest);
+/* Turns of a drain: one after the other, as often and as urgent as what the rings hold. */
+struct trk_record_turns {
+    struct recording *recording;
+    struct trk_error *error;
+    uint64_t fullest; /* events that the fullest ring held in the last turn */
+    uint64_t flushed_ns;
+    int next_ms; /* until the next one */
+    bool hurry;  /* it cannot wait for who gives way */
+};
+
+struct trk_record_turns trk_record_turns_begin(struct recording *recording,
+                                               struct trk_error *error);
+/* A pass over the rings, and what is open into the file when its time has come. Of a turns. */
+void trk_record_turn(void *turns);
 
 /* What session and drain have counted goes into the result. */
 void trk_record_count(struct recording *recording);

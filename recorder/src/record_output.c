@@ -21,7 +21,10 @@
 #include "recorder/blobs.h"
 #include "recorder/writer.h"
 
-#define NICER_BY         10
+#define NICER_BY 10
+/* A ring that is fuller than this is drained in a hurry, until it is emptier than that. */
+#define HURRY_SHARE      8
+#define CALM_SHARE       32
 #define ANCHORS_APART_NS UINT64_C(5000000)
 
 uint64_t trk_record_now_ns(void)
@@ -117,13 +120,42 @@ void trk_record_give_way(void)
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER_BY);
 }
 
-int trk_record_next_turn_ms(const struct recording *recording, int turn_ms, uint64_t fullest)
+struct trk_record_turns trk_record_turns_begin(struct recording *recording, struct trk_error *error)
 {
-    if (fullest > recording->session.ring_records / 8)
+    return (struct trk_record_turns){
+        .recording = recording,
+        .error = error,
+        .flushed_ns = trk_record_now_ns(),
+        .next_ms = TRK_RECORD_TURN_BUSY_MS,
+        .hurry = true, /* nobody has looked yet */
+    };
+}
+
+static int next_turn_ms(const struct trk_record_turns *turns)
+{
+    if (turns->fullest > turns->recording->session.ring_records / HURRY_SHARE)
         return 0;
-    if (turn_ms == 0 || recording->drain.scarce)
+    if (turns->next_ms == 0 || turns->recording->drain.scarce)
         return TRK_RECORD_TURN_BUSY_MS;
-    return 2 * turn_ms < TRK_RECORD_TURN_MOST_MS ? 2 * turn_ms : TRK_RECORD_TURN_MOST_MS;
+    return 2 * turns->next_ms < TRK_RECORD_TURN_MOST_MS ? 2 * turns->next_ms
+                                                        : TRK_RECORD_TURN_MOST_MS;
+}
+
+void trk_record_turn(void *context)
+{
+    struct trk_record_turns *turns = context;
+    struct recording *recording = turns->recording;
+    struct trk_record_drain *drain = &recording->drain;
+    enum trk_status status = trk_record_drain_pass(drain, &turns->fullest, turns->error);
+    uint64_t now = trk_record_now_ns();
+    if (!recording->flight &&
+        (drain->behind || (status == TRK_OK && now - turns->flushed_ns >= TRK_RECORD_FLUSH_NS))) {
+        trk_record_output_flush(recording);
+        turns->flushed_ns = now;
+    }
+    turns->next_ms = next_turn_ms(turns);
+    const uint64_t share = turns->hurry ? CALM_SHARE : HURRY_SHARE;
+    turns->hurry = drain->scarce || turns->fullest > recording->session.ring_records / share;
 }
 
 void trk_record_count(struct recording *recording)

@@ -1,0 +1,67 @@
+#define _GNU_SOURCE /* SCHED_BATCH */
+#include "record_ease.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "record_internal.h"
+
+static void *ease_main(void *argument)
+{
+    struct trk_record_ease *ease = argument;
+    trk_record_give_way();
+    pthread_mutex_lock(&ease->lock);
+    while (!ease->stop) {
+        if (ease->work == NULL) {
+            pthread_cond_wait(&ease->turn, &ease->lock);
+            continue;
+        }
+        ease->work(ease->context); /* under the lock: nobody else wants it before it is done */
+        ease->work = NULL;
+        pthread_cond_broadcast(&ease->turn);
+    }
+    pthread_mutex_unlock(&ease->lock);
+    return NULL;
+}
+
+void trk_record_ease_init(struct trk_record_ease *ease)
+{
+    sigset_t all;
+    sigset_t former;
+    memset(ease, 0, sizeof *ease);
+    (void)pthread_mutex_init(&ease->lock, NULL);
+    (void)pthread_cond_init(&ease->turn, NULL);
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
+    ease->started = pthread_create(&ease->thread, NULL, ease_main, ease) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
+}
+
+void trk_record_ease_deinit(struct trk_record_ease *ease)
+{
+    if (ease->started) {
+        pthread_mutex_lock(&ease->lock);
+        ease->stop = true;
+        pthread_cond_broadcast(&ease->turn);
+        pthread_mutex_unlock(&ease->lock);
+        (void)pthread_join(ease->thread, NULL);
+    }
+    (void)pthread_cond_destroy(&ease->turn);
+    (void)pthread_mutex_destroy(&ease->lock);
+}
+
+void trk_record_ease_do(struct trk_record_ease *ease, bool hurry, trk_record_work_fn *work,
+                        void *context)
+{
+    if (hurry || !ease->started) {
+        work(context);
+        return;
+    }
+    pthread_mutex_lock(&ease->lock);
+    ease->work = work;
+    ease->context = context;
+    pthread_cond_broadcast(&ease->turn);
+    while (ease->work != NULL)
+        pthread_cond_wait(&ease->turn, &ease->lock);
+    pthread_mutex_unlock(&ease->lock);
+}

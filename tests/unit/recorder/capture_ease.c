@@ -1,0 +1,57 @@
+/*
+ * Goal: work that can wait is done by a thread that comes last, work that cannot by the caller;
+ * either is done when the call comes back, so that what it wrote needs no lock.
+ * Method: work that notes who did it, how nice that was, and counts; both kinds in turn.
+ */
+#define _GNU_SOURCE /* SCHED_BATCH, gettid */
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "record_ease.h"
+
+#define TURNS 1000u
+
+struct noted {
+    unsigned count;
+    pid_t thread;
+    int nice, policy;
+};
+
+static void note(void *context)
+{
+    struct noted *noted = context;
+    noted->count++;
+    noted->thread = gettid();
+    noted->nice = getpriority(PRIO_PROCESS, 0);
+    noted->policy = sched_getscheduler(0);
+}
+
+Test(ease, who_works)
+{
+    struct trk_record_ease ease;
+    struct noted noted = {.count = 0};
+    const int nice = getpriority(PRIO_PROCESS, 0);
+    const int nicer = nice + 10 < 19 ? nice + 10 : 19;
+    trk_record_ease_init(&ease);
+    for (unsigned i = 0; i < TURNS; i++) {
+        const bool hurry = i % 3 == 0;
+        trk_record_ease_do(&ease, hurry, note, &noted);
+        cr_assert_eq(noted.count, i + 1);
+        cr_assert_eq(noted.thread == gettid(), hurry, "turn %u", i);
+        cr_assert_eq(noted.nice, hurry ? nice : nicer, "turn %u: nice %d", i, noted.nice);
+        cr_assert_eq(noted.policy == SCHED_BATCH, !hurry, "turn %u", i);
+    }
+    trk_record_ease_deinit(&ease);
+}
+
+/* No thread: everything is the caller's. */
+Test(ease, alone)
+{
+    struct trk_record_ease ease = {.started = false};
+    struct noted noted = {.count = 0};
+    trk_record_ease_do(&ease, false, note, &noted);
+    cr_expect_eq(noted.count, 1);
+    cr_expect_eq(noted.thread, gettid());
+}
