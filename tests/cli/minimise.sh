@@ -201,8 +201,13 @@ awk 'BEGIN {
 }' >long.json
 printf '#!/bin/sh\nsleep 0.2\n' >slow
 chmod +x slow
-"$trk" minimise long.json --good ./slow -o long-case.json --json >out 2>err &
+"$trk" minimise long.json --good ./slow -o long-case.json --json --progress json >out 2>err &
 pid=$!
+waited=0 # for twenty replays and more than the window, however busy the machine is
+until [ "$waited" -ge 600 ] || [ "$(wc -l <err)" -ge 3 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
 sleep 1.5
 kill -INT "$pid"
 wait "$pid"
