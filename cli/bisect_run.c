@@ -291,7 +291,8 @@ int trk_bisect_git(const struct trk_options *options)
     char path[PATH_MAX];
     size_t count = 3;
     bool recorded = options->operand_count > 1;
-    if (options->operand_count == 0 || trk_scratch_open(&folder, "bisect", NULL) != TRK_EXIT_OK) {
+    if (options->operand_count == 0 || (recorded && strcmp(options->operands[0], "record") != 0) ||
+        trk_scratch_open(&folder, "bisect", NULL) != TRK_EXIT_OK) {
         trk_terminal_say("bisect", "--git: expected a trace, or a command to record: "
                                    "trk bisect --git F, trk bisect --git record -- CMD");
         return TRK_BISECT_CANNOT;

@@ -73,7 +73,7 @@ static const struct trk_option bisect_options[] = {
     {.name = NULL},
 };
 
-static int run_bisect(const struct trk_options *options)
+static int answer(const struct trk_options *options)
 {
     const char *first = options->operand_count > 0 ? options->operands[0] : "";
     bool live = strcmp(first, "live") == 0;
@@ -95,9 +95,9 @@ static int run_bisect(const struct trk_options *options)
                    ? TRK_EXIT_USAGE
                    : trk_bisect_cores(options);
     }
-    if (trk_options_flag(options, "git")) { /* to git any other code is an answer */
+    if (trk_options_flag(options, "git")) {
         return trk_terminal_refuse(options, of_files, "does not go with --git")
-                   ? TRK_BISECT_CANNOT
+                   ? TRK_EXIT_USAGE
                    : trk_bisect_git(options);
     }
     if (trk_terminal_refuse(options, of_git, "goes with --git")) {
@@ -124,6 +124,29 @@ static int run_bisect(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     return trk_bisect_symptom(options);
+}
+
+/* To git every other code but 125 is an answer. */
+static int in_words_of_git(int code)
+{
+    return code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN ? code : TRK_BISECT_CANNOT;
+}
+
+static int run_bisect(const struct trk_options *options)
+{
+    int code = answer(options);
+    return trk_options_flag(options, "git") ? in_words_of_git(code) : code;
+}
+
+/* Arguments that were not understood. */
+static int refuse_bisect(char *const *arguments, int code)
+{
+    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) {
+        if (strcmp(*arguments, "--git") == 0) {
+            return in_words_of_git(code);
+        }
+    }
+    return code;
 }
 
 const struct trk_command trk_cmd_bisect = {
@@ -170,4 +193,5 @@ const struct trk_command trk_cmd_bisect = {
     .options = bisect_options,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,
     .run = run_bisect,
+    .refuse = refuse_bisect,
 };

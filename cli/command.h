@@ -62,6 +62,8 @@ struct trk_command {
     bool json_lines;   /* --json gives an object a line */
     bool runs_command; /* the operands are a command line: the first ends the options */
     int (*run)(const struct trk_options *options);
+    /* The exit code for arguments that were not understood, given the usual one; NULL: that. */
+    int (*refuse)(char *const *arguments, int code);
 };
 
 /* All commands in the order of `trk --help`, ended by NULL. */

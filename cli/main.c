@@ -90,7 +90,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
         trk_options_parse(&options, command, arguments, &error) != TRK_OK) {
         int code = trk_terminal_error(command->name, NULL, &error);
         trk_terminal_say(command->name, "see trk %s --help", command->name);
-        return code;
+        return command->refuse != NULL ? command->refuse(arguments, code) : code;
     }
     if (options.help) {
         trk_manual_help(stdout, command);

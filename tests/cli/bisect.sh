@@ -74,6 +74,13 @@ run 125 bisect --git cut.trk
 run 0 bisect --git record -- "$trk" demo --megabytes 2 --frames 2
 run 1 bisect --git record -- "$trk" demo --frames 8 --bug kernel-store
 run 125 bisect --git
+# What is asked the wrong way is no answer: git would blame its first revision for it.
+for wrong in "bad.trk --core-limit 5" "bad.trk --repeat 3" "bad.trk -o x" "bad.trk --good x.so" "bad.trk --corre x.so" \
+    "bad.trk --core" "bad.trk good.trk" "run bad.trk true" "live true" "bad.trk --symptom x"; do
+    # shellcheck disable=SC2086 # a list of words
+    run 125 bisect --git $wrong
+done
+run 2 bisect bad.trk --corre x.so
 run 2 bisect good.trk --core x.so
 
 # The running program: the decision about the page that sim names, in at most log2(n) + 2 runs.
