@@ -94,6 +94,32 @@ for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm
     same "$name: contents" "$(get uploads_hashed)" null
 done
 
+# Frames have the numbers that the trace has: of a part of one, of one that begins late, of one without.
+for file in "$corpus/demo-seed-1.trk" part.trk; do
+    [ -e "$file" ] || run 0 trim "$corpus/demo-seed-1.trk" frame:3-5 -o part.trk
+    run 0 dump "$file"
+    sed -n 's/^.* frame  *number=\([0-9]*\).*/\1/p' out >numbers
+    run 0 report --json "$file"
+    same "$file: numbers of frames" "$(get frames.#)" "$(wc -l <numbers)"
+    same "$file: frames with mappings" "$(get frames.#)" "$(get mappings.#)"
+    index=0
+    while read -r number; do
+        same "$file: frame $index" "$(get "frames.$index")" "$number"
+        index=$((index + 1))
+    done <numbers
+    run 0 report "$file"
+    sed -n 's/^host mappings by frame: //p' out | grep -q "^$(head -1 numbers): " ||
+        fail "$file: the first frame has another number: $(grep mappings out)"
+done
+[ "$(head -1 numbers)" -gt 0 ] || fail "the part begins at frame 0: the test looks at nothing"
+run 0 trim "$corpus/demo-seed-1.trk" 0-3 -o head.trk
+run 0 dump head.trk
+grep -q " frame  *number=" out && fail "the head has a frame: the test looks at nothing"
+run 0 report --json head.trk
+same "no frame" "$(get frames.#) $(get frames.0) $(get mappings.#)" "1 null 1"
+run 0 report head.trk
+grep -q '^host mappings at the end, of no frame: [0-9]*$' out || fail "no frame: $(grep mappings out)"
+
 run 0 report --top 1 "$corpus/demo-seed-1.trk"
 grep -q '^redundant uploads are not known' out || fail "that contents are not known is not said"
 same "regions listed" "$(grep -c '^0x' out)" 1
