@@ -48,7 +48,10 @@ function mappings(    page, count) {
 }
 type == "frame" { if (begun) curve = curve " " mappings(); begun = 1 }
 type == "fault" { faults++; take(first, "cpu"); since[thread] = $2 }
-type == "op_end" && /op=fault/ { if ($2 - since[thread] > longest) longest = $2 - since[thread] }
+type == "op_end" && /op=fault/ {
+    if ($2 - since[thread] > longest) longest = $2 - since[thread]
+    printf "%d\n", int(($2 - since[thread]) * 1000 + 0.5) >"took"
+}
 type == "copy_begin" {
     for (page = first; page <= last; page++) {
         if (/direction=up/) { up++; take(page, "gpu") } else { down++; take(page, "cpu") }
@@ -73,6 +76,7 @@ sum() {
 
 for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm foreign; do
     run 0 dump "$corpus/$name.trk"
+    rm -f took
     # shellcheck disable=SC2046 # the numbers are words
     set -- $(awk -f count.awk out)
     run 0 report --json --top 100000 "$corpus/$name.trk"
@@ -83,6 +87,15 @@ for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm
     same "$name: turns" "$(sum turns)" "$4"
     off=$(($(get fault_longest_ns) - $5))
     [ "$off" -ge -2 ] && [ "$off" -le 2 ] || fail "$name: longest fault: off by $off ns"
+    # Percentiles by the nearest rank.
+    [ ! -e took ] || sort -n took >sorted
+    for per_mille in 500 900 990; do
+        [ "$1" -gt 0 ] || break
+        key=fault_$((per_mille / 10))_ns
+        [ "$key" != fault_50_ns ] || key=fault_median_ns
+        off=$(($(get $key) - $(sed -n "$((($(wc -l <sorted) * per_mille + 999) / 1000))p" sorted)))
+        [ "$off" -ge -2 ] && [ "$off" -le 2 ] || fail "$name: $key: off by $off ns"
+    done
     shift 5
     same "$name: frames" "$(get mappings.#)" "$#"
     index=0
