@@ -66,6 +66,7 @@ struct trk_regress_item {
     uint64_t bytes;
     char expected[128];   /* "": the scenario's own */
     char unreadable[160]; /* found before anything was run */
+    bool by_manifest;     /* unreadable is what a manifest makes of it */
     struct trk_regress_outcome outcome, other;
     bool compared; /* other is there */
     enum trk_regress_end end;

@@ -224,6 +224,9 @@ done
 change 's/"expected": "ok"/"expected": "nonsense"/' 3 "traces\[0\].expected is no verdict: 'nonsense'"
 change 's/"expected": "ok"/"expected": ""/' 3 "traces\[0\].expected is no verdict"
 change 's/"bytes": [0-9]*/"bytes": 5/' 3 "^unreadable"
+for bytes in 1.5 -1 1e30 '"7"'; do
+    change "s/\"bytes\": [0-9]*/\"bytes\": $bytes/" 3 "traces\[0\].bytes is no size"
+done
 change 's,"first.trk","./first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","a//first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","../first.trk",' 3 "traces\[0\].file is no plain path"
@@ -244,6 +247,45 @@ sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expec
 run 1 regress nested
 grep -A 1 '^fail .*below/more/bug-alias-write.trk' out | grep -q 'expected unknown, is stale-gpu-read' ||
     fail "the manifest above says nothing: $(grep -A 1 alias out)"
+# The bytes, too: what the one above says is all that counts, right or wrong.
+cp described/right.txt one.txt
+sed "s,first.trk,more/bug-alias-write.trk,; s/$hash/00000000000000000000000000000000/" one.txt >nested/below/manifest.json
+sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expected\": \"stale-gpu-read\"/" one.txt >nested/manifest.json
+run 0 regress nested
+sed "s,first.trk,more/bug-alias-write.trk,; s/\"bytes\": /&1/" one.txt >nested/below/manifest.json
+run 0 regress nested
+cp nested/manifest.json kept.json
+sed "s/$hash/00000000000000000000000000000000/" kept.json >nested/manifest.json
+sed "s,first.trk,more/bug-alias-write.trk," one.txt >nested/below/manifest.json
+run 3 regress nested
+grep -A 1 '^unreadable .*below/more/bug-alias-write.trk' out | grep -q 'the manifest says 0000' ||
+    fail "other bytes than the manifest above says: $(cat out)"
+cp kept.json nested/manifest.json
+# Another program's manifest.json, below what was named, is that; one of a later version is not.
+for other in '{"name":"mine","version":"1"}' '[]' '{"schema":"other/1","traces":[]}' '{"schema":5}'; do
+    printf '%s' "$other" >nested/below/manifest.json
+    run 0 regress nested
+    said "nested/below/manifest.json: another program's; passed over"
+    cp nested/below/manifest.json nested/manifest.json
+    run 3 regress nested
+    said "nested: manifest.json: no object of schema trk-corpus/1"
+    cp kept.json nested/manifest.json
+done
+printf '{"schema":"trk-corpus/2","traces":[]}' >nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: no object of schema trk-corpus/1"
+rm nested/below/manifest.json
+mkfifo nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: it is no regular file"
+rm nested/below/manifest.json
+# None is run twice.
+ln -s nested/below alias
+for twice in "nested nested" "nested nested/below" "nested/below/. nested" "alias nested"; do
+    run 2 regress $twice
+    said "each is run once"
+done
+run 0 regress own nested
 echo broken >nested/below/manifest.json
 run 3 regress nested
 said "nested/below: manifest.json: no JSON"
