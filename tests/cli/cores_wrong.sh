@@ -97,11 +97,17 @@ for number in 23 24; do
     same "$number: without a reader" "$(cat code)" 0
     quiet
 done
-# Nor is what a thread prints that it has left running.
-run 0 sim --core "${wrong}_25.so" own.trk
-cmp out right || fail "a thread of the plug-in's prints into the report"
-run 0 explore --core "${wrong}_25.so" --page 0x2000a8000 own.trk
-grep -q noise out && fail "a thread of the plug-in's prints into the report of exploring"
+# Nor is what a thread prints that it has left running, or a timer, since whenever that runs.
+run 0 explore --core "$examples/example_core.so" --page 0x2000a8000 own.trk
+cp out explored
+for number in 25 32 33 34 32 33 32 33 32 33; do
+    run 0 sim --core "${wrong}_$number.so" own.trk
+    cmp out right || fail "$number: the plug-in prints into the report"
+    run 0 explore --core "${wrong}_$number.so" --page 0x2000a8000 own.trk
+    cmp out explored || fail "$number: the plug-in prints into the report of exploring"
+    run 2 sim --json --core "${wrong}_$number.so" absent.trk
+    same "$number: an absent trace, in JSON" "$(get error.status)" system
+done
 run 2 sim --json --core "$examples/example_core.so" absent.trk
 same "an absent trace, in JSON" "$(get error.status)" system
 

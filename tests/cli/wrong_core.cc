@@ -84,7 +84,7 @@ void print_by_timer()
         std::puts("noise");
         std::fflush(stdout);
     });
-    const itimerval often = {{0, 1000}, {0, 1000}};
+    const itimerval often = {{0, 50}, {0, 50}};
     setitimer(ITIMER_REAL, &often, nullptr);
 }
 
@@ -159,8 +159,6 @@ void range_otherwise(void *context, std::uint64_t guest_addr, std::uint64_t size
     range_as_asked(context, guest_addr, ends_early ? size_bytes - 4096 : size_bytes);
     if (WRONG == twice_up)
         range_as_asked(context, guest_addr, size_bytes);
-    if (WRONG == outside_up)
-        range_as_asked(context, guest_addr + size_bytes, 1 << 20);
     if (WRONG == empty_up)
         range_as_asked(context, guest_addr, 0);
 }
@@ -168,6 +166,9 @@ void range_otherwise(void *context, std::uint64_t guest_addr, std::uint64_t size
 void done_as_asked(void *context)
 {
     const auto *asked = static_cast<const trk_core_transfer *>(context);
+    if (WRONG == outside_up)
+        range_as_asked(context, (asked->guest_addr + asked->size_bytes + 16383) / 16384 * 16384,
+                       1 << 20);
     if (asked->done != nullptr)
         asked->done(asked->context);
 }
