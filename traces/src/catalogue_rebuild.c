@@ -55,7 +55,7 @@ enum trk_status catalogue_write_about(const char *folder, const struct trk_manif
 {
     char path[PATH_MAX], name[64];
     struct trk_manifest_entry copy = *entry;
-    const struct trk_manifest manifest = {&copy, 1};
+    const struct trk_manifest manifest = {&copy, 1, false};
     enum trk_status status = about_of(folder, entry->hash, path, name, error);
     return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
 }
