@@ -165,24 +165,38 @@ struct outcome {
     struct trk_sim_report report;
 };
 
+/* Which event of the last run that broke is the decision; why it is not known. */
+static const char *find_decision(const struct trk_live_keys *keys, struct trk_live_key *decision,
+                                 enum trk_bisect_answer *ended)
+{
+    const struct trk_live_key *found = NULL;
+    for (size_t i = 0; i < keys->count && found == NULL; i++) {
+        found = trk_live_key_same(&keys->all[i], decision) ? &keys->all[i] : NULL;
+    }
+    if (found != NULL && trk_live_key_sure(keys, found)) {
+        *decision = *found;
+        return NULL;
+    }
+    *ended = found != NULL || keys->lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+    if (found != NULL) {
+        return "the recording of the last run that was bad lacks events of the decision's frame, "
+               "so which one it is is not certain (TRK_RECORD_RING gives it more room)";
+    }
+    return keys->lacks ? "the recording of the last run that was bad lacks events"
+                       : "the last run that was bad did not make that decision";
+}
+
 /* The story of the last run that broke. */
 static void judge_broken(const struct live *live, struct outcome *outcome)
 {
     struct trk_error error;
     struct trk_live_keys keys = {0};
-    bool made = false;
-    if (trk_live_keys_read(&keys, live->broken, &error) == TRK_OK) {
-        for (size_t i = 0; i < keys.count && !made; i++) {
-            made = trk_live_key_same(&keys.all[i], &outcome->decision);
-            outcome->decision.event = made ? keys.all[i].event : outcome->decision.event;
-        }
+    if (trk_live_keys_read(&keys, live->broken, &error) != TRK_OK) {
+        keys.lacks = true; /* what was read of it */
+        keys.count = 0;
     }
-    free(keys.all);
-    if (!made) {
-        outcome->ended = keys.lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
-        outcome->why = keys.lacks ? "the recording of the last run that was bad lacks events"
-                                  : "the last run that was bad did not make that decision";
-    }
+    outcome->why = find_decision(&keys, &outcome->decision, &outcome->ended);
+    trk_live_keys_deinit(&keys);
     snprintf(outcome->input.path, sizeof outcome->input.path, "%s",
              trk_options_text(live->options, "output")); /* where it will be */
     outcome->judged = trk_trace_open(&outcome->input.trace, live->broken, &error) == TRK_OK &&
@@ -329,7 +343,16 @@ int trk_bisect_live(const struct trk_options *options)
         trk_terminal_say("bisect", "live: -o is missing: the trace of a bad run needs a file");
         return TRK_EXIT_USAGE;
     }
+    if (trk_options_text(options, "judge") != NULL && trk_options_given(options, "answer")) {
+        trk_terminal_say("bisect", "live: --answer does not go with --judge");
+        return TRK_EXIT_USAGE;
+    }
     int code = trk_out_file_open(&out, options);
+    if (code == TRK_EXIT_OK && strcmp(out.path, "-") == 0) {
+        trk_terminal_say("bisect", "live: -o %s: the report goes there, name a file", path);
+        trk_out_file_close(&out);
+        code = TRK_EXIT_USAGE;
+    }
     if (code != TRK_EXIT_OK) {
         return code;
     }
@@ -346,7 +369,7 @@ int trk_bisect_live(const struct trk_options *options)
         trk_trace_close(outcome.input.trace);
     }
     trk_out_file_close(&out);
-    free(live.keys.all);
+    trk_live_keys_deinit(&live.keys);
     trk_scratch_close(&live.folder);
     return code;
 }

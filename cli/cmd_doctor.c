@@ -70,6 +70,7 @@ static void print_json(const struct doctor *doctor, cJSON *object,
     trk_json_out_number(object, "events", doctor->events);
     trk_json_out_number(object, "dropped", state->dropped);
     trk_json_out_number(object, "order_gaps", state->order_gaps);
+    trk_json_out_number(object, "unwritten_holds", state->unwritten_holds);
     trk_json_out_number(object, "damage_count", doctor->count);
 }
 
@@ -88,6 +89,11 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
                state->dropped == 0 && state->damaged_chunks == 0 && state->ended
                    ? ", and nothing is missing: a fault of the recorder"
                    : "");
+    }
+    if (state->unwritten_holds > 0) {
+        printf("unwritten  %" PRIu64
+               " holds: their threads were ended before they had noted them\n",
+               state->unwritten_holds);
     }
     printf("end        %s\n", !state->ended ? "not there"
                               : state->cut  ? "made by a repair: the recording was cut off"
@@ -189,7 +195,9 @@ const struct trk_command trk_cmd_doctor = {
         "Reads every byte of a trace: frames, checksums, columns, numbering, totals and the order "
         "of events. Each damage is told with its place in the file and the chunk it is in. What is "
         "missing is counted as far as that is known. Nothing is changed: see trk recover.\n\n"
-        "An order that cannot be although nothing is missing is a fault of the recorder.",
+        "An order that cannot be although nothing is missing is a fault of the recorder. A program "
+        "that is killed may leave one hold a thread that the thread had no time to note: such a "
+        "hold is named, and the trace is whole.",
     .examples = "trk doctor trace.trk\ntrk doctor --json trace.trk",
     .exits = "0 when the trace is whole, 3 when it is not.",
     .options = doctor_options,

@@ -41,7 +41,10 @@ struct report {
     struct trk_page_hashes hashes;
     struct region *regions;
     size_t region_count;
-    uint64_t *curve; /* host mappings at the end of each frame */
+    struct frame {
+        uint64_t number;   /* TRK_NOT_KNOWN: the trace has none */
+        uint64_t mappings; /* host mappings at its end */
+    } * curve;
     size_t frames, capacity;
     size_t top;
     struct trk_clock clock;
@@ -49,7 +52,7 @@ struct report {
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
-static enum trk_status note_frame(struct report *report, struct trk_error *error)
+static enum trk_status note_frame(struct report *report, uint64_t number, struct trk_error *error)
 {
     if (report->frames == report->capacity) {
         size_t more = report->capacity * 2 + 1024;
@@ -60,20 +63,20 @@ static enum trk_status note_frame(struct report *report, struct trk_error *error
         report->curve = curve;
         report->capacity = more;
     }
-    report->curve[report->frames++] = report->pages.borders + 1;
+    report->curve[report->frames++] = (struct frame){number, report->pages.borders + 1};
     return TRK_OK;
 }
 
 static enum trk_status gather(struct report *report, struct trk_error *error)
 {
     struct trk_trace_event event;
-    bool begun = false;
+    uint64_t frame = TRK_NOT_KNOWN; /* the one that has begun */
     enum trk_status status = TRK_OK;
     while (status == TRK_OK) {
         status = trk_trace_next(report->input.trace, &event, error);
         if (status == TRK_OK && event.event.type == TRK_EVENT_FRAME) {
-            status = begun ? note_frame(report, error) : TRK_OK;
-            begun = true;
+            status = frame != TRK_NOT_KNOWN ? note_frame(report, frame, error) : TRK_OK;
+            frame = event.event.argument;
         }
         if (status == TRK_OK) {
             status = trk_report_pages_note(&report->pages, &event.event, error);
@@ -85,7 +88,7 @@ static enum trk_status gather(struct report *report, struct trk_error *error)
             status = trk_error_set(error, TRK_E_MEMORY, "no memory for the pages' contents");
         }
     }
-    return status != TRK_E_END ? status : note_frame(report, error);
+    return status != TRK_E_END ? status : note_frame(report, frame, error);
 }
 
 /* Most to do first; of equal ones the lower address. */
@@ -163,6 +166,20 @@ static double share(const struct report *report)
                : 100 * (double)report->times.tracking / (double)report->times.total;
 }
 
+/* Frames by their numbers, which begin anywhere in a part of a trace. */
+static void print_curve(const struct report *report)
+{
+    if (report->curve[0].number == TRK_NOT_KNOWN) {
+        printf("\nhost mappings at the end, of no frame: %" PRIu64 "\n", report->curve[0].mappings);
+        return;
+    }
+    fputs("\nhost mappings by frame:", stdout);
+    for (size_t i = 0; i < report->frames; i += report->frames / CURVE_SHOWN + 1) {
+        printf(" %" PRIu64 ": %" PRIu64, report->curve[i].number, report->curve[i].mappings);
+    }
+    putchar('\n');
+}
+
 static void print_text(const struct report *report)
 {
     size_t pages = ping_pong(report);
@@ -194,11 +211,8 @@ static void print_text(const struct report *report)
         printf("%s %s %" PRIu64 " %s", i > 0 ? "," : ":", names[i],
                ns != TRK_NOT_KNOWN ? ns : ticks, ns != TRK_NOT_KNOWN ? "ns" : "ticks");
     }
-    fputs("\nhost mappings by frame:", stdout);
-    for (size_t i = 0; i < report->frames; i += report->frames / CURVE_SHOWN + 1) {
-        printf(" %zu: %" PRIu64, i, report->curve[i]);
-    }
-    printf("\ntracking took %.2f %% of the threads' time, copies apart\n", share(report));
+    print_curve(report);
+    printf("tracking took %.2f %% of the threads' time, copies apart\n", share(report));
 }
 
 static void add_pages(cJSON *object, const struct report *report)
@@ -213,6 +227,19 @@ static void add_pages(cJSON *object, const struct report *report)
         trk_json_out_number(one, "up", page->up);
         trk_json_out_number(one, "down", page->down);
         cJSON_AddItemToArray(list, one);
+    }
+}
+
+static void add_curve(cJSON *object, const struct report *report)
+{
+    cJSON *curve = cJSON_AddArrayToObject(object, "mappings");
+    cJSON *numbers = cJSON_AddArrayToObject(object, "frames");
+    for (size_t i = 0; i < report->frames; i++) {
+        const struct frame *frame = &report->curve[i];
+        cJSON_AddItemToArray(curve, cJSON_CreateNumber((double)frame->mappings));
+        cJSON_AddItemToArray(numbers, frame->number != TRK_NOT_KNOWN
+                                          ? cJSON_CreateNumber((double)frame->number)
+                                          : cJSON_CreateNull());
     }
 }
 
@@ -250,10 +277,7 @@ static void print_json(const struct report *report)
         uint64_t ticks = trk_report_times_latency(&report->times, steps[i].per_mille);
         trk_json_out_number(object, steps[i].key, nanoseconds(report, ticks));
     }
-    cJSON *curve = cJSON_AddArrayToObject(object, "mappings");
-    for (size_t i = 0; i < report->frames; i++) {
-        cJSON_AddItemToArray(curve, cJSON_CreateNumber((double)report->curve[i]));
-    }
+    add_curve(object, report);
     trk_json_out_number(object, "tracking_ns", nanoseconds(report, report->times.tracking));
     trk_json_out_number(object, "threads_ns", nanoseconds(report, report->times.total));
     trk_json_out_print(object);

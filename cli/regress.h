@@ -66,6 +66,7 @@ struct trk_regress_item {
     uint64_t bytes;
     char expected[128];   /* "": the scenario's own */
     char unreadable[160]; /* found before anything was run */
+    bool by_manifest;     /* unreadable is what a manifest makes of it */
     struct trk_regress_outcome outcome, other;
     bool compared; /* other is there */
     enum trk_regress_end end;
@@ -136,7 +137,8 @@ TRK_MUST_USE enum trk_status trk_regress_name_trk(struct trk_regress *regress,
                                                   struct trk_error *error);
 /* Run all items on all sides. */
 TRK_MUST_USE enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *error);
-/* Take the other side out of an earlier run's JSON. TRK_E_DAMAGED: it is none;
+/* Take the other side out of an earlier run's JSON. TRK_E_DAMAGED: it is none, or says of an item
+ * what cannot be;
  * TRK_E_SYSTEM: it cannot be read. */
 TRK_MUST_USE enum trk_status trk_regress_read_run(struct trk_regress *regress, const char *path,
                                                   struct trk_error *error);
@@ -149,6 +151,8 @@ TRK_MUST_USE enum trk_status trk_regress_take_run(struct trk_regress *regress,
                                                   struct trk_error *error);
 /* Fill in the words of an outcome's event, which a catalogue does not keep. */
 void trk_regress_describe(const struct trk_regress_item *item, struct trk_regress_outcome *outcome);
+/* Whether an item can have an event of that number; TRK_NOT_KNOWN: none, which all can. */
+bool trk_regress_may_have(const struct trk_regress_item *item, uint64_t event);
 /* Keep an outcome in the catalogue; one that is there and differs makes the item unstable. */
 TRK_MUST_USE enum trk_status trk_regress_keep(const struct trk_regress *regress,
                                               struct trk_regress_item *item,

@@ -13,13 +13,20 @@ bool trk_regress_same(const struct trk_regress_outcome *one,
            one->event_visible == other->event_visible;
 }
 
+/* Whether there is nothing to judge a side by. */
+static bool cannot_tell(const struct trk_regress_outcome *outcome)
+{
+    return strcmp(outcome->verdict, "unknown") == 0;
+}
+
 uint64_t trk_regress_first(const struct trk_regress_item *item,
                            const struct trk_regress_outcome **which)
 {
     const struct trk_regress_outcome *mine = &item->outcome, *other = &item->other;
     *which = mine;
-    /* Both sides follow the same log: until the first of the two events they did the same. */
-    if (item->compared && other->event_at < mine->event_at) {
+    /* Both sides follow the same log: until the first of the two events they did the same. One that
+     * cannot be judged says nothing of what it did. */
+    if (item->compared && !cannot_tell(other) && other->event_at < mine->event_at) {
         *which = other;
     }
     return (*which)->event_at;
@@ -46,6 +53,13 @@ static bool as_expected(const struct trk_regress_item *item)
                                      : strcmp(item->outcome.verdict, item->expected) == 0;
 }
 
+static void leave_out(struct trk_regress_item *item, const char *side,
+                      const struct trk_regress_outcome *outcome)
+{
+    item->end = TRK_REGRESS_LEFT_OUT;
+    snprintf(item->why, sizeof item->why, "nothing to judge %s by: %.140s", side, outcome->text);
+}
+
 static void judge(struct trk_regress_item *item)
 {
     const struct trk_regress_outcome *outcome = &item->outcome, *other = &item->other;
@@ -63,18 +77,19 @@ static void judge(struct trk_regress_item *item)
     }
     const char *left_out =
         outcome->left_out[0] != '\0' || !item->compared ? outcome->left_out : other->left_out;
+    const bool differs = item->compared && !trk_regress_same(outcome, other);
     if (left_out[0] != '\0') {
         item->end = TRK_REGRESS_LEFT_OUT;
         snprintf(item->why, sizeof item->why, "%s", left_out);
-    } else if (item->compared && !trk_regress_same(outcome, other)) {
+    } else if (differs && !cannot_tell(outcome) && !cannot_tell(other)) {
         item->end = TRK_REGRESS_CHANGED;
         snprintf(item->why, sizeof item->why, "was %s, is %s", other->verdict, outcome->verdict);
-    } else if (as_expected(item)) {
+    } else if (!differs && as_expected(item)) {
         item->end = TRK_REGRESS_PASS;
-    } else if (strcmp(outcome->verdict, "unknown") == 0) {
-        item->end = TRK_REGRESS_LEFT_OUT;
-        snprintf(item->why, sizeof item->why, "nothing to judge this core by: %.150s",
-                 outcome->text);
+    } else if (cannot_tell(outcome)) {
+        leave_out(item, "this core", outcome);
+    } else if (as_expected(item)) {
+        leave_out(item, "the other side", other);
     } else {
         item->end = TRK_REGRESS_FAIL;
         snprintf(item->why, sizeof item->why, "expected %.60s, is %s%s%s%s",

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "regress.h"
+#include "terminal.h"
 #include "traces/catalogue.h"
 
 /* Folders within folders. */
@@ -86,13 +87,18 @@ static enum trk_status apply(struct trk_regress *regress, const char *path, size
         return trk_regress_add(regress, path, name_at, entry->expected, error);
     }
     snprintf(item->expected, sizeof item->expected, "%s", entry->expected);
-    if (item->unreadable[0] == '\0' && strcmp(item->hash, entry->hash) != 0) {
+    if (item->by_manifest) { /* the one below: this one counts */
+        item->unreadable[0] = '\0';
+    }
+    const bool readable = item->unreadable[0] == '\0';
+    if (readable && strcmp(item->hash, entry->hash) != 0) {
         snprintf(item->unreadable, sizeof item->unreadable,
                  "its content is %s, the manifest says %s", item->hash, entry->hash);
-    } else if (item->unreadable[0] == '\0' && item->bytes != entry->bytes) {
+    } else if (readable && item->bytes != entry->bytes) {
         snprintf(item->unreadable, sizeof item->unreadable,
                  "it has %" PRIu64 " bytes, the manifest says %" PRIu64, item->bytes, entry->bytes);
     }
+    item->by_manifest = readable && item->unreadable[0] != '\0';
     return TRK_OK;
 }
 
@@ -110,10 +116,19 @@ static enum trk_status apply_all(struct trk_regress *regress, const char *folder
     return status;
 }
 
-static enum trk_status load_manifest(const char *folder, struct trk_manifest *out,
+/* below: nobody has named the folder, so that another program's manifest.json may lie there. */
+static enum trk_status load_manifest(const char *folder, bool below, struct trk_manifest *out,
                                      struct trk_error *error)
 {
     enum trk_status status = trk_manifest_load(folder, out, error);
+    if (status != TRK_OK && below && out->other) {
+        trk_terminal_say("regress", "%s/" TRK_MANIFEST_FILE ": another program's; passed over",
+                         folder);
+        return TRK_OK;
+    }
+    if (status == TRK_E_ARGUMENT && below) {
+        status = TRK_E_DAMAGED;
+    }
     if (status != TRK_OK) {
         const struct trk_error said = *error;
         (void)trk_error_set(error, status, "%.40s: %.80s", folder, said.text);
@@ -164,7 +179,7 @@ static enum trk_status walk(struct trk_regress *regress, const char *folder, siz
                             int depth, struct trk_error *error)
 {
     struct trk_manifest manifest;
-    enum trk_status status = load_manifest(folder, &manifest, error);
+    enum trk_status status = load_manifest(folder, depth > 0, &manifest, error);
     if (status == TRK_OK) {
         status = walk_into(regress, folder, name_at, depth, error);
     }
@@ -204,10 +219,30 @@ static void name_them(struct trk_regress *regress)
     }
 }
 
+/* Each folder is run once: none is another one, or lies below it. */
+static enum trk_status check_apart(const char *const *folders, size_t count,
+                                   struct trk_error *error)
+{
+    char one[PATH_MAX], other[PATH_MAX];
+    for (size_t i = 0; i < count * count; i++) {
+        const char *above = folders[i / count], *below = folders[i % count];
+        if (i / count == i % count || realpath(above, one) == NULL ||
+            realpath(below, other) == NULL) {
+            continue;
+        }
+        const size_t length = strcmp(one, "/") != 0 ? strlen(one) : 0;
+        if (strncmp(one, other, length) == 0 && (other[length] == '/' || other[length] == '\0')) {
+            return trk_error_set(error, TRK_E_ARGUMENT, "%.60s lies in %.60s: each is run once",
+                                 below, above);
+        }
+    }
+    return TRK_OK;
+}
+
 enum trk_status trk_regress_list(struct trk_regress *regress, const char *const *folders,
                                  size_t count, struct trk_error *error)
 {
-    enum trk_status status = TRK_OK;
+    enum trk_status status = check_apart(folders, count, error);
     for (size_t i = 0; i < count && status == TRK_OK; i++) {
         const size_t former = regress->count;
         if (trk_catalogue_is(folders[i])) {

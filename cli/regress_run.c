@@ -63,6 +63,14 @@ void trk_regress_describe(const struct trk_regress_item *item, struct trk_regres
     trk_trace_close(trace);
 }
 
+bool trk_regress_may_have(const struct trk_regress_item *item, uint64_t event)
+{
+    struct trk_regress_outcome words = {.event_at = event};
+    trk_regress_describe(item, &words);
+    return item->scenario || event == TRK_NOT_KNOWN || item->unreadable[0] != '\0' ||
+           item->outcome.unreadable[0] != '\0' || words.event[0] != '\0';
+}
+
 static uint64_t events_of(const struct trk_trace *trace)
 {
     uint64_t events = 0;

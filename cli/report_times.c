@@ -111,8 +111,9 @@ void trk_report_times_end(struct trk_report_times *times)
 
 uint64_t trk_report_times_latency(const struct trk_report_times *times, unsigned per_mille)
 {
-    return times->count == 0 ? TRK_NOT_KNOWN
-                             : times->latencies[(times->count - 1) * per_mille / 1000];
+    /* By the nearest rank: the least one that as many do not exceed. */
+    const size_t rank = (times->count * per_mille + 999) / 1000;
+    return times->count == 0 ? TRK_NOT_KNOWN : times->latencies[rank > 0 ? rank - 1 : 0];
 }
 
 void trk_report_times_deinit(struct trk_report_times *times)

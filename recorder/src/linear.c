@@ -37,6 +37,8 @@ struct trk_linear {
     struct point *points; /* open addressing, at most half full */
     size_t point_room, point_count;
     uint64_t gaps;
+    uint64_t ended;     /* streams that have no more events */
+    uint64_t unwritten; /* holds that they may not have come to note */
 };
 
 enum trk_status trk_linear_create(struct trk_linear **out, size_t streams,
@@ -75,6 +77,11 @@ void trk_linear_destroy(struct trk_linear *linear)
 uint64_t trk_linear_gaps(const struct trk_linear *linear)
 {
     return linear->gaps;
+}
+
+uint64_t trk_linear_unwritten(const struct trk_linear *linear)
+{
+    return linear->unwritten;
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
@@ -316,6 +323,7 @@ void trk_linear_exhaust(struct trk_linear *linear, size_t stream)
     struct stream *self = &linear->streams[stream];
     assert(self->place == PLACE_NONE);
     self->place = PLACE_DONE;
+    linear->ended++;
     for (size_t i = 0; i < linear->point_room && self->open_holds > 0; i++) {
         struct point *point = &linear->points[i];
         if (point->key != 0 && point->owner == stream && !point->ended) {
@@ -340,6 +348,21 @@ static void take_signal(struct trk_linear *linear, struct point *point,
     }
 }
 
+/*
+ * [F-31] Whether so many streams that have ended may each lack a hold of a page manager behind
+ * their last event: its only event comes behind the release. Holds of other domains begin with an
+ * event.
+ */
+static bool take_unwritten(struct trk_linear *linear, const struct point *point, uint64_t missing)
+{
+    if (trk_domain_class((uint32_t)point->key) != TRK_DOMAIN_PAGES || !point->ended ||
+        missing > linear->ended - linear->unwritten) {
+        return false;
+    }
+    linear->unwritten += missing;
+    return true;
+}
+
 static void take_hold(struct trk_linear *linear, struct point *point, uint32_t stream)
 {
     const struct trk_event *event = &linear->streams[stream].event;
@@ -350,7 +373,8 @@ static void take_hold(struct trk_linear *linear, struct point *point, uint32_t s
     }
     if (distance > 0) {
         /* [F-28] The first hold that is seen of a domain may have any number. */
-        linear->gaps += point->seen && !is_ready(point, event);
+        linear->gaps += point->seen && !is_ready(point, event) &&
+                        !take_unwritten(linear, point, (uint64_t)distance - 1);
         if (point->seen && !point->ended) {
             linear->streams[point->owner].open_holds--;
         }

@@ -53,4 +53,7 @@ enum trk_linear_turn trk_linear_next(struct trk_linear *linear, size_t *stream);
 /* Events taken so far although what had to come before them never came. */
 uint64_t trk_linear_gaps(const struct trk_linear *linear);
 
+/* Holds that are missing and no gap: an ended stream's last, which it did not come to note. */
+uint64_t trk_linear_unwritten(const struct trk_linear *linear);
+
 #endif

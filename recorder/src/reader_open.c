@@ -293,5 +293,6 @@ struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
     state.complete = trace->scanned && state.ended && !state.cut && state.dropped == 0 &&
                      state.damaged_chunks == 0 && state.first_damage_offset == TRK_NOT_KNOWN;
     state.order_gaps = trace->linear != NULL ? trk_linear_gaps(trace->linear) : 0;
+    state.unwritten_holds = trace->linear != NULL ? trk_linear_unwritten(trace->linear) : 0;
     return state;
 }

@@ -155,8 +155,7 @@ void run_destroy(struct run *run)
     free(run);
 }
 
-/* Run a stream until it waits. */
-static void resume(struct stream *stream)
+void stream_resume(struct stream *stream)
 {
     struct run *run = stream->run;
     run->current = stream;
@@ -168,48 +167,10 @@ static void resume(struct stream *stream)
     run->current = NULL;
 }
 
-/* Whether holds are missing between the newest known of a domain and this event's. */
-static bool hold_missing(const struct run *run, const struct trk_event *event)
-{
-    if (!trk_event_in_hold(event) || event->domain == 0)
-        return false;
-    const struct domain *domain = domains_find(&run->domains, event->domain);
-    uint32_t newest = domain == NULL ? 0 : domain->seq;
-    return event->seq > newest + 1;
-}
-
 bool stream_exhausted(const struct stream *stream)
 {
     const struct trk_trace_stream *in_file = trk_trace_stream(stream->run->trace, stream->index);
     return in_file != NULL && stream->taken >= in_file->events;
-}
-
-/*
- * A program that is killed leaves threads that did a last step and did not write it down: a lock
- * released, a hold made. Let such a stream go on to its next event, which the log does not have.
- */
-static void run_tail(struct run *run, struct stream *stream)
-{
-    run->tail = true;
-    run->tail_hold = false;
-    resume(stream);
-    run->tail = false;
-}
-
-/* Find the missing holds in what was not written down at the end of other streams. */
-static void find_missing(struct run *run, const struct trk_event *event)
-{
-    for (uint32_t i = 0; i < run->stream_count && hold_missing(run, event); i++) {
-        struct stream *stream = &run->streams[i];
-        if (!stream->in_core || stream->dead || !stream_exhausted(stream))
-            continue;
-        run_tail(run, stream);
-        /* What has been tried in vain may have gone too far: no proof rests on it any more. */
-        if (run->tail_hold && hold_missing(run, event))
-            run->lossy = true;
-    }
-    if (hold_missing(run, event))
-        run->lossy = true;
 }
 
 void run_lose_core(struct run *run, uint64_t event)
@@ -225,8 +186,7 @@ static bool for_core(const struct trk_event *event)
     return event->type < TRK_EVENT_FIRST_ANNOTATION || event->type == TRK_EVENT_TRACKER;
 }
 
-/* Give a stream its next event; false without memory for its coroutine. */
-static bool make_due(struct stream *stream, const struct trk_trace_event *event)
+bool stream_make_due(struct stream *stream, const struct trk_trace_event *event)
 {
     if (stream->coroutine == NULL &&
         coroutine_create(&stream->coroutine, interpreter_body, stream) != TRK_OK) {
@@ -246,8 +206,8 @@ static void run_aside(struct run *run, const struct stream *stream,
     aside->run = run;
     aside->index = stream->index;
     aside->previous = stream->previous;
-    if (make_due(aside, event))
-        resume(aside);
+    if (stream_make_due(aside, event))
+        stream_resume(aside);
 }
 
 /* Let the core do what was recorded. */
@@ -257,16 +217,16 @@ static void run_core(struct run *run, struct stream *stream, const struct trk_tr
         run_aside(run, stream, event);
         return;
     }
-    if (!make_due(stream, event))
+    if (!stream_make_due(stream, event))
         return;
     first_touch_begin(run, stream, event);
-    resume(stream);
+    stream_resume(stream);
     first_touch_end(run, stream);
     while (stream->waits_for_tail && !run->stopped) {
         stream->waits_for_tail = false;
         const struct domain *domain = domains_find(&run->domains, stream->wanted);
         run_tail(run, &run->streams[domain->holder - 1]);
-        resume(stream);
+        stream_resume(stream);
     }
 }
 
@@ -305,12 +265,15 @@ static void note_lost_span(struct run *run, const struct trk_trace_event *event)
 }
 
 /* The books of holds where no core keeps them. */
-static bool hold_missing_alone(struct run *run, const struct trk_event *event)
+static bool hold_missing_alone(struct run *run, const struct trk_trace_event *due)
 {
+    const struct trk_event *event = &due->event;
     if (!trk_event_in_hold(event) || event->domain == 0)
         return false;
     bool known = domains_find(&run->domains, event->domain) != NULL;
-    bool missing = hold_missing(run, event) && (known || !run->windowed);
+    /* What a thread that was killed did not come to note, the reader has explained. */
+    bool explained = known && !due->guessed;
+    bool missing = !explained && run_hold_missing(run, event) && (known || !run->windowed);
     struct domain *domain = domains_touch(&run->domains, event->domain);
     if (domain == NULL)
         run->failure = TRK_E_MEMORY;
@@ -332,7 +295,7 @@ static bool of_owner(const struct trk_event *event)
  */
 static bool out_of_order(const struct run *run, const struct trk_trace_event *event)
 {
-    return event->guessed && run->whole && !hold_missing(run, &event->event);
+    return event->guessed && run->whole && !run_hold_missing(run, &event->event);
 }
 
 /* Books of what is missing. */
@@ -346,10 +309,10 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     run->lossy |= lost || event->event.type == TRK_EVENT_DROP;
     note_lost_span(run, event);
     bool alone = run->oracle_only || run->core_lost || of_owner(&event->event);
-    if (alone && hold_missing_alone(run, &event->event))
+    if (alone && hold_missing_alone(run, event))
         run->lossy = lost = true;
-    if (!alone && hold_missing(run, &event->event)) {
-        find_missing(run, &event->event);
+    if (!alone && run_hold_missing(run, &event->event)) {
+        run_find_missing(run, event);
         lost = run->lossy;
     }
     if (lost) {
@@ -415,7 +378,7 @@ void run_probe(struct run *run)
         struct stream *stream = &run->streams[i];
         stream->wanted = 0;
         if (stream->in_core && !stream->dead)
-            resume(stream);
+            stream_resume(stream);
     }
 }
 

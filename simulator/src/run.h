@@ -173,6 +173,11 @@ void run_event(struct run *run, const struct trk_trace_event *event);
 /* Take an event from before the checkpoint that the run begins at: it tells of what exists. */
 void run_prologue(struct run *run, const struct trk_trace_event *event);
 
+/* Run a stream until it waits. */
+void stream_resume(struct stream *stream);
+/* Give a stream its next event; false without memory for its coroutine. */
+bool stream_make_due(struct stream *stream, const struct trk_trace_event *event);
+
 /* The file just stops, and one stream before the others; or chunks are damaged somewhere. */
 bool run_ends_early(const struct run *run);
 
@@ -201,6 +206,15 @@ enum trk_status run_core_fits(const struct trk_trace *trace, const struct trk_si
 void run_in_force(struct run *run);
 /* A plug-in wants a lock that is not free. Does not come back where it never will be. */
 void run_wait_word(const uint32_t *word);
+
+/* ---- run_tail.c ------------------------------------------------------------------------------ */
+
+/* Let a stream whose events have all been taken do its next step, which the log does not have. */
+void run_tail(struct run *run, struct stream *stream);
+/* Whether holds are missing between the newest known of a domain and this event's. */
+bool run_hold_missing(const struct run *run, const struct trk_event *event);
+/* Find the missing holds in what was not written down at the end of other streams. */
+void run_find_missing(struct run *run, const struct trk_trace_event *due);
 
 /* ---- first_touch.c --------------------------------------------------------------------------- */
 

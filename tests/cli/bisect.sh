@@ -122,9 +122,30 @@ run_with TRK_RECORD_RING=4096 3 bisect live --json -f -o x.trk -- \
     "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug lost-rearm --check
 same "lost decisions: found" "$(get found)" false
 get why | grep -q "lacks events, so its decisions are not known" || fail "lost decisions: $(get why)"
+# Behind a decision of its frame that was lost another one has its number; behind one of the end none has.
+cat >judge <<EOF
+"$trk" sim "\$1" >/dev/null && exit 0
+[ -e first ] || { : >first; exit 1; }
+"$tools/trace_tool" doubt "\$WHERE" "\$1" doubtful.trk && mv doubtful.trk "\$1"
+exit 1
+EOF
+for where in frames:3:false end:1:true; do
+    rm -f first
+    code=${where#*:}
+    run_with "WHERE=${where%%:*}" "${code%:*}" bisect live --json -f -o x.trk --judge ". ./judge" -- \
+        "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug kernel-store
+    same "lost at ${where%%:*}: found" "$(get found)" "${code#*:}"
+    [ "${code%:*}" -eq 1 ] || get why | grep -q "which one it is is not certain" || fail "lost: $(get why)"
+done
 run 2 bisect live -- true
 said "-o is missing"
 run 2 bisect live -o x.trk
+for path in - /dev/stdout out; do
+    run 2 bisect live -f -o "$path" -- true
+    said "the report goes there"
+done
+run 2 bisect live -f -o x.trk --answer ask --judge true -- true
+said "answer does not go with --judge"
 run 4 bisect live -f -o x.trk -- true
 run 2 bisect bad.trk --answer sim
 run_with TRK_TRUST_LIMIT=5:6 0 demo --frames 2

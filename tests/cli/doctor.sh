@@ -75,6 +75,32 @@ sed 's/seq=2/seq=3/; s/seq=1/seq=2/; s/seq=3/seq=1/' circle.txt >line.txt
 run 0 assemble line.txt -o line.trk
 run 0 doctor line.trk
 
+# A thread that was killed behind a hold of a page manager had no time to note it; one hold, not two.
+cat >killed.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":1,\"name\":\"one\"}"
+note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"two\"}"
+events stream=0 shift=5 flags=1
+3200 watch domain=0x30000800 seq=1
+events stream=1 shift=5 flags=1
+3232 watch domain=0x30000800 seq=3
+end status=9 cut=0
+END
+run 0 assemble killed.txt -o killed.trk
+run 0 doctor killed.trk
+grep -q '^unwritten  *1 holds' out || fail "an unwritten hold is not named"
+grep -q '^whole  *yes$' out || fail "a killed program's trace is not whole"
+run 0 doctor --json killed.trk
+same "unwritten holds" "$(get unwritten_holds)" 1
+same "events out of order" "$(get order_gaps)" 0
+sed 's/seq=3/seq=4/' killed.txt >lost.txt
+run 0 assemble lost.txt -o lost.trk
+run 3 doctor lost.trk
+grep -q 'and nothing is missing: a fault of the recorder' out || fail "a lost hold is excused"
+
 at=0
 while [ "$at" -lt "$size" ]; do
     head -c "$at" t.trk >cut.trk

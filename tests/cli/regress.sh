@@ -88,6 +88,31 @@ said "no earlier run"
 run 2 regress --against absent.json own
 said "absent.json"
 
+# What a run cannot say of an item is no earlier run; what it says twice it says once.
+one=$(tr -d '\t\n' <earlier.json)
+damaged() { # SED WORDS
+    printf '%s' "$one" | sed "$1" >damaged.json
+    run 3 regress --core "$examples/example_core.so" --against damaged.json own
+    said "damaged.json: no earlier run: $2"
+}
+damaged 's/"verdict":"ok"/"verdict":"nonsense"/' 'items\[0\].verdict is none'
+damaged 's/"verdict":"ok"/"verdict":7/' 'items\[0\].verdict is none'
+damaged 's/"verdict":"ok",//' 'items\[0\].verdict is none'
+damaged 's/"hash":"[0-9a-f]*"/"hash":"0"/' 'items\[0\].hash is none'
+damaged 's/"hash":"[0-9a-f]*",//' 'items\[0\].hash is none'
+damaged 's/"items":\[/"items":[5,/' 'items\[0\] is no object'
+for number in 1e30 -3 1.5 true '"7"'; do
+    for key in event_at event_visible; do
+        damaged "s/\"$key\":null/\"$key\":$number/" "items\[0\].$key is none"
+    done
+done
+damaged 's/"event_at":null/"event_at":99999999/' 'items\[0\].event_at: the trace has no event 99999999'
+damaged 's/"items":\[\(.*\)\]/"items":[\1,\1]/; s/"verdict":"ok"/"verdict":"watch-leak"/' \
+    'items\[0\] and items\[1\] are of the same, and say two things'
+damaged 's/"id":/"di":/' 'not JSON of schema'
+printf '%s' "$one" | sed 's/"items":\[\(.*\)\]/"items":[\1,\1]/' >twice.json
+run 0 regress --core "$examples/example_core.so" --against twice.json own
+
 # A run that says nothing of any is no run to compare with; what one lacks is told.
 run 2 regress --against earlier.json "$corpus"
 said "the earlier run has no verdict of any of these"
@@ -129,6 +154,21 @@ done
 # What a core cannot be judged by is left out, and told.
 run 1 regress --core "$examples/example_core.so" "$corpus"
 grep -q '^left-out .*demo-seed-1.trk' out || fail "a trace that the plug-in cannot run is not left out"
+
+# A side that cannot be judged has not changed; what the other one did is judged by what is expected.
+mkdir kinds
+cp "$corpus/demo-seed-1.trk" "$corpus/bug-alias-write.trk" kinds
+run 1 regress --against "$examples/example_core.so" kinds
+grep -A 1 '^left-out  *ok  *demo-seed-1.trk' out | grep -q 'nothing to judge the other side by: ' ||
+    fail "a side that cannot be judged: $(cat out)"
+grep -A 1 '^fail  *stale-gpu-read  *bug-alias-write.trk' out | grep -q 'expected ok, is stale-gpu-read' ||
+    fail "what is not as expected, beside a side that cannot be judged: $(cat out)"
+run 1 regress --json --against "$examples/example_core.so" kinds
+same "first changed event, of the core that can be judged" \
+    "$(get items.0.first_changed)" "$(get items.0.event_at)"
+run 3 regress --core "$examples/example_core.so" --against built-in kinds
+grep -A 1 '^left-out  *unknown  *demo-seed-1.trk' out | grep -q 'nothing to judge this core by: ' ||
+    fail "a core that cannot be judged: $(cat out)"
 
 # A fault in the core changes verdicts of the corpus.
 TRK_MUTANT=1 run 1 regress --core "$mutable" "$corpus"
@@ -184,6 +224,9 @@ done
 change 's/"expected": "ok"/"expected": "nonsense"/' 3 "traces\[0\].expected is no verdict: 'nonsense'"
 change 's/"expected": "ok"/"expected": ""/' 3 "traces\[0\].expected is no verdict"
 change 's/"bytes": [0-9]*/"bytes": 5/' 3 "^unreadable"
+for bytes in 1.5 -1 1e30 '"7"'; do
+    change "s/\"bytes\": [0-9]*/\"bytes\": $bytes/" 3 "traces\[0\].bytes is no size"
+done
 change 's,"first.trk","./first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","a//first.trk",' 3 "traces\[0\].file is no plain path"
 change 's,"first.trk","../first.trk",' 3 "traces\[0\].file is no plain path"
@@ -204,6 +247,45 @@ sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expec
 run 1 regress nested
 grep -A 1 '^fail .*below/more/bug-alias-write.trk' out | grep -q 'expected unknown, is stale-gpu-read' ||
     fail "the manifest above says nothing: $(grep -A 1 alias out)"
+# The bytes, too: what the one above says is all that counts, right or wrong.
+cp described/right.txt one.txt
+sed "s,first.trk,more/bug-alias-write.trk,; s/$hash/00000000000000000000000000000000/" one.txt >nested/below/manifest.json
+sed "s,first.trk,below/more/bug-alias-write.trk,; s/\"expected\": \"ok\"/\"expected\": \"stale-gpu-read\"/" one.txt >nested/manifest.json
+run 0 regress nested
+sed "s,first.trk,more/bug-alias-write.trk,; s/\"bytes\": /&1/" one.txt >nested/below/manifest.json
+run 0 regress nested
+cp nested/manifest.json kept.json
+sed "s/$hash/00000000000000000000000000000000/" kept.json >nested/manifest.json
+sed "s,first.trk,more/bug-alias-write.trk," one.txt >nested/below/manifest.json
+run 3 regress nested
+grep -A 1 '^unreadable .*below/more/bug-alias-write.trk' out | grep -q 'the manifest says 0000' ||
+    fail "other bytes than the manifest above says: $(cat out)"
+cp kept.json nested/manifest.json
+# Another program's manifest.json, below what was named, is that; one of a later version is not.
+for other in '{"name":"mine","version":"1"}' '[]' '{"schema":"other/1","traces":[]}' '{"schema":5}'; do
+    printf '%s' "$other" >nested/below/manifest.json
+    run 0 regress nested
+    said "nested/below/manifest.json: another program's; passed over"
+    cp nested/below/manifest.json nested/manifest.json
+    run 3 regress nested
+    said "nested: manifest.json: no object of schema trk-corpus/1"
+    cp kept.json nested/manifest.json
+done
+printf '{"schema":"trk-corpus/2","traces":[]}' >nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: no object of schema trk-corpus/1"
+rm nested/below/manifest.json
+mkfifo nested/below/manifest.json
+run 3 regress nested
+said "nested/below: manifest.json: it is no regular file"
+rm nested/below/manifest.json
+# None is run twice.
+ln -s nested/below alias
+for twice in "nested nested" "nested nested/below" "nested/below/. nested" "alias nested"; do
+    run 2 regress $twice
+    said "each is run once"
+done
+run 0 regress own nested
 echo broken >nested/below/manifest.json
 run 3 regress nested
 said "nested/below: manifest.json: no JSON"

@@ -48,7 +48,10 @@ function mappings(    page, count) {
 }
 type == "frame" { if (begun) curve = curve " " mappings(); begun = 1 }
 type == "fault" { faults++; take(first, "cpu"); since[thread] = $2 }
-type == "op_end" && /op=fault/ { if ($2 - since[thread] > longest) longest = $2 - since[thread] }
+type == "op_end" && /op=fault/ {
+    if ($2 - since[thread] > longest) longest = $2 - since[thread]
+    printf "%d\n", int(($2 - since[thread]) * 1000 + 0.5) >"took"
+}
 type == "copy_begin" {
     for (page = first; page <= last; page++) {
         if (/direction=up/) { up++; take(page, "gpu") } else { down++; take(page, "cpu") }
@@ -73,6 +76,7 @@ sum() {
 
 for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm foreign; do
     run 0 dump "$corpus/$name.trk"
+    rm -f took
     # shellcheck disable=SC2046 # the numbers are words
     set -- $(awk -f count.awk out)
     run 0 report --json --top 100000 "$corpus/$name.trk"
@@ -83,6 +87,15 @@ for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm
     same "$name: turns" "$(sum turns)" "$4"
     off=$(($(get fault_longest_ns) - $5))
     [ "$off" -ge -2 ] && [ "$off" -le 2 ] || fail "$name: longest fault: off by $off ns"
+    # Percentiles by the nearest rank.
+    [ ! -e took ] || sort -n took >sorted
+    for per_mille in 500 900 990; do
+        [ "$1" -gt 0 ] || break
+        key=fault_$((per_mille / 10))_ns
+        [ "$key" != fault_50_ns ] || key=fault_median_ns
+        off=$(($(get $key) - $(sed -n "$((($(wc -l <sorted) * per_mille + 999) / 1000))p" sorted)))
+        [ "$off" -ge -2 ] && [ "$off" -le 2 ] || fail "$name: $key: off by $off ns"
+    done
     shift 5
     same "$name: frames" "$(get mappings.#)" "$#"
     index=0
@@ -93,6 +106,32 @@ for name in demo-seed-1 demo-seed-2 policy-pages-16k stress-pages bug-lost-rearm
     [ "$(get tracking_ns)" -lt "$(get threads_ns)" ] || fail "$name: more time than there is"
     same "$name: contents" "$(get uploads_hashed)" null
 done
+
+# Frames have the numbers that the trace has: of a part of one, of one that begins late, of one without.
+for file in "$corpus/demo-seed-1.trk" part.trk; do
+    [ -e "$file" ] || run 0 trim "$corpus/demo-seed-1.trk" frame:3-5 -o part.trk
+    run 0 dump "$file"
+    sed -n 's/^.* frame  *number=\([0-9]*\).*/\1/p' out >numbers
+    run 0 report --json "$file"
+    same "$file: numbers of frames" "$(get frames.#)" "$(wc -l <numbers)"
+    same "$file: frames with mappings" "$(get frames.#)" "$(get mappings.#)"
+    index=0
+    while read -r number; do
+        same "$file: frame $index" "$(get "frames.$index")" "$number"
+        index=$((index + 1))
+    done <numbers
+    run 0 report "$file"
+    sed -n 's/^host mappings by frame: //p' out | grep -q "^$(head -1 numbers): " ||
+        fail "$file: the first frame has another number: $(grep mappings out)"
+done
+[ "$(head -1 numbers)" -gt 0 ] || fail "the part begins at frame 0: the test looks at nothing"
+run 0 trim "$corpus/demo-seed-1.trk" 0-3 -o head.trk
+run 0 dump head.trk
+grep -q " frame  *number=" out && fail "the head has a frame: the test looks at nothing"
+run 0 report --json head.trk
+same "no frame" "$(get frames.#) $(get frames.0) $(get mappings.#)" "1 null 1"
+run 0 report head.trk
+grep -q '^host mappings at the end, of no frame: [0-9]*$' out || fail "no frame: $(grep mappings out)"
 
 run 0 report --top 1 "$corpus/demo-seed-1.trk"
 grep -q '^redundant uploads are not known' out || fail "that contents are not known is not said"

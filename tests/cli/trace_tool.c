@@ -5,10 +5,11 @@
  *     trace_tool unended OUT     the same without its end
  *     trace_tool odd OUT         the same with a thread name that no terminal should get
  *     trace_tool blank IN OUT    IN again with command line and environment blanked in the header
- *     trace_tool marks N         joins the session it is recorded in and makes N marks
- *     trace_tool fork N          likewise, but a forked child makes N more in the middle, which
- *                                must not count; and threads that end without a word make N each
- *     trace_tool pages N        joins, and uploads N pages of different contents, each twice
+ *     trace_tool doubt WHERE IN OUT   IN again, which says that a decision was lost: behind each
+ * FRAME event (frames), or after all of its first stream (end) trace_tool marks N         joins the
+ * session it is recorded in and makes N marks trace_tool fork N          likewise, but a forked
+ * child makes N more in the middle, which must not count; and threads that end without a word make
+ * N each trace_tool pages N        joins, and uploads N pages of different contents, each twice
  *     trace_tool obey FILE       joins, and does what the lines of FILE say (obey_line)
  *     trace_tool same A B        compares the events of two traces, and their streams' names
  */
@@ -117,7 +118,18 @@ static char *blanked_header(const struct trk_trace *trace)
     return text;
 }
 
-static void blank(const char *from, const char *to)
+/* A decision that IN has not, and that its recorder would have lost at this time. */
+static void doubt(struct trk_writer *writer, uint32_t id, uint64_t tsc)
+{
+    struct trk_error error;
+    const struct trk_record record = {
+        .tsc = tsc,
+        .event = {.type = TRK_EVENT_DROP, .context = TRK_EVENT_DECISION, .argument = 1}};
+    check(trk_writer_append(writer, id, &record, 1, 0, &error), &error, "loss");
+}
+
+/* IN again; doubts: NULL, "frames" or "end", then its header stays as it is. */
+static void copy(const char *doubts, const char *from, const char *to)
 {
     struct trk_error error;
     struct trk_writer *writer;
@@ -125,9 +137,12 @@ static void blank(const char *from, const char *to)
     struct trk_writer_options options = trk_writer_options_default();
     struct trk_trace *trace = open_trace(from);
     int fd = create_file(to);
-    char *header = blanked_header(trace);
-    check(trk_writer_create(&writer, fd, &options, header, &error), &error, to);
+    char *header = doubts == NULL ? blanked_header(trace) : NULL;
+    check(trk_writer_create(&writer, fd, &options,
+                            header != NULL ? header : trk_trace_header_json(trace), &error),
+          &error, to);
     cJSON_free(header);
+    uint64_t last = 0;
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
         check(trk_writer_stream(writer, trk_trace_stream(trace, i), &error), &error, to);
     }
@@ -136,6 +151,13 @@ static void blank(const char *from, const char *to)
         struct trk_record record = {.tsc = event.tsc, .event = event.event};
         uint32_t id = trk_trace_stream(trace, event.stream)->stream_id;
         check(trk_writer_append(writer, id, &record, 1, 0, &error), &error, to);
+        last = event.tsc;
+        if (record.event.type == TRK_EVENT_FRAME && doubts != NULL && *doubts == 'f') {
+            doubt(writer, id, event.tsc);
+        }
+    }
+    if (doubts != NULL && *doubts == 'e') {
+        doubt(writer, trk_trace_stream(trace, 0)->stream_id, last + 1000000);
     }
     if (status != TRK_E_END || !trk_trace_state(trace).complete) {
         fprintf(stderr, "trace_tool: %s is not whole\n", from);
@@ -353,12 +375,14 @@ int main(int argc, char **argv)
     } else if (argc == 3 && strcmp(verb, "fork") == 0) {
         return record_forks((void *)(uintptr_t)strtoul(argv[2], NULL, 10));
     } else if (argc == 4 && strcmp(verb, "blank") == 0) {
-        blank(argv[2], argv[3]);
+        copy(NULL, argv[2], argv[3]);
+    } else if (argc == 5 && strcmp(verb, "doubt") == 0) {
+        copy(argv[2], argv[3], argv[4]);
     } else if (argc == 4 && strcmp(verb, "same") == 0) {
         return compare(argv[2], argv[3]);
     } else {
         fprintf(stderr, "usage: trace_tool make|unended|odd OUT, marks|fork|pages N, obey FILE, "
-                        "blank IN OUT, same A B\n");
+                        "blank IN OUT, doubt frames|end IN OUT, same A B\n");
         return 2;
     }
     return 0;

@@ -37,6 +37,9 @@ static const struct {
      sizeof((struct trk_manifest_entry *)0)->expected},
 };
 
+/* How the schemas of all manifests begin, whatever their version. */
+#define FAMILY "trk-corpus"
+
 #define TEXTS (sizeof texts / sizeof texts[0])
 
 static enum trk_status path_of(const char *folder, const char *file, const char *ending,
@@ -89,7 +92,8 @@ static enum trk_status read_entry(const cJSON *object, size_t number,
     }
     const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(object, "bytes");
     const double most = 9007199254740992.0; /* 2^53: what a JSON number holds exactly */
-    if (!cJSON_IsNumber(bytes) || !(bytes->valuedouble >= 0 && bytes->valuedouble <= most)) {
+    if (!cJSON_IsNumber(bytes) || !(bytes->valuedouble >= 0 && bytes->valuedouble <= most) ||
+        (double)(uint64_t)bytes->valuedouble != bytes->valuedouble) {
         return trk_error_set(error, TRK_E_DAMAGED, "traces[%zu].bytes is no size", number);
     }
     out->bytes = (uint64_t)bytes->valuedouble;
@@ -113,7 +117,9 @@ static enum trk_status read_all(const cJSON *root, struct trk_manifest *out,
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "traces");
-    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, TRK_MANIFEST_SCHEMA) != 0 ||
+    out->other =
+        !cJSON_IsString(schema) || strncmp(schema->valuestring, FAMILY, sizeof FAMILY - 1) != 0;
+    if (out->other || strcmp(schema->valuestring, TRK_MANIFEST_SCHEMA) != 0 ||
         !cJSON_IsArray(list)) {
         return trk_error_set(error, TRK_E_DAMAGED, "no object of schema " TRK_MANIFEST_SCHEMA);
     }

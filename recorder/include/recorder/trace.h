@@ -56,6 +56,8 @@ struct trk_trace_state {
     int32_t child_status;         /* from END: wait status of the recorded program; -1 unknown */
     uint64_t last_events_offset;  /* of the last chunk with events, 0 when there is none */
     uint64_t order_gaps; /* events given so far whose predecessors in a hold or timeline are lost */
+    /* Holds missing so far, and no gap: threads were ended before they had noted their last one. */
+    uint64_t unwritten_holds;
 };
 
 struct trk_trace;

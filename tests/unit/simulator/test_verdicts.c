@@ -140,6 +140,19 @@ static void killed_before_hold_was_written(struct tape *tape)
     tape->child_status = 9;
 }
 
+/* Likewise with the look of a fault, which is an operation's first step. */
+static void killed_before_look_was_written(struct tape *tape)
+{
+    tape_upload(tape, TAPE_A, 4 * TAPE_P, false);
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 8 * TAPE_P, 1);
+    size_t kept = tape->streams[1].count;
+    tape->after_look = TAPE_A;
+    trk_tracker_fault(tape->tracker, TAPE_A + TAPE_P, TRK_ACCESS_WRITE);
+    tape->streams[1].count = kept;
+    tape->child_status = 9;
+}
+
 /* ---- broken logs ----------------------------------------------------------------------------- */
 
 static void other_result(struct tape *tape)
@@ -248,6 +261,7 @@ static const struct verdict_case cases[] = {
     {"killed while waiting", killed_while_waiting, "ok", 0, ""},
     {"killed before the unlock was written", killed_before_unlock_was_written, "ok", 0, ""},
     {"killed before a hold was written", killed_before_hold_was_written, "ok", 0, ""},
+    {"killed before a look was written", killed_before_look_was_written, "ok", 0, ""},
     {"another result", other_result, "divergence", TRK_EVENT_OP_END, ""},
     {"other rights", other_rights, "divergence", TRK_EVENT_PROTECT, ""},
     {"another range", other_range, "divergence", TRK_EVENT_RANGE, ""},

@@ -37,6 +37,7 @@ struct trk_manifest_entry {
 struct trk_manifest {
     struct trk_manifest_entry *entries;
     size_t count;
+    bool other; /* what was read is JSON of another program's */
 };
 
 /**
