@@ -14,6 +14,11 @@
 #include "terminal.h"
 #include "traces/plain_file.h"
 
+struct adding {
+    struct trk_manifest_entry entry;
+    char policy[sizeof((struct trk_manifest_entry *)0)->policy]; /* as the trace's header tells */
+};
+
 /* Put key=value behind what out has, as far as there is room. */
 static void add_pair(const cJSON *value, char *out, size_t size)
 {
@@ -85,8 +90,7 @@ static void tell_losses(const char *path, const struct trk_trace *trace,
 }
 
 /* Whether it is a trace that can be read to its end, or a scenario. */
-static enum trk_status look_at(const char *path, struct trk_manifest_entry *entry,
-                               struct trk_error *error)
+static enum trk_status look_at(const char *path, struct adding *adding, struct trk_error *error)
 {
     struct trk_trace *trace = NULL;
     size_t length = strlen(path);
@@ -97,11 +101,9 @@ static enum trk_status look_at(const char *path, struct trk_manifest_entry *entr
     if (status == TRK_OK) {
         status = trk_trace_scan(trace, error);
     }
-    if (status == TRK_OK && entry->policy[0] == '\0') {
-        policy_of(trace, entry->policy, sizeof entry->policy);
-    }
     if (status == TRK_OK) {
-        tell_losses(path, trace, entry);
+        policy_of(trace, adding->policy, sizeof adding->policy);
+        tell_losses(path, trace, &adding->entry);
     }
     if (trace != NULL) {
         trk_trace_close(trace);
@@ -156,11 +158,11 @@ static enum trk_status describe(const struct trk_options *options, const char *p
     return status;
 }
 
-static int store(struct trk_catalogue *catalogue, const char *path,
-                 struct trk_manifest_entry *entry)
+static int store(struct trk_catalogue *catalogue, const char *path, struct adding *adding)
 {
+    struct trk_manifest_entry *entry = &adding->entry;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    if (trk_catalogue_add(catalogue, path, entry, &error) != TRK_OK) {
+    if (trk_catalogue_add(catalogue, path, adding->policy, entry, &error) != TRK_OK) {
         return trk_terminal_error("catalogue", path, &error);
     }
     const char *slash = strrchr(path, '/');
@@ -180,14 +182,14 @@ int trk_catalogue_add_operands(const char *folder, const struct trk_options *opt
     struct trk_catalogue *catalogue = NULL;
     const char *const *paths = options->operands + 2;
     const size_t count = options->operand_count - 2;
-    struct trk_manifest_entry *entries = calloc(count, sizeof *entries);
+    struct adding *entries = calloc(count, sizeof *entries);
     int code = TRK_EXIT_OK;
     if (entries == NULL) {
         (void)trk_error_set(&error, TRK_E_MEMORY, "no memory for what is to be stored");
         return trk_terminal_error("catalogue", folder, &error);
     }
     for (size_t i = 0; i < count && code == TRK_EXIT_OK; i++) {
-        enum trk_status status = describe(options, paths[i], &entries[i], &error);
+        enum trk_status status = describe(options, paths[i], &entries[i].entry, &error);
         if (status == TRK_OK) {
             status = look_at(paths[i], &entries[i], &error);
         }

@@ -180,6 +180,9 @@ static int run_bench(const struct trk_options *options)
     if (code == TRK_EXIT_OK) {
         code = trk_policy_runs_prepare(&runs, options, !trk_options_flag(options, "no-check"));
     }
+    if (code == TRK_EXIT_OK && strcmp(trk_options_text(options, "clock"), "device") == 0) {
+        code = trk_policy_runs_timed_by_device(&runs, options);
+    }
     if (code == TRK_EXIT_OK) {
         code = run_rounds(&runs, options);
     }

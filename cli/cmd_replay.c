@@ -71,6 +71,11 @@ static enum trk_status make_plan(struct trk_replay_run *run, const struct trk_op
     if (trk_options_given(options, "to")) {
         plan.frame_last = trk_options_number(options, "to");
     }
+    if (plan.frame_last < plan.frame_first) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "the frames end before they begin: --from %" PRIu64 " --to %" PRIu64,
+                             plan.frame_first, plan.frame_last);
+    }
     return trk_plan_create(&run->plan, run->input.trace, &plan, error);
 }
 
@@ -152,8 +157,9 @@ static int run_replay(const struct trk_options *options)
     };
     const char *policy = trk_options_text(options, "policy");
     if (trk_transfer_policy_parse(&run.policy, policy, &error) != TRK_OK) {
-        trk_terminal_say("replay", "--policy: %s", error.text);
-        return TRK_EXIT_USAGE;
+        struct trk_error wrong = error;
+        wrong.status = trk_error_set(&wrong, TRK_E_ARGUMENT, "--policy: %s", error.text);
+        return trk_input_fail(&run.input, options, SCHEMA, &wrong);
     }
     int code = trk_input_open(&run.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
@@ -167,6 +173,7 @@ static int run_replay(const struct trk_options *options)
                                                                                             SCHEMA);
         trk_terminal_flush();
         code = trk_input_report(&run.input, options);
+        code = code == TRK_EXIT_OK && run.check.not_brought > 0 ? TRK_EXIT_DAMAGED : code;
         code = say_times(&run) ? TRK_EXIT_ENVIRONMENT : code;
         if (run.check.wrong_recorded + run.check.wrong_replayed > 0 || run.messages > 0 ||
             trk_replay_broken(&run) > 0) {
@@ -214,7 +221,8 @@ const struct trk_command trk_cmd_replay = {
                 "trk replay --check --from 5 --to 9 trace.trk",
     .exits = "0 good, 1 wrong bytes, a broken rule or messages of the validation layer, 2 usage, 3 "
              "damaged or "
-             "incomplete input, 4 no Vulkan, not what the policy needs, a device that was lost or "
+             "incomplete input, also a trace that lacks a copy, 4 no Vulkan, not what the policy "
+             "needs, a device that was lost or "
              "has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
     .options = replay_options,

@@ -238,6 +238,28 @@ static int create_one(struct trk_policy_runs *runs, const struct trk_options *op
                : fail_early(runs, options, "one region", &error);
 }
 
+int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs, const struct trk_options *options)
+{
+    for (uint32_t i = 0; i < runs->count;) {
+        struct trk_policy_run *run = &runs->runs[i];
+        struct trk_error error = no_place;
+        if (run->last.all.device_ns != TRK_NOT_KNOWN) {
+            i++;
+            continue;
+        }
+        error.status = trk_error_set(&error, TRK_E_UNSUPPORTED, "it has no time of the device");
+        if (run->name[0] != '\0') {
+            return trk_policy_runs_fail(runs, options, run->text, &error);
+        }
+        const struct trk_policy_run gone = *run;
+        leave_out(runs, &gone, &error);
+        trk_replay_destroy(gone.replay);
+        runs->count--;
+        memmove(run, run + 1, (runs->count - i) * sizeof *run);
+    }
+    return TRK_EXIT_OK;
+}
+
 int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
                             bool check)
 {

@@ -106,6 +106,13 @@ int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_option
 int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
                             bool check);
 
+/*
+ * Keep only policies that have the device's time. One without ends this with 4 where an option
+ * named it, and is left out where none did. Behind trk_policy_runs_prepare.
+ */
+int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs,
+                                    const struct trk_options *options);
+
 /* Run all in rounds, as many as there is time for; at least one. */
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
                           uint32_t rounds, struct trk_bench *out);

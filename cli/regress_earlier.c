@@ -6,7 +6,6 @@
 
 #include "regress.h"
 #include "simulator/scenario.h"
-#include "simulator/sim.h"
 #include "traces/json_text.h"
 #include "traces/plain_file.h"
 
@@ -63,8 +62,7 @@ static uint64_t event_at(const cJSON *object, const char *key)
 
 static bool is_verdict(const char *word)
 {
-    return trk_verdict_is_name(word) || trk_scenario_verdict_is_name(word) ||
-           strcmp(word, "crashed") == 0;
+    return trk_scenario_verdict_may_come(word) || strcmp(word, "crashed") == 0;
 }
 
 /* The key of an item whose value is none; NULL: all can be. */

@@ -69,9 +69,10 @@ static void print_bytes(const char *label, const uint8_t bytes[8])
     putchar('\n');
 }
 
-static void print_wrong(const struct trk_replay_run *run, const struct trk_replay_wrong *wrong)
+static void print_wrong(const struct trk_replay_run *run, const char *word,
+                        const struct trk_replay_wrong *wrong)
 {
-    fputs("wrong      ", stdout);
+    printf("%-10s ", word);
     if (wrong->event == TRK_NOT_KNOWN && wrong->guest_addr == TRK_NOT_KNOWN) {
         printf("at the end, ");
     } else if (wrong->event == TRK_NOT_KNOWN) {
@@ -84,6 +85,11 @@ static void print_wrong(const struct trk_replay_run *run, const struct trk_repla
     printf("%" PRIu64 " bytes of the %s\n", wrong->size_bytes, side_name(wrong->side));
     print_bytes("seen", wrong->seen);
     print_bytes("wanted", wrong->wanted);
+    if (wrong == &run->check.first_not_brought) {
+        puts("  the recorded copies leave what was seen, and no copy of what is wanted is in the "
+             "trace");
+        return;
+    }
     if (wrong->finding == 0) {
         puts("  the replay itself is to blame: the recorded copies leave something else");
         return;
@@ -134,16 +140,25 @@ static void print_check(const struct trk_replay_run *run)
     printf("%-10s %" PRIu64 " checks, %" PRIu64 " bytes compared: ", "contents", check->checks,
            check->compared_bytes);
     if (check->wrong_recorded + check->wrong_replayed == 0) {
-        trk_terminal_word(TRK_TONE_GOOD, "equal");
-        putchar('\n');
+        if (check->not_brought > 0) {
+            puts("as the recorded copies leave them");
+        } else {
+            trk_terminal_word(TRK_TONE_GOOD, "equal");
+            putchar('\n');
+        }
     } else {
         trk_terminal_word(TRK_TONE_BAD, "wrong");
         printf(" %" PRIu64 " times as the oracle says, %" PRIu64 " times by the replay\n",
                check->wrong_recorded, check->wrong_replayed);
-        print_wrong(run, &check->first);
+        print_wrong(run, "wrong", &check->first);
     }
     if (check->wrong_replayed > 0 && check->first.finding != 0) {
-        print_wrong(run, &check->first_replayed);
+        print_wrong(run, "wrong", &check->first_replayed);
+    }
+    if (check->not_brought > 0) {
+        printf("%-10s %" PRIu64 " checks want bytes that no recorded copy brings there\n",
+               "lacking", check->not_brought);
+        print_wrong(run, "lacking", &check->first_not_brought);
     }
     print_broken(run);
     if (check->unseen > 0) {
@@ -281,12 +296,13 @@ static void add_check(cJSON *object, const struct trk_replay_run *run)
     const struct trk_replay_check *check = &run->check;
     cJSON *entry = cJSON_AddObjectToObject(object, "check");
     const uint64_t wrong = check->wrong_recorded + check->wrong_replayed;
-    cJSON_AddBoolToObject(entry, "equal", wrong == 0);
+    cJSON_AddBoolToObject(entry, "equal", wrong + check->not_brought == 0);
     trk_json_out_number(entry, "checks", check->checks);
     trk_json_out_number(entry, "compared_bytes", check->compared_bytes);
     trk_json_out_number(entry, "oracle_bytes", check->oracle_bytes);
     trk_json_out_number(entry, "wrong_recorded", check->wrong_recorded);
     trk_json_out_number(entry, "wrong_replayed", check->wrong_replayed);
+    trk_json_out_number(entry, "not_brought", check->not_brought);
     trk_json_out_number(entry, "unseen", check->unseen);
     trk_json_out_number(entry, "broken", trk_replay_broken(run));
     if (wrong > 0) {
@@ -294,6 +310,9 @@ static void add_check(cJSON *object, const struct trk_replay_run *run)
     }
     if (check->wrong_replayed > 0) {
         add_wrong(entry, "first_replayed", run, &check->first_replayed);
+    }
+    if (check->not_brought > 0) {
+        add_wrong(entry, "first_not_brought", run, &check->first_not_brought);
     }
 }
 

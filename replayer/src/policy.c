@@ -180,9 +180,11 @@ static enum trk_status policy_word(struct policy_reader *reader, struct trk_tran
         return policy_refuse(reader, "\":BYTES\" is missing");
     }
     reader->at++;
+    const size_t begin = reader->at;
     enum trk_status status = policy_number(reader, true, 1, SHAPE_BYTES_MOST, &out->shape_bytes);
     if (status == TRK_OK && out->shape == TRK_SHAPE_GRANULE && out->shape_bytes % PAGE_BYTES != 0) {
-        return policy_refuse(reader, "a granule that is not whole pages of 4096 bytes, before");
+        reader->at = begin;
+        return policy_refuse(reader, "a granule that is not whole pages of 4096 bytes");
     }
     return status;
 }

@@ -77,10 +77,19 @@ struct look {
     uint64_t offset, size_bytes;
 };
 
+/* What becomes of a look. */
+enum look_end {
+    LOOK_RIGHT,
+    LOOK_RECORDED,    /* wrong, and the oracle says so */
+    LOOK_REPLAYED,    /* wrong, and the recorded copies leave something else */
+    LOOK_NOT_BROUGHT, /* what the recorded copies leave; the oracle knows of something newer */
+};
+
 /* Bytes that should be equal. */
 struct pair {
     uint64_t at, size_bytes;
     const uint8_t *seen, *wanted;
+    enum look_end end; /* where they are not */
 };
 
 /* The newest of the items in a list that touches a byte of the mirror, and newer than *newest. */
@@ -130,6 +139,10 @@ static void look_note(struct trk_replay *replay, const struct look *look, const 
     }
     memcpy(wrong.seen, pair->seen, shown);
     memcpy(wrong.wanted, pair->wanted, shown);
+    if (pair->end == LOOK_NOT_BROUGHT) {
+        check->first_not_brought = check->not_brought == 0 ? wrong : check->first_not_brought;
+        return;
+    }
     if (check->wrong_recorded + check->wrong_replayed == 0) {
         check->first = wrong;
     }
@@ -138,24 +151,36 @@ static void look_note(struct trk_replay *replay, const struct look *look, const 
     }
 }
 
-/* Gives whether bytes are wrong; the first piece with such is noted. */
-static bool look_compare(struct trk_replay *replay, const struct look *look,
-                         const struct pair *pair)
+/* What the recorded copies leave there. */
+static const uint8_t *look_copied(const struct model *model, const struct look *look, uint64_t at)
+{
+    return (look->side == TRK_PLAN_DEVICE ? model->device : model->guest) + at;
+}
+
+/* The first piece with wrong bytes is noted. */
+static enum look_end look_compare(struct trk_replay *replay, const struct look *look,
+                                  const struct pair *pair)
 {
     uint64_t first = 0, end = pair->size_bytes;
     replay->model->check->compared_bytes += pair->size_bytes;
     if (memcmp(pair->seen, pair->wanted, pair->size_bytes) == 0) {
-        return false;
+        return LOOK_RIGHT;
     }
+    const uint8_t *copied = look_copied(replay->model, look, pair->at);
+    const bool as_copied = memcmp(pair->seen, copied, pair->size_bytes) == 0;
+    const enum look_end why = look->item != NULL && look->item->finding != 0 ? LOOK_RECORDED
+                              : as_copied                                    ? LOOK_NOT_BROUGHT
+                                                                             : LOOK_REPLAYED;
     while (pair->seen[first] == pair->wanted[first]) {
         first++;
     }
     while (pair->seen[end - 1] == pair->wanted[end - 1]) {
         end--;
     }
-    struct pair wrong = {pair->at + first, end - first, pair->seen + first, pair->wanted + first};
+    struct pair wrong = {pair->at + first, end - first, pair->seen + first, pair->wanted + first,
+                         why};
     look_note(replay, look, &wrong);
-    return true;
+    return why;
 }
 
 /* What should be there. */
@@ -174,7 +199,7 @@ static const uint8_t *look_wanted(const struct trk_replay *replay, const struct 
         by_gpu = look->item->by_gpu != 0;
         model->check->oracle_bytes += size_bytes;
     } else { /* also where recorded pages have taken the place of what stores left */
-        return (look->side == TRK_PLAN_DEVICE ? model->device : model->guest) + at;
+        return look_copied(model, look, at);
     }
     (by_gpu ? trk_content_gpu : trk_content_store)(model->wanted, at, size_bytes, content);
     return model->wanted;
@@ -185,8 +210,8 @@ static enum trk_status look_at(struct trk_replay *replay, const struct look *loo
 {
     struct trk_replay_check *check = replay->model->check;
     const bool found = look->item != NULL && look->item->finding != 0;
-    bool wrong = false;
-    for (uint64_t done = 0; done < look->size_bytes && !wrong; done += CHECK_BYTES) {
+    enum look_end end = LOOK_RIGHT;
+    for (uint64_t done = 0; done < look->size_bytes && end == LOOK_RIGHT; done += CHECK_BYTES) {
         uint64_t at = look->offset + done, size = look->size_bytes - done;
         const uint8_t *seen = replay->guest + at;
         size = size < CHECK_BYTES ? size : CHECK_BYTES;
@@ -197,12 +222,13 @@ static enum trk_status look_at(struct trk_replay *replay, const struct look *loo
             }
             seen = replay->model->seen.host;
         }
-        struct pair pair = {at, size, seen, look_wanted(replay, look, at, size)};
-        wrong = look_compare(replay, look, &pair);
+        struct pair pair = {at, size, seen, look_wanted(replay, look, at, size), LOOK_RIGHT};
+        end = look_compare(replay, look, &pair);
     }
-    check->wrong_recorded += wrong && found;
-    check->wrong_replayed += wrong && !found;
-    check->unseen += !wrong && found;
+    check->wrong_recorded += end == LOOK_RECORDED;
+    check->wrong_replayed += end == LOOK_REPLAYED;
+    check->not_brought += end == LOOK_NOT_BROUGHT;
+    check->unseen += end == LOOK_RIGHT && found;
     return TRK_OK;
 }
 

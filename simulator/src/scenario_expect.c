@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "scenario_json.h"
+#include "simulator/sim.h"
 
 static const char *const verdict_words[] = {
     "ok",
@@ -180,6 +181,17 @@ bool trk_scenario_verdict_is_name(const char *text)
     while (i < VERDICT_WORDS && strcmp(verdict_words[i], text) != 0)
         i++;
     return i < VERDICT_WORDS;
+}
+
+bool trk_scenario_verdict_may_come(const char *text)
+{
+    char fatal[64];
+    bool found = trk_scenario_verdict_is_name(text) || trk_verdict_is_name(text);
+    for (int i = TRK_OK; i <= TRK_E_END && !found; i++) {
+        snprintf(fatal, sizeof fatal, "fatal:%s", trk_status_name((enum trk_status)i));
+        found = strcmp(fatal, text) == 0;
+    }
+    return found;
 }
 
 /* ---- expectation ----------------------------------------------------------------------------- */

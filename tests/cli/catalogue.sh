@@ -47,6 +47,15 @@ run 0 catalogue show --json other mine.trk
 same "expected still" "$(get traces.0.expected)" unknown
 same "origin still" "$(get traces.0.origin)" here
 same "licence, said anew" "$(get traces.0.licence)" MIT
+# The policy, too: what the trace itself tells is for one of which nobody has said any.
+run 0 catalogue add policies "$corpus/demo-seed-1.trk"
+cp "$corpus/demo-seed-1.trk" renamed.trk
+run 0 catalogue add policies renamed.trk
+run 0 catalogue show --json policies demo-seed-1.trk
+same "policy still" "$(get traces.0.policy)" default
+run 0 catalogue add untold renamed.trk
+run 0 catalogue show --json untold renamed.trk
+get traces.0.policy | grep -q '^invalidate=' || fail "the trace's own policy: $(get traces.0.policy)"
 # What is no verdict cannot be expected.
 run 2 catalogue add --expected nonsense other mine.trk
 said "'nonsense' is no verdict"

@@ -92,6 +92,9 @@ same 'host copies, the clock' "$(get comparisons.0.clock)" host
 same 'host copies, the time of the device' "$(get policies.1.device_ns)" null
 faulty host-copy:0:on 4 bench --b host-copy --rounds 6 --clock device --no-check t.trk
 said 'has no time of the device'
+# With all of them they are left out, before the rounds.
+faulty host-copy:0:on 0 bench --all --rounds 6 --seconds 1 --clock device --no-check --json t.trk
+grep -A1 '"host-copy"' out | grep -q 'it has no time of the device' || fail 'host-copy is not left out'
 for texel in 'flags=0x1 \1 page=256' 'flags=0x2 \1 page=128' 'flags=0x8 \1 page=32' 'flags=0x10 \1 page=16'; do
     "$trk" dump --text t.trk | sed "/ image /s/flags=0x4 \(.*\) page=64/$texel/" >t.txt
     "$trk" assemble -f -o shaped.trk t.txt >out 2>err || fail "assembling: $(cat err)"

@@ -31,6 +31,10 @@ run 4 replay --device 4000 t.trk
 said 'no Vulkan device 4000'
 run 2 replay --from 600 t.trk
 said 'no frame in what was asked for'
+run 2 replay --from 3 --to 1 t.trk
+said 'the frames end before they begin: --from 3 --to 1'
+run 2 replay --policy nope --json t.trk
+same 'a policy that there is none of, in JSON' "$(get error.status)" argument
 
 # The demo's images and its dispatch, under the validation layer where there is one.
 VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \

@@ -213,5 +213,16 @@ for command in replay 'bench --b auto' advise; do
     said 'cut.trk'
     [ "$(wc -l <err)" -ge 2 ] || fail "$command: no word on the damage: $(cat err)"
 done
+# A copy that the trace does not tell of: what it would have brought is missed, and the replay is not blamed.
+"$trk" dump --text "$(dirname "$0")/../../traces/corpus/demo-seed-1.trk" |
+    awk '!(/ copy_end / && ++count == 226)' >untold.txt
+run 0 assemble -f -o untold.trk untold.txt
+for policy in per-range whole+scatter; do
+    "$trk" replay --check --json --policy "$policy" untold.trk >out 2>err
+    same "$policy, a copy that is not told: the replay's own faults" "$(get check.wrong_replayed)" 0
+    at_least "$policy, a copy that is not told" "$(get check.not_brought)" 1
+    same "$policy, a copy that is not told: equal" "$(get check.equal)" false
+done
+run 0 bench --b auto --rounds 6 untold.trk
 [ -n "$validate" ] || lacking "the validation layer"
 finish

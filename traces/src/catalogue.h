@@ -37,6 +37,10 @@ TRK_MUST_USE enum trk_status catalogue_open(struct trk_catalogue **out, const ch
                                             const struct catalogue_filler *filler,
                                             struct trk_error *error);
 
+/* Whether its rows say what can be. TRK_E_DAMAGED: one does not. */
+TRK_MUST_USE enum trk_status catalogue_check_words(struct trk_catalogue *catalogue,
+                                                   struct trk_error *error);
+
 /* A row of COLUMNS. */
 void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out);
 /* Put a row in, or the texts of one that is there. */
@@ -51,6 +55,19 @@ TRK_MUST_USE enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, c
 TRK_MUST_USE enum trk_status catalogue_write_about(const char *folder,
                                                    const struct trk_manifest_entry *entry,
                                                    struct trk_error *error);
+/*
+ * The same in two steps, so that the second needs no room on the disk: under another name, which gc
+ * removes, and, with the row there, under its own. A row that another has changed meanwhile is
+ * written anew. Or the first is taken back.
+ */
+TRK_MUST_USE enum trk_status catalogue_prepare_about(const char *folder,
+                                                     const struct trk_manifest_entry *entry,
+                                                     struct trk_error *error);
+TRK_MUST_USE enum trk_status catalogue_put_about(const char *folder,
+                                                 const struct trk_manifest_entry *row,
+                                                 const struct trk_manifest_entry *prepared,
+                                                 struct trk_error *error);
+void catalogue_drop_about(const char *folder, const char *hash);
 /* Read it; found: it is there, else out stays. TRK_E_DAMAGED: it is none, or another file's. */
 TRK_MUST_USE enum trk_status catalogue_read_about(const char *folder, const char *hash,
                                                   struct trk_manifest_entry *out, bool *found,

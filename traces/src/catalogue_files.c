@@ -31,7 +31,7 @@ enum trk_status trk_catalogue_path(const char *folder, const struct trk_manifest
                : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
 }
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
 static bool copy_bytes(int from, int to)
 {
@@ -118,37 +118,33 @@ static void keep_text(char *to, size_t size, const char *former)
 }
 
 /* What was said of it stays, where nothing else is said. */
-static enum trk_status keep_words(struct trk_catalogue *catalogue, struct trk_manifest_entry *entry,
+static enum trk_status keep_words(struct trk_catalogue *catalogue, const char *policy,
+                                  struct trk_manifest_entry *entry, bool *found,
                                   struct trk_error *error)
 {
     struct trk_manifest_entry former = {.bytes = 0};
-    bool found = false;
-    enum trk_status status = catalogue_lookup(catalogue, entry->hash, &former, &found, error);
-    if (found) {
+    enum trk_status status = catalogue_lookup(catalogue, entry->hash, &former, found, error);
+    if (*found) {
         memcpy(entry->file, former.file, sizeof entry->file);
     }
     keep_text(entry->command, sizeof entry->command, former.command);
     keep_text(entry->origin, sizeof entry->origin, former.origin);
     keep_text(entry->licence, sizeof entry->licence, former.licence);
     keep_text(entry->policy, sizeof entry->policy, former.policy);
+    keep_text(entry->policy, sizeof entry->policy, policy);
     keep_text(entry->expected, sizeof entry->expected, former.expected);
     keep_text(entry->expected, sizeof entry->expected, is_scenario(entry->file) ? "" : "ok");
     return status;
 }
 
 /* Copy it to the name of its content, by way of another name. */
-static enum trk_status store(const struct trk_catalogue *catalogue, const char *path,
+static enum trk_status store(const char *path, const char *target,
                              const struct trk_manifest_entry *entry, struct trk_error *error)
 {
-    char target[PATH_MAX], part[PATH_MAX + 32], named[TRK_CONTENT_BYTES];
-    enum trk_status status =
-        trk_catalogue_path(catalogue->folder, entry, target, sizeof target, error);
-    if (status != TRK_OK) {
-        return status;
-    }
+    char part[PATH_MAX + 32], named[TRK_CONTENT_BYTES];
     snprintf(part, sizeof part, "%s" PART, target);
     (void)unlink(part); /* of one that was killed: who writes has the lock */
-    status = copy_file(path, part, error);
+    enum trk_status status = copy_file(path, part, error);
     if (status == TRK_OK) {
         status = trk_content_name(part, named, NULL, error);
     }
@@ -168,8 +164,8 @@ static enum trk_status store(const struct trk_catalogue *catalogue, const char *
  * Say beside the file what the row says now, behind the database, which is what counts; gc writes
  * it anew for who is killed before. Under the lock: others may be storing the same.
  */
-static enum trk_status describe_row(struct trk_catalogue *catalogue, const char *hash,
-                                    struct trk_error *error)
+static enum trk_status describe_row(struct trk_catalogue *catalogue,
+                                    const struct trk_manifest_entry *entry, struct trk_error *error)
 {
     struct trk_manifest_entry row = {.bytes = 0};
     bool found = false;
@@ -177,33 +173,11 @@ static enum trk_status describe_row(struct trk_catalogue *catalogue, const char 
     if (status != TRK_OK) {
         return status;
     }
-    status = catalogue_lookup(catalogue, hash, &row, &found, error);
+    status = catalogue_lookup(catalogue, entry->hash, &row, &found, error);
     if (status == TRK_OK && found) {
-        status = catalogue_write_about(catalogue->folder, &row, error);
+        status = catalogue_put_about(catalogue->folder, &row, entry, error);
     }
     return catalogue_end(catalogue, status, error);
-}
-
-enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
-                                  struct trk_manifest_entry *entry, struct trk_error *error)
-{
-    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
-    /* Under the writers' lock, so that no gc comes between the file and what speaks of it. */
-    if (status == TRK_OK) {
-        status = catalogue_begin(catalogue, error);
-    }
-    if (status != TRK_OK) {
-        return status;
-    }
-    status = keep_words(catalogue, entry, error);
-    if (status == TRK_OK) {
-        status = store(catalogue, path, entry, error);
-    }
-    if (status == TRK_OK) {
-        status = catalogue_insert(catalogue, entry, error);
-    }
-    status = catalogue_end(catalogue, status, error);
-    return status == TRK_OK ? describe_row(catalogue, entry->hash, error) : status;
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -400,4 +374,56 @@ enum trk_status trk_catalogue_remove(struct trk_catalogue *catalogue, const char
     }
     status = catalogue_end(catalogue, status, error);
     return status == TRK_OK ? remove_files(catalogue, hash, error) : status;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+/* One that was not there is not there again. What cannot be taken back is as after a kill. */
+static void take_back(struct trk_catalogue *catalogue, const char *hash)
+{
+    struct trk_error reason;
+    if (trk_catalogue_remove(catalogue, hash, &reason) != TRK_OK) {
+        (void)remove_files(catalogue, hash, &reason); /* its row did not come to be */
+    }
+}
+
+enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
+                                  const char *policy, struct trk_manifest_entry *entry,
+                                  struct trk_error *error)
+{
+    char target[PATH_MAX];
+    bool found = false, fresh = false;
+    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
+    /* Under the writers' lock, so that no gc comes between the file and what speaks of it. */
+    if (status == TRK_OK) {
+        status = catalogue_begin(catalogue, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    status = keep_words(catalogue, policy, entry, &found, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_path(catalogue->folder, entry, target, sizeof target, error);
+    }
+    if (status == TRK_OK) {
+        fresh = !found && access(target, F_OK) != 0;
+        status = store(path, target, entry, error);
+    }
+    if (status == TRK_OK) {
+        status = catalogue_prepare_about(catalogue->folder, entry, error);
+    }
+    if (status == TRK_OK) {
+        status = catalogue_insert(catalogue, entry, error);
+    }
+    status = catalogue_end(catalogue, status, error);
+    if (status == TRK_OK) {
+        status = describe_row(catalogue, entry, error);
+    }
+    if (status != TRK_OK) {
+        catalogue_drop_about(catalogue->folder, entry->hash);
+    }
+    if (status != TRK_OK && fresh) {
+        take_back(catalogue, entry->hash);
+    }
+    return status;
 }

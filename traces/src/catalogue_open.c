@@ -76,7 +76,7 @@ static enum trk_status check_tables(struct trk_catalogue *catalogue, struct trk_
     return status;
 }
 
-/* Whether every page of it is what it should be. */
+/* Whether every page and row of it is what it should be. */
 static enum trk_status check(struct trk_catalogue *catalogue, struct trk_error *error)
 {
     sqlite3_stmt *statement = NULL;
@@ -90,10 +90,11 @@ static enum trk_status check(struct trk_catalogue *catalogue, struct trk_error *
     int last = sqlite3_step(statement);
     bool good = last == SQLITE_ROW && strcmp(catalogue_text(statement, 0), "ok") == 0;
     status = catalogue_done(catalogue, statement, last, error);
-    return status != TRK_OK || good
-               ? status
-               : trk_error_set(error, TRK_E_DAMAGED,
+    if (status == TRK_OK && !good) {
+        status = trk_error_set(error, TRK_E_DAMAGED,
                                TRK_CATALOGUE_FILE " is damaged: " CATALOGUE_WAY_OUT);
+    }
+    return status == TRK_OK ? catalogue_check_words(catalogue, error) : status;
 }
 
 /* Whose it is, and of which version. fresh: nothing is in it. */

@@ -10,6 +10,8 @@
 
 /* Databases that were moved away. */
 #define OLD_MOST 1000
+/* Behind the name of what is to lie beside a file once the database speaks of it. */
+#define NEXT ".next"
 
 bool catalogue_is_stored(const char *name)
 {
@@ -50,6 +52,14 @@ static enum trk_status about_of(const char *folder, const char *hash, char path[
                                    : trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
 }
 
+static bool same_words(const struct trk_manifest_entry *one, const struct trk_manifest_entry *other)
+{
+    return strcmp(one->file, other->file) == 0 && one->bytes == other->bytes &&
+           strcmp(one->command, other->command) == 0 && strcmp(one->origin, other->origin) == 0 &&
+           strcmp(one->licence, other->licence) == 0 && strcmp(one->policy, other->policy) == 0 &&
+           strcmp(one->expected, other->expected) == 0;
+}
+
 enum trk_status catalogue_write_about(const char *folder, const struct trk_manifest_entry *entry,
                                       struct trk_error *error)
 {
@@ -58,6 +68,38 @@ enum trk_status catalogue_write_about(const char *folder, const struct trk_manif
     const struct trk_manifest manifest = {&copy, 1, false};
     enum trk_status status = about_of(folder, entry->hash, path, name, error);
     return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
+}
+
+enum trk_status catalogue_prepare_about(const char *folder, const struct trk_manifest_entry *entry,
+                                        struct trk_error *error)
+{
+    char path[PATH_MAX], name[64];
+    struct trk_manifest_entry copy = *entry;
+    const struct trk_manifest manifest = {&copy, 1, false};
+    enum trk_status status = about_of(folder, entry->hash, path, name, error);
+    snprintf(name, sizeof name, "%s" TRK_CATALOGUE_ABOUT NEXT, entry->hash);
+    return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
+}
+
+void catalogue_drop_about(const char *folder, const char *hash)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%s" TRK_CATALOGUE_ABOUT NEXT, folder,
+             hash);
+    (void)unlink(path);
+}
+
+enum trk_status catalogue_put_about(const char *folder, const struct trk_manifest_entry *row,
+                                    const struct trk_manifest_entry *prepared,
+                                    struct trk_error *error)
+{
+    char from[PATH_MAX + 80], to[PATH_MAX + 64];
+    snprintf(to, sizeof to, "%s/" TRK_CATALOGUE_TRACES "/%s" TRK_CATALOGUE_ABOUT, folder,
+             row->hash);
+    snprintf(from, sizeof from, "%s" NEXT, to);
+    return same_words(row, prepared) && rename(from, to) == 0
+               ? TRK_OK
+               : catalogue_write_about(folder, row, error);
 }
 
 enum trk_status catalogue_read_about(const char *folder, const char *hash,
@@ -80,14 +122,6 @@ enum trk_status catalogue_read_about(const char *folder, const char *hash,
     }
     trk_manifest_free(&manifest);
     return status;
-}
-
-static bool same_words(const struct trk_manifest_entry *one, const struct trk_manifest_entry *other)
-{
-    return strcmp(one->file, other->file) == 0 && one->bytes == other->bytes &&
-           strcmp(one->command, other->command) == 0 && strcmp(one->origin, other->origin) == 0 &&
-           strcmp(one->licence, other->licence) == 0 && strcmp(one->policy, other->policy) == 0 &&
-           strcmp(one->expected, other->expected) == 0;
 }
 
 /* What says the same already is left alone: on a full disk nothing can be written. */

@@ -147,8 +147,11 @@ struct trk_replay_check {
                                 the copies leave, done one after the other by the host */
     uint64_t wrong_recorded; /* checks with wrong bytes where the oracle says so */
     uint64_t wrong_replayed; /* checks with wrong bytes where it does not */
+    uint64_t not_brought;    /* checks with what the recorded copies leave, which is not what the
+                                oracle says is current: the trace lacks a copy */
     uint64_t unseen;         /* findings whose bytes came out right */
-    struct trk_replay_wrong first, first_replayed; /* valid where the counts are not 0 */
+    /* Valid where the counts are not 0; the first one is of either of the first two. */
+    struct trk_replay_wrong first, first_replayed, first_not_brought;
 };
 
 /**

@@ -94,7 +94,7 @@ Test(policy, refused)
         {"coalesce:18446744073709551616", "column 10 "},
         {"coalesce:99999999G", "column 10 "},
         {"coalesce:4Q", "column 11 "},
-        {"granule:5000", "column "},
+        {"granule:5000", "column 9 "},
         {"auto ", "column "},
         {" auto", "column 1 "},
         {"auto,", "column 6 "},

@@ -60,10 +60,12 @@ void trk_catalogue_close(struct trk_catalogue *catalogue);
  * is there already keeps its name, and its texts where the entry's are empty; entry says what is
  * kept. A trace of which nobody said what is expected must be ok.
  *
- * @return TRK_OK; TRK_E_SYSTEM; TRK_E_ARGUMENT: a path too long. The database has not changed then.
+ * @param policy  The policies that the file itself tells, for one of which nobody has said any.
+ *
+ * @return TRK_OK; TRK_E_SYSTEM; TRK_E_ARGUMENT: a path too long. Nothing has changed then.
  */
 TRK_MUST_USE enum trk_status trk_catalogue_add(struct trk_catalogue *catalogue, const char *path,
-                                               struct trk_manifest_entry *entry,
+                                               const char *policy, struct trk_manifest_entry *entry,
                                                struct trk_error *error);
 
 /* Called for each that is stored, by name; another value than TRK_OK ends the list with it. */
