@@ -343,7 +343,16 @@ int trk_bisect_live(const struct trk_options *options)
         trk_terminal_say("bisect", "live: -o is missing: the trace of a bad run needs a file");
         return TRK_EXIT_USAGE;
     }
+    if (trk_options_text(options, "judge") != NULL && trk_options_given(options, "answer")) {
+        trk_terminal_say("bisect", "live: --answer does not go with --judge");
+        return TRK_EXIT_USAGE;
+    }
     int code = trk_out_file_open(&out, options);
+    if (code == TRK_EXIT_OK && strcmp(out.path, "-") == 0) {
+        trk_terminal_say("bisect", "live: -o %s: the report goes there, name a file", path);
+        trk_out_file_close(&out);
+        code = TRK_EXIT_USAGE;
+    }
     if (code != TRK_EXIT_OK) {
         return code;
     }

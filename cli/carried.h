@@ -18,7 +18,8 @@ struct trk_carried;
 struct trk_carried *trk_carried_create(void);
 void trk_carried_destroy(struct trk_carried *carried);
 
-/* In the other process: from now on stdout and stderr lead there; until the end. Time and again. */
+/* In the other process, with no other thread: from now on stdout and stderr lead there; until the
+ * end. Time and again. */
 void trk_carried_begin(struct trk_carried *carried);
 void trk_carried_end(struct trk_carried *carried);
 

@@ -317,70 +317,86 @@ static bool complains(const struct trk_options *options, enum trk_status status)
     return ended;
 }
 
-static int explore_here(const struct trk_options *options)
-{
-    static struct trk_explore_report report; /* some KiB */
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+struct trace_run {
+    const struct trk_options *options;
     struct trk_explore_options explore;
     struct going going;
     struct trk_input input;
-    const char *schedule = trk_options_text(options, "schedule");
-    trk_contained_prints(true);
-    if (!read_options(options, &explore, &going)) {
+};
+
+/* Before there is a plug-in, so what is printed of it is nobody else's: an exit code. */
+static int open_trace(struct trace_run *run)
+{
+    const struct trk_options *options = run->options;
+    if (!read_options(options, &run->explore, &run->going)) {
         return TRK_EXIT_USAGE;
     }
-    int code = trk_input_open(&input, options, TRK_EXPLORE_SCHEMA);
+    int code = trk_input_open(&run->input, options, TRK_EXPLORE_SCHEMA);
     if (code == TRK_EXIT_OK && options->operand_count > 1) {
-        code = read_range(&input, options, &explore);
+        code = read_range(&run->input, options, &run->explore);
+        if (code != TRK_EXIT_OK) {
+            trk_input_close(&run->input);
+        }
     }
-    if (code != TRK_EXIT_OK) {
-        trk_input_close(&input);
-        return code;
-    }
-    trk_contained_prints(false);
+    return code;
+}
+
+/* An open trace, in this process or in a plug-in's: an exit code. */
+static void explore_opened(void *out, const void *context)
+{
+    static struct trk_explore_report report; /* some KiB */
+    const struct trace_run *run = context;
+    const struct trk_options *options = run->options;
+    const struct trk_input *input = &run->input;
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    const char *schedule = trk_options_text(options, "schedule");
+    int code = TRK_EXIT_OK;
     enum trk_status status = schedule != NULL
-                                 ? trk_explore_replay(input.trace, schedule, &report, &error)
-                                 : trk_explore_trace(input.trace, &explore, &report, &error);
-    if (going.shown && schedule == NULL) {
+                                 ? trk_explore_replay(input->trace, schedule, &report, &error)
+                                 : trk_explore_trace(input->trace, &run->explore, &report, &error);
+    if (run->going.shown && schedule == NULL) {
         fputs("\r\033[K", stderr);
     }
     trk_contained_leave();
-    trk_contained_prints(true);
     if (complains(options, status)) {
         code = TRK_EXIT_BROKEN;
     } else if (status != TRK_OK) {
         error.status = status;
-        code = trk_input_fail(&input, options, TRK_EXPLORE_SCHEMA, &error);
+        code = trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
         /* An order that leads elsewhere is a difference between the cores. */
         code = status == TRK_E_CONFLICT ? TRK_EXIT_BROKEN : code;
     } else {
-        code = finish(options, &input, &report, schedule != NULL);
+        code = finish(options, input, &report, schedule != NULL);
     }
     free(report.script);
-    trk_input_close(&input);
-    return code;
+    *(int *)out = code;
 }
 
-/* In a plug-in's process: an exit code. */
 static void explore_apart(void *out, const void *context)
 {
     trk_core_spare_traces();
-    *(int *)out = explore_here(context);
+    explore_opened(out, context);
 }
 
 static int run_explore(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     const struct trk_contained contained = trk_contained_asked(options);
-    int code = TRK_EXIT_OK;
+    struct trace_run run = {.options = options};
     if (refused(options)) {
         return TRK_EXIT_USAGE;
     }
-    if (contained.core == NULL) {
-        return explore_here(options);
+    int code = open_trace(&run);
+    if (code != TRK_EXIT_OK) {
+        return code;
     }
-    enum trk_status status =
-        trk_contained_run(&contained, explore_apart, options, &code, sizeof code, &error);
+    enum trk_status status = TRK_OK;
+    if (contained.core == NULL) {
+        explore_opened(&code, &run);
+    } else {
+        status = trk_contained_run(&contained, explore_apart, &run, &code, sizeof code, &error);
+    }
+    trk_input_close(&run.input);
     if (status == TRK_OK) {
         return code;
     }

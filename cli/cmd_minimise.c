@@ -137,16 +137,6 @@ static bool read_options(const struct trk_options *options, struct trk_minimise_
         trk_terminal_say("minimise", "-o is missing: the case needs a file");
         return false;
     }
-    if (strcmp(trk_options_text(options, "output"), "-") == 0 &&
-        trk_options_flag(options, "json")) {
-        trk_terminal_say("minimise", "--json does not go with -o -");
-        return false;
-    }
-    const char *passing = trk_options_text(options, "passing");
-    if (passing != NULL && strcmp(passing, "-") == 0) {
-        trk_terminal_say("minimise", "--passing: name a file");
-        return false;
-    }
     return keep == NULL || read_keep(keep, minimise);
 }
 
@@ -179,13 +169,41 @@ static char *read_file(const char *path, size_t *size)
     return bytes;
 }
 
+struct outputs {
+    struct trk_out_file script, passing;
+    bool passing_wanted;
+};
+
+/* Whether the input, what: a trace or a scenario, would be lost to what is made of it. It is said.
+ */
+static bool overwrites(const char *path, const char *what, const struct outputs *outputs)
+{
+    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
+    struct stat input, there;
+    bool standard = strcmp(path, "-") == 0;
+    if ((standard ? fstat(STDIN_FILENO, &input) : stat(path, &input)) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
+        if (S_ISREG(input.st_mode) && stat(outs[i]->target, &there) == 0 &&
+            there.st_dev == input.st_dev && there.st_ino == input.st_ino) {
+            trk_terminal_say("minimise", "%s: the case would overwrite its %s", path, what);
+            return true;
+        }
+    }
+    return false;
+}
+
 static int from_scenario(const struct trk_options *options,
-                         const struct trk_minimise_options *minimise,
+                         const struct trk_minimise_options *minimise, const struct outputs *outputs,
                          struct trk_minimise_report *report)
 {
     struct trk_scenario_fault fault;
     size_t size = 0;
     const char *path = options->operand_count > 0 ? options->operands[0] : "-";
+    if (overwrites(path, "scenario", outputs)) {
+        return TRK_EXIT_USAGE;
+    }
     char *bytes = read_file(path, &size);
     if (bytes == NULL) {
         return TRK_EXIT_USAGE;
@@ -206,30 +224,6 @@ static int from_scenario(const struct trk_options *options,
     return TRK_EXIT_OK;
 }
 
-struct outputs {
-    struct trk_out_file script, passing;
-    bool passing_wanted;
-};
-
-/* Whether a trace would be lost: to the case that is made of it. It is said. */
-static bool overwrites(const struct trk_input *input, const struct outputs *outputs)
-{
-    const struct trk_out_file *const outs[] = {&outputs->script, &outputs->passing};
-    struct stat trace, there;
-    bool standard = strcmp(input->path, "-") == 0;
-    if ((standard ? fstat(STDIN_FILENO, &trace) : stat(input->path, &trace)) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < (outputs->passing_wanted ? 2u : 1u); i++) {
-        if (S_ISREG(trace.st_mode) && stat(outs[i]->target, &there) == 0 &&
-            there.st_dev == trace.st_dev && there.st_ino == trace.st_ino) {
-            trk_terminal_say("minimise", "%s: the case would overwrite its trace", input->path);
-            return true;
-        }
-    }
-    return false;
-}
-
 struct result {
     struct trk_minimise_report report;
     char path[PATH_MAX]; /* of the input */
@@ -243,7 +237,7 @@ static int from_trace(const struct trk_options *options,
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_input input;
     int code = trk_input_open(&input, options, TRK_MINIMISE_SCHEMA);
-    if (code == TRK_EXIT_OK && overwrites(&input, outputs)) {
+    if (code == TRK_EXIT_OK && overwrites(input.path, "trace", outputs)) {
         code = TRK_EXIT_USAGE;
     } else if (code == TRK_EXIT_OK) {
         watch_interrupts();
@@ -310,13 +304,22 @@ static int open_outputs(const struct trk_options *options, struct outputs *outpu
     const char *path = trk_options_text(options, "passing");
     int code = trk_out_file_open(&outputs->script, options);
     outputs->passing_wanted = path != NULL;
+    if (code == TRK_EXIT_OK && strcmp(outputs->script.path, "-") == 0 &&
+        trk_options_flag(options, "json")) {
+        trk_terminal_say("minimise", "--json does not go with -o -");
+        trk_out_file_close(&outputs->script);
+        code = TRK_EXIT_USAGE;
+    }
     if (code != TRK_EXIT_OK || path == NULL) {
         return code;
     }
     code =
         trk_out_file_open_at(&outputs->passing, path, trk_options_flag(options, "force"), options);
-    if (code == TRK_EXIT_OK && same_place(outputs->passing.target, outputs->script.target)) {
-        trk_terminal_say("minimise", "--passing and -o are the same file: %s", path);
+    bool report = code == TRK_EXIT_OK && strcmp(outputs->passing.path, "-") == 0;
+    bool same = code == TRK_EXIT_OK && same_place(outputs->passing.target, outputs->script.target);
+    if (report || same) {
+        trk_terminal_say("minimise", "--passing: %s is where %s goes; name another file", path,
+                         report ? "the report" : "the case of -o");
         trk_out_file_close(&outputs->passing);
         code = TRK_EXIT_USAGE;
     }
@@ -360,7 +363,7 @@ static int minimise_to(const struct trk_options *options,
     if (scenario) {
         snprintf(result.path, sizeof result.path, "%s",
                  options->operand_count > 0 ? options->operands[0] : "-");
-        code = from_scenario(options, minimise, report);
+        code = from_scenario(options, minimise, outputs, report);
     } else {
         code = from_trace(options, minimise, outputs, &result);
     }
@@ -371,9 +374,8 @@ static int minimise_to(const struct trk_options *options,
         code = trk_minimise_right_report(&going->right);
     }
     if (code == TRK_EXIT_OK) {
-        const struct trk_minimise_printing printing = {result.path,
-                                                       trk_options_text(options, "output"),
-                                                       !scenario, result.lacks != TRK_EXIT_OK};
+        const struct trk_minimise_printing printing = {result.path, outputs->script.path, !scenario,
+                                                       result.lacks != TRK_EXIT_OK};
         code = finish(options, report, outputs, &printing, exit_code_of(report, result.lacks));
     }
     free(report->script);

@@ -170,39 +170,33 @@ static int run_scenarios(const struct trk_options *options)
 struct trace_run {
     const struct trk_options *options;
     const struct trk_sim_options *sim;
+    struct trk_input *input;
 };
 
-/* A trace, in this process or in a plug-in's: an exit code. */
+/* An open trace, in this process or in a plug-in's: an exit code. */
 static void run_trace(void *out, const void *context)
 {
     static struct trk_sim_report report; /* some KiB */
     const struct trace_run *run = context;
     const struct trk_options *options = run->options;
+    struct trk_input *input = run->input;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_input input;
-    trk_contained_prints(true);
-    int code = trk_input_open(&input, options, SCHEMA);
-    if (code == TRK_EXIT_OK) {
-        trk_contained_prints(false);
-        enum trk_status status = trk_sim_trace_with(input.trace, run->sim, &report, &error);
-        trk_contained_leave();
-        trk_contained_prints(true);
-        if (trk_core_misused()) {
-            trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
-                             trk_core_complaint());
-            code = TRK_EXIT_BROKEN;
-        } else if (status != TRK_OK) {
-            error.status = status;
-            code = trk_input_fail(&input, options, SCHEMA, &error);
-        } else {
-            const struct trk_sim_printed printed = {&input, run->sim, trk_contained_asked(options)};
-            (trk_options_flag(options, "json") ? trk_sim_print_json : trk_sim_print)(&printed,
-                                                                                     &report);
-            trk_terminal_flush();
-            (void)trk_input_report(&input, options);
-            code = trk_sim_exit_code(&report);
-        }
-        trk_input_close(&input);
+    int code = TRK_EXIT_OK;
+    enum trk_status status = trk_sim_trace_with(input->trace, run->sim, &report, &error);
+    trk_contained_leave();
+    if (trk_core_misused()) {
+        trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
+                         trk_core_complaint());
+        code = TRK_EXIT_BROKEN;
+    } else if (status != TRK_OK) {
+        error.status = status;
+        code = trk_input_fail(input, options, SCHEMA, &error);
+    } else {
+        const struct trk_sim_printed printed = {input, run->sim, trk_contained_asked(options)};
+        (trk_options_flag(options, "json") ? trk_sim_print_json : trk_sim_print)(&printed, &report);
+        trk_terminal_flush();
+        (void)trk_input_report(input, options);
+        code = trk_sim_exit_code(&report);
     }
     *(int *)out = code;
 }
@@ -231,15 +225,21 @@ static int run_sim(const struct trk_options *options)
         return TRK_EXIT_USAGE;
     }
     sim.granule_bytes = (uint32_t)granule_bytes;
-    const struct trace_run run = {options, &sim};
-    struct trk_contained contained = trk_contained_asked(options);
-    int code = TRK_EXIT_OK;
-    if (contained.core == NULL) {
-        run_trace(&code, &run);
+    struct trk_input input;
+    const struct trace_run run = {options, &sim, &input};
+    const struct trk_contained contained = trk_contained_asked(options);
+    /* Before there is a plug-in: what is printed of it is nobody else's. */
+    int code = trk_input_open(&input, options, SCHEMA);
+    if (code != TRK_EXIT_OK) {
         return code;
     }
-    enum trk_status status =
-        trk_contained_run(&contained, run_trace, &run, &code, sizeof code, &error);
+    enum trk_status status = TRK_OK;
+    if (contained.core == NULL) {
+        run_trace(&code, &run);
+    } else {
+        status = trk_contained_run(&contained, run_trace, &run, &code, sizeof code, &error);
+    }
+    trk_input_close(&input);
     if (status == TRK_OK) {
         return code;
     }

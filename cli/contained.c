@@ -68,13 +68,17 @@ static void limit_it(void)
     (void)setrlimit(RLIMIT_DATA, &memory);
 }
 
-static struct trk_carried *printed; /* this is the child */
+static struct board *its_board; /* this is the child */
 
-void trk_contained_prints(bool own)
+/* Handlers of the plug-in's would go on with the thread that has them. */
+static void forget_handlers(void)
 {
-    if (printed != NULL) {
-        fflush(stdout);
-        (own ? trk_carried_begin : trk_carried_end)(printed);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction now;
+        if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN &&
+            now.sa_handler != SIG_DFL) {
+            (void)signal(number, SIG_DFL);
+        }
     }
 }
 
@@ -92,19 +96,42 @@ static bool has_threads(void)
     return threads > 1;
 }
 
+/* There is no process for the report. */
+static _Noreturn void give_up(enum trk_status status, int reason, const char *text)
+{
+    its_board->status = reason != 0
+                            ? trk_error_set_errno(&its_board->error, status, reason, "%s", text)
+                            : trk_error_set(&its_board->error, status, "%s", text);
+    __atomic_store_n(&its_board->done, true, __ATOMIC_RELEASE);
+    _exit(0);
+}
+
 void trk_contained_leave(void)
 {
-    if (printed == NULL || !has_threads()) {
+    if (its_board == NULL) {
         return;
     }
     fflush(stdout);
-    pid_t pid = fork(); /* only this thread goes on there */
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* a timer that is fast has no fork come to its end */
+    pid_t pid = fork();                    /* only this thread goes on there, and no timer */
+    if (pid < 0) {
+        give_up(TRK_E_SYSTEM, errno, "no process to be had for the report");
+    }
     if (pid > 0) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
         _exit(0); /* whether the work came to its end is on the board */
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    forget_handlers();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (has_threads()) { /* pthread_atfork() has it called */
+        give_up(TRK_E_INCOMPLETE, 0,
+                "the core starts a thread in each process that is forked, beside the report");
+    }
+    trk_carried_begin(its_board->carried);
 }
 
 /* What may be written to is none of the plug-in's: reports, stores, other work's. It may write to
@@ -130,20 +157,58 @@ static void close_outputs(int but)
     }
 }
 
+/* Whether a descriptor is there, and of a file that is the named one. */
+static bool is_file(int fd, const char *path)
+{
+    struct stat its, named;
+    return fstat(fd, &its) == 0 && stat(path, &named) == 0 && its.st_dev == named.st_dev &&
+           its.st_ino == named.st_ino;
+}
+
+/* What a plug-in closes while it is loaded, as daemons do, and opens in its place, is none of the
+ * files that are open for the work: those are the parent's, too, and are taken from there. */
+static void restore_files(pid_t parent)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)parent);
+    DIR *stream = opendir(path);
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        int fd = entry->d_name[0] != '.' ? (int)strtol(entry->d_name, NULL, 10) : -1;
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)parent, fd);
+        /* The link's own mode says what the descriptor is for. */
+        if (fd <= STDERR_FILENO || lstat(path, &info) != 0 || (info.st_mode & S_IWUSR) != 0 ||
+            stat(path, &info) != 0 || !S_ISREG(info.st_mode) || is_file(fd, path)) {
+            continue;
+        }
+        int again = open(path, O_RDONLY | O_CLOEXEC);
+        if (again >= 0 && again != fd) {
+            (void)dup3(again, fd, O_CLOEXEC);
+            close(again);
+        }
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+}
+
 static _Noreturn void child(struct board *board, const struct trk_contained *contained,
                             trk_contained_fn *work, const void *context)
 {
+    pid_t parent = getppid();
     limit_it();
     trk_core_count_into(&board->progress);
     if (contained->core != NULL) {
         board->status = trk_core_load(contained->core, &board->error);
+        restore_files(parent);
     }
     board->loaded = true;
     if (board->status == TRK_OK) {
         work(board->out, context);
     }
-    trk_carried_end(printed);
     fflush(stdout);
+    trk_carried_end(board->carried);
     __atomic_store_n(&board->done, true, __ATOMIC_RELEASE);
     _exit(0); /* what the plug-in registered for exits is not run */
 }
@@ -265,7 +330,7 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
             _exit(0);
         }
         close_outputs(ends[1]);
-        printed = board->carried;
+        its_board = board;
         child(board, contained, work, context);
     }
     int reason = errno;

@@ -2,7 +2,8 @@
  * Work with a plug-in core, in a process of its own.
  *
  * A plug-in may crash, loop or call exit(): that ends its process, and is told. What the work gives
- * and prints comes back in memory that both share. What the plug-in prints goes to standard error.
+ * and prints comes back in memory that both share. What the plug-in prints goes to standard error:
+ * no thread of its, whenever started, is ever in a process that prints for trk.
  */
 #ifndef CLI_CONTAINED_H
 #define CLI_CONTAINED_H
@@ -41,7 +42,8 @@ struct trk_contained trk_contained_asked(const struct trk_options *options);
 typedef void trk_contained_fn(void *out, const void *context);
 
 /**
- * Load the plug-in in a process, and run work there.
+ * Load the plug-in in a process, and run work there. Files that are open for reading are so there,
+ * too, whatever the plug-in closes while it is loaded.
  *
  * @param out  size_bytes, given to the work as they are and taken back as it leaves them; left
  * alone unless the work came to its end.
@@ -68,13 +70,11 @@ TRK_MUST_USE enum trk_status trk_contained_probe(const struct trk_contained *con
 bool trk_contained_slow(const struct trk_error *error);
 
 /*
- * For work that prints itself: whether what is printed and said from here on is trk's own. Then the
- * process that asked for the work prints it, when that has come to its end. Else it is the
- * plug-in's, whose process has nothing open that could be written to but standard error.
+ * For work that prints itself: the plug-in is called no more, and what is printed and said from
+ * here on is trk's own. The process that asked for the work prints it, when that has come to its
+ * end. Threads, handlers and timers of the plug-in's are left behind, in a process whose output is
+ * standard error, from before it was loaded on.
  */
-void trk_contained_prints(bool own);
-/* The plug-in is called no more: threads that it has left running are left behind, and print into
- * nothing that comes from here on. */
 void trk_contained_leave(void);
 
 /* The exit code of such an error: 4 for a plug-in that is none, 1 for one that ended. */

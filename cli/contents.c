@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "number.h"
 #include "terminal.h"
@@ -122,8 +123,14 @@ static int read_lines(struct trk_contents *out, FILE *file, const char *path)
 
 int trk_contents_load(struct trk_contents *out, const char *path)
 {
+    struct stat there;
     *out = (struct trk_contents){.list = NULL};
     FILE *file = fopen(path, "re");
+    if (file != NULL && fstat(fileno(file), &there) == 0 && S_ISDIR(there.st_mode)) {
+        fclose(file);
+        file = NULL;
+        errno = EISDIR;
+    }
     if (file == NULL) {
         trk_terminal_say("bisect",
                          "--symptom: %s: %s; expected such a file, or frame:N,range:A+S, such as "

@@ -59,12 +59,14 @@ static int open_unnamed(struct trk_out_file *out)
     return fd;
 }
 
-/* /dev/stdout and its like, or the file that standard output goes to. */
+/* /dev/stdout and its like, or the file that standard output goes to. What /dev/null and its like
+ * take cannot get mixed up. */
 static bool leads_to_standard(const char *path)
 {
     struct stat there, standard;
     return stat(path, &there) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
-           there.st_dev == standard.st_dev && there.st_ino == standard.st_ino;
+           there.st_dev == standard.st_dev && there.st_ino == standard.st_ino &&
+           (!S_ISCHR(there.st_mode) || isatty(STDOUT_FILENO));
 }
 
 /* What may be overwritten, and how. */

@@ -19,8 +19,12 @@ void foreign_deinit(struct foreign *foreign)
     for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++)
         foreign_core_destroy(foreign->trackers[i].core);
     foreign_pages_deinit(&foreign->pages);
+    for (uint32_t i = 0; i < foreign->stream_count; i++)
+        for (uint32_t d = 0; d < FOREIGN_DEPTH; d++)
+            foreign_runs_deinit(&foreign->streams[i].handed[d]);
     free(foreign->streams);
     foreign->streams = NULL;
+    foreign->stream_count = 0;
 }
 
 /* ---- whose an event is ----------------------------------------------------------------------- */
@@ -109,6 +113,7 @@ static void declare(struct run *run, const struct trk_event *event)
         run->failure = TRK_E_MEMORY;
         return;
     }
+    foreign->stream_count = run->stream_count + 1u;
     foreign->declared |= 1u << event->page;
     bool usable = page_bytes >= TRK_HOST_PAGE_BYTES && (page_bytes & (page_bytes - 1)) == 0;
     struct foreign_core *core = NULL;
@@ -185,7 +190,8 @@ static void begin(struct foreign *foreign, const struct trk_trace_event *event)
 {
     struct foreign_stream *stream = &foreign->streams[event->stream];
     bool fault = event->event.type == TRK_EVENT_FAULT;
-    if (stream->depth < FOREIGN_DEPTH)
+    if (stream->depth < FOREIGN_DEPTH) {
+        foreign_runs_clear(&stream->handed[stream->depth]);
         stream->operations[stream->depth] = (struct foreign_operation){
             .event = event->number,
             .guest_addr = event->event.argument,
@@ -196,8 +202,9 @@ static void begin(struct foreign *foreign, const struct trk_trace_event *event)
             .tracker = (uint8_t)(fault ? trk_domain_tracker(event->event.domain)
                                        : event->event.page & (FOREIGN_TRACKERS - 1)),
         };
-    else
+    } else {
         foreign->limited = true; /* what it leaves behind is not followed */
+    }
     stream->depth++;
 }
 
@@ -207,6 +214,11 @@ static void hand(struct run *run, const struct trk_trace_event *event)
     uint32_t tracker = event->event.page;
     if (!declared(foreign, tracker))
         return;
+    struct foreign_stream *stream = &foreign->streams[event->stream];
+    if (foreign->trackers[tracker].core != NULL && stream->depth > 0 &&
+        stream->depth <= FOREIGN_DEPTH)
+        foreign_runs_add(&stream->handed[stream->depth - 1], event->event.argument,
+                         trk_event_size(&event->event));
     struct foreign_range range =
         range_of(foreign, tracker, event->event.argument, trk_event_size(&event->event));
     if (range.end - range.first > RANGE_PAGES_MAX) {
@@ -334,7 +346,7 @@ static void end(struct run *run, const struct trk_trace_event *event)
         foreign->limited = true;
         return;
     }
-    struct foreign_ending ending = {operation, event};
+    struct foreign_ending ending = {operation, event, &stream->handed[stream->depth]};
     struct foreign_core *core = foreign->trackers[operation->tracker].core;
     bool certain = core != NULL && settle(run, operation, &range, event->stream);
     foreign->core.unknown += !certain;

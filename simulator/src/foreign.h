@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "foreign_pages.h"
+#include "foreign_runs.h"
 #include "recorder/trace.h"
 
 #define FOREIGN_TRACKERS 16u
@@ -42,6 +43,7 @@ struct foreign_stream {
     uint64_t owned;
     uint32_t depth; /* of foreign operations */
     struct foreign_operation operations[FOREIGN_DEPTH];
+    struct foreign_runs handed[FOREIGN_DEPTH]; /* by them, beside a core */
 };
 
 /* How much of something could be judged. */
@@ -53,6 +55,7 @@ struct foreign {
     uint32_t declared; /* a bit a tracker */
     struct foreign_tracker trackers[FOREIGN_TRACKERS];
     struct foreign_stream *streams; /* made with the first tracker */
+    uint32_t stream_count;
     struct foreign_pages pages;
     bool limited; /* a range, or all of them, had too many pages: nothing is certain any more */
     struct foreign_count states, rights, core;

@@ -11,26 +11,20 @@
 #include "story.h"
 #include "track/pages.h"
 
-/* Runs that one operation hands over; further ones are not compared. */
-#define RUNS_MAX 1024u
-
 struct foreign_core {
     struct trk_backend *backend;
     struct trk_tracker *tracker;
     uint64_t page_bytes;
     uint32_t fault_bytes; /* that a fault is taken to touch */
-    uint32_t run_count;
-    bool too_many;
-    struct span runs[RUNS_MAX];
+    struct foreign_runs runs;
+    bool refused; /* the operation under way */
+    enum trk_status refusal;
 };
 
 static void note_run(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     struct foreign_core *core = context;
-    if (core->run_count == RUNS_MAX)
-        core->too_many = true;
-    else
-        core->runs[core->run_count++] = (struct span){guest_addr, size_bytes};
+    foreign_runs_add(&core->runs, guest_addr, size_bytes);
 }
 
 /* The bytes came home when the recorded flush ran: its operations were run before. */
@@ -43,8 +37,10 @@ static void nothing_to_flush(void *context, uint64_t guest_addr, uint64_t size_b
 
 static void on_failure(void *context, const struct trk_failure *failure)
 {
-    (void)context;
-    (void)failure; /* the status says it */
+    struct foreign_core *core = context;
+    if (!core->refused)
+        core->refusal = failure->failure_class;
+    core->refused = true;
 }
 
 enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy, uint64_t page_bytes)
@@ -62,6 +58,7 @@ enum trk_status foreign_core_create(struct foreign_core **out, uint64_t policy, 
     enum trk_status status = trk_backend_simulated_create(&core->backend, NULL);
     options.backend = core->backend;
     options.failure = on_failure;
+    options.failure_context = core;
     if (status == TRK_OK)
         status = core_live->create(&core->tracker, &options, NULL);
     core->page_bytes = page_bytes;
@@ -80,6 +77,7 @@ void foreign_core_destroy(struct foreign_core *core)
         return;
     core_live->destroy(core->tracker);
     trk_backend_destroy(core->backend);
+    foreign_runs_deinit(&core->runs);
     free(core);
 }
 
@@ -110,8 +108,7 @@ static enum trk_status enroll(const struct foreign_core *core, uint64_t guest_ad
     return status;
 }
 
-enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
-                                    struct foreign_page *page)
+static enum trk_status put(struct foreign_core *core, uint64_t number, struct foreign_page *page)
 {
     uint64_t at = number * core->page_bytes;
     enum trk_status enrolled = enroll(core, at, page);
@@ -134,6 +131,15 @@ enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
     default:
         return TRK_E_CONFLICT;
     }
+}
+
+enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
+                                    struct foreign_page *page)
+{
+    core->refused = false;
+    foreign_runs_clear(&core->runs);
+    enum trk_status status = put(core, number, page);
+    return status == TRK_OK && core->refused ? TRK_E_CONFLICT : status;
 }
 
 const char *foreign_core_lacks(void)
@@ -184,8 +190,8 @@ static enum trk_status ask(struct foreign_core *core, const struct foreign_opera
     struct trk_transfer transfer = transfer_of(core, guest_addr, size_bytes);
     transfer.written = operation->flags & TRK_OP_FLAG_WRITTEN;
     transfer.clear = operation->flags & TRK_OP_FLAG_CLEAR;
-    core->run_count = 0;
-    core->too_many = false;
+    foreign_runs_clear(&core->runs);
+    core->refused = false;
     switch (operation->op) {
     case TRK_OP_IS_CPU:
         return core_live->is_cpu(tracker, guest_addr, size_bytes, answer);
@@ -238,15 +244,6 @@ static void diverge(struct run *run, const struct foreign_ending *ending, const 
     run->stopped = true;
 }
 
-static bool core_handed(const struct foreign_core *core, uint64_t at)
-{
-    for (uint32_t i = 0; i < core->run_count; i++)
-        if (at >= core->runs[i].guest_addr &&
-            at - core->runs[i].guest_addr < core->runs[i].size_bytes)
-            return true;
-    return false;
-}
-
 static const char *rights_words(unsigned rights)
 {
     return rights & TRK_RIGHT_WRITE ? "stores" : rights & TRK_RIGHT_READ ? "loads" : "nobody";
@@ -275,7 +272,70 @@ static void compare_state(struct run *run, const struct foreign_ending *ending,
     diverge(run, ending, recorded, executed);
 }
 
-/* What was handed over, whose a page is and what the host lets through of it afterwards. */
+/*
+ * What was handed over of a page: all of it, as the interface has it, or what the log has. false:
+ * it is another part.
+ */
+static bool compare_handed(struct run *run, const struct foreign_core *core,
+                           const struct foreign_ending *ending, const struct foreign_page *page,
+                           uint64_t at)
+{
+    uint64_t end = at + core->page_bytes;
+    uint64_t bytes = foreign_runs_bytes(&core->runs, at, end);
+    bool handed = page->handed > ending->operation->event, again = bytes > 0;
+    char recorded[96], executed[96];
+    if (handed == again && (bytes == 0 || bytes == core->page_bytes ||
+                            foreign_runs_agree(&core->runs, ending->handed, at, end)))
+        return true;
+    snprintf(recorded, sizeof recorded, "page %#" PRIx64 " %shanded over", at,
+             handed ? "" : "not ");
+    if (handed && again)
+        snprintf(executed, sizeof executed, "hand over %" PRIu64 " of its %" PRIu64 " bytes", bytes,
+                 core->page_bytes);
+    else
+        snprintf(executed, sizeof executed, "%shand it over", again ? "" : "not ");
+    diverge(run, ending, recorded, executed);
+    return false;
+}
+
+static bool transfers_noted(const struct run *run, const struct foreign_ending *ending)
+{
+    const struct foreign_operation *operation = ending->operation;
+    bool transfers = operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD ||
+                     operation->op == TRK_OP_DRAIN;
+    return transfers && run->foreign.trackers[operation->tracker].notes & TRK_NOTES_HANDED;
+}
+
+/* What no page of the range shows: bytes that come twice, runs of nothing, and other pages. */
+static void compare_runs(struct run *run, struct foreign_core *core,
+                         const struct foreign_ending *ending, const struct foreign_range *range)
+{
+    struct foreign_runs *theirs = ending->handed, *its = &core->runs;
+    const struct span below = {0, range->first * core->page_bytes};
+    const struct span above = {range->end * core->page_bytes,
+                               UINT64_MAX - range->end * core->page_bytes};
+    uint64_t at = 0, other = 0;
+    char executed[96];
+    foreign_runs_sort(its);
+    foreign_runs_sort(theirs);
+    bool same = foreign_runs_same(its, theirs);
+    if (!same && foreign_runs_twice(its, &at) && !foreign_runs_twice(theirs, &other)) {
+        snprintf(executed, sizeof executed, "hand %#" PRIx64 " over twice", at);
+        diverge(run, ending, "no byte handed over twice", executed);
+    } else if (!same && foreign_runs_empty(its, &at) && !foreign_runs_empty(theirs, &other)) {
+        snprintf(executed, sizeof executed, "hand over 0 bytes at %#" PRIx64, at);
+        diverge(run, ending, "no run without a byte handed over", executed);
+    }
+    foreign_runs_join(its);
+    foreign_runs_join(theirs);
+    if (!run->stopped && (foreign_runs_more(its, theirs, below, &at) ||
+                          foreign_runs_more(its, theirs, above, &at))) {
+        snprintf(executed, sizeof executed, "hand over %#" PRIx64 ", which is outside", at);
+        diverge(run, ending, "only pages of the range handed over", executed);
+    }
+}
+
+/* Whose a page is and what the host lets through of it afterwards. */
 static void compare_page(struct run *run, const struct foreign_core *core,
                          const struct foreign_ending *ending, uint64_t number)
 {
@@ -284,19 +344,12 @@ static void compare_page(struct run *run, const struct foreign_core *core,
     const struct foreign_page *page =
         foreign_pages_find(&run->foreign.pages, operation->tracker, number);
     uint64_t at = number * core->page_bytes;
-    bool transfers = operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD ||
-                     operation->op == TRK_OP_DRAIN;
     char recorded[96], executed[96];
     if (page == NULL)
         return;
-    bool handed = page->handed > operation->event, again = core_handed(core, at);
-    if (transfers && notes & TRK_NOTES_HANDED && !core->too_many && handed != again) {
-        snprintf(recorded, sizeof recorded, "page %#" PRIx64 " %shanded over", at,
-                 handed ? "" : "not ");
-        snprintf(executed, sizeof executed, "%shand it over", again ? "" : "not ");
-        diverge(run, ending, recorded, executed);
+    if (transfers_noted(run, ending) && !core->runs.lost && !ending->handed->lost &&
+        !compare_handed(run, core, ending, page, at))
         return;
-    }
     struct trk_page_view view = core_live->page(core->tracker, at);
     unsigned rights = view.host_rights & TRK_RIGHTS_RW;
     if (foreign_rules_change(operation) && notes & TRK_NOTES_PROTECTION && page->rights_known &&
@@ -319,6 +372,37 @@ static const char *outcome_words(enum trk_status status, bool fault)
                                              : trk_status_name(status);
 }
 
+/* Whether the operation was refused in words, and its status is another. */
+static bool belied(const struct foreign_core *core, enum trk_status status, bool fault)
+{
+    return core->refused && (status == TRK_OK || (!fault && status != core->refusal));
+}
+
+static void diverge_belied(struct run *run, const struct foreign_core *core,
+                           const struct foreign_ending *ending, enum trk_status status)
+{
+    bool fault = ending->operation->op == TRK_OP_FAULT;
+    char executed[96];
+    snprintf(executed, sizeof executed, "refuse it (%s), and end with %s",
+             core->refusal == TRK_OK ? "for nothing" : trk_status_name(core->refusal),
+             fault && status == TRK_OK ? "served" : outcome_words(status, fault));
+    diverge(run, ending,
+            fault ? "served" : trk_status_name((enum trk_status)ending->event->event.flags),
+            executed);
+}
+
+/* Run again, it came to the same end. */
+static void compare_pages(struct run *run, struct foreign_core *core,
+                          const struct foreign_ending *ending, const struct foreign_range *range)
+{
+    if (transfers_noted(run, ending) && !core->runs.lost && !ending->handed->lost)
+        compare_runs(run, core, ending, range);
+    for (uint64_t i = range->first; i < range->end && !run->stopped; i++)
+        compare_page(run, core, ending, i);
+    if (!run->stopped && belied(core, TRK_OK, false))
+        diverge_belied(run, core, ending, TRK_OK); /* asked how its pages are */
+}
+
 void foreign_core_run(struct run *run, struct foreign_core *core,
                       const struct foreign_ending *ending, const struct foreign_range *range)
 {
@@ -338,10 +422,11 @@ void foreign_core_run(struct run *run, struct foreign_core *core,
     } else if (status != recorded) {
         diverge(run, ending, fault ? "served" : trk_status_name(recorded),
                 outcome_words(status, fault));
+    } else if (belied(core, status, fault)) {
+        diverge_belied(run, core, ending, status);
     } else if (question && status == TRK_OK && answer != (event->argument != 0)) {
         diverge(run, ending, answer ? "no" : "yes", answer ? "say yes" : "say no");
-    } else {
-        for (uint64_t i = range->first; i < range->end && !run->stopped && status == TRK_OK; i++)
-            compare_page(run, core, ending, i);
+    } else if (status == TRK_OK) {
+        compare_pages(run, core, ending, range);
     }
 }

@@ -16,6 +16,7 @@ struct foreign_range {
 struct foreign_ending {
     const struct foreign_operation *operation;
     const struct trk_trace_event *event;
+    struct foreign_runs *handed; /* as noted; only beside a core */
 };
 
 /*

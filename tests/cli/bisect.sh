@@ -140,6 +140,12 @@ done
 run 2 bisect live -- true
 said "-o is missing"
 run 2 bisect live -o x.trk
+for path in - /dev/stdout out; do
+    run 2 bisect live -f -o "$path" -- true
+    said "the report goes there"
+done
+run 2 bisect live -f -o x.trk --answer ask --judge true -- true
+said "answer does not go with --judge"
 run 4 bisect live -f -o x.trk -- true
 run 2 bisect bad.trk --answer sim
 run_with TRK_TRUST_LIMIT=5:6 0 demo --frames 2

@@ -106,6 +106,8 @@ run 2 bisect "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1 --schedu
 said "schedule does not go with --symptom"
 run 2 bisect run "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1 -- true
 said "symptom does not go with live, run or hashes"
+run 2 bisect bad.trk --symptom .
+said "directory"
 run 125 bisect --git "$corpus/demo-seed-1.trk" --symptom frame:2,range:0x1000+1
 said "symptom does not go with --git"
 echo "{}" >case.json

@@ -58,6 +58,19 @@ run 1 sim --core "${wrong}_19.so" own.trk
 grep -q "the core did retry, which changes nothing, and changed the page" out ||
     fail "always retry: $(head -2 out)"
 
+# What it hands over is held against the trace byte for byte, and what it refuses in words against what it says.
+while read -r number words; do
+    run 1 sim --core "${wrong}_$number.so" own.trk
+    grep -q "$words" out || fail "$number: not said: $words: $(head -2 out)"
+done <<'RUNS'
+26 recorded page 0x[0-9a-f]* handed over; the core did hand over [0-9]* of its 16384 bytes
+27 recorded no byte handed over twice; the core did hand 0x[0-9a-f]* over twice
+28 recorded only pages of the range handed over; the core did hand over 0x[0-9a-f]*, which is outside
+29 recorded no run without a byte handed over; the core did hand over 0 bytes at 0x
+30 ^download .* handed over; the core did hand over [0-9]* of its 16384 bytes
+31 recorded ok; the core did refuse it (conflict), and end with ok
+RUNS
+
 # A lock for each page is no mere word.
 mkdir unlike
 cp "$4/own/operations-on-unlike-large-pages.json" unlike
@@ -84,11 +97,17 @@ for number in 23 24; do
     same "$number: without a reader" "$(cat code)" 0
     quiet
 done
-# Nor is what a thread prints that it has left running.
-run 0 sim --core "${wrong}_25.so" own.trk
-cmp out right || fail "a thread of the plug-in's prints into the report"
-run 0 explore --core "${wrong}_25.so" --page 0x2000a8000 own.trk
-grep -q noise out && fail "a thread of the plug-in's prints into the report of exploring"
+# Nor is what a thread prints that it has left running, or a timer, since whenever that runs.
+run 0 explore --core "$examples/example_core.so" --page 0x2000a8000 own.trk
+cp out explored
+for number in 25 32 33 34 32 33 32 33 32 33; do
+    run 0 sim --core "${wrong}_$number.so" own.trk
+    cmp out right || fail "$number: the plug-in prints into the report"
+    run 0 explore --core "${wrong}_$number.so" --page 0x2000a8000 own.trk
+    cmp out explored || fail "$number: the plug-in prints into the report of exploring"
+    run 2 sim --json --core "${wrong}_$number.so" absent.trk
+    same "$number: an absent trace, in JSON" "$(get error.status)" system
+done
 run 2 sim --json --core "$examples/example_core.so" absent.trk
 same "an absent trace, in JSON" "$(get error.status)" system
 

@@ -99,8 +99,25 @@ said "would overwrite its trace"
 same "overwriting its trace by standard input: exit code" $? 2
 said "would overwrite its trace"
 cmp bad.trk kept.trk || fail "the trace was overwritten"
+cp wide.json kept.json
+ln -s wide.json soft.json
+ln wide.json hard.json
+for other in wide.json soft.json hard.json; do
+    run 2 minimise -f wide.json -o "$other"
+    said "would overwrite its scenario"
+    run 2 minimise -f wide.json -o x.json --passing "$other"
+    said "would overwrite its scenario"
+done
+"$trk" minimise -f --from-scenario - -o wide.json <wide.json >out 2>err
+same "overwriting its scenario by standard input: exit code" $? 2
+cmp wide.json kept.json || fail "the scenario was overwritten"
+[ -e x.json ] && fail "a file is written though there is no case"
+run 2 minimise -f wide.json --json -o /dev/stdout
+said "json does not go with -o -"
+run 2 minimise -f wide.json -o x.json --passing /dev/stdout
+said "is where the report goes"
 run 2 minimise bad.trk -o x.json --passing ./x.json
-said "are the same file"
+said "x.json is where the case of -o goes"
 for closed in '0<&- 1>out' '1>&-' '0<&- 1>&- 2>&-'; do
     eval "\"\$trk\" minimise -f bad.trk -o closed.json $closed"
     run 1 sim closed.json

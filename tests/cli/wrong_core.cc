@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "simulator/core_plugin.hpp"
@@ -43,12 +44,49 @@ enum : int {
     writes,       // upload writes to whatever is open, and a reader that goes away ends it
     shuts,        // upload closes what programs print to
     chatters,     // a thread of its own prints without end
+    short_up,     // upload hands over runs that end a page of the host's early
+    twice_up,     // upload hands each run over twice
+    outside_up,   // upload hands over what lies behind the range, too
+    empty_up,     // upload hands over a run without a byte
+    short_down,   // download hands over runs that end early
+    denies,       // upload refuses by fail(), does its work and says ok
+    prattles,     // a thread that its constructor starts prints without end
+    jabbers,      // a thread that its entry point starts prints without end
+    ticks,        // a timer of upload's prints without end
 };
 
 trk_core_table changed;
 trk_core_host changed_host;
 int trackers_made, uploads;
 std::uint32_t lock_over_all;
+const trk_core_owner *newest_owner;
+
+void print_always()
+{
+    std::thread([] {
+        while (std::puts("noise") >= 0)
+            std::fflush(stdout);
+    }).detach();
+}
+
+const struct early {
+    early()
+    {
+        if (WRONG == prattles)
+            print_always();
+    }
+} started_early;
+
+// A handler may print, by mistake, as threads do.
+void print_by_timer()
+{
+    std::signal(SIGALRM, [](int) {
+        std::puts("noise");
+        std::fflush(stdout);
+    });
+    const itimerval often = {{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+}
 
 trk_core_fault fault(void *, std::uint64_t, bool)
 {
@@ -112,6 +150,44 @@ void done_otherwise(void *context)
         asked->range(asked->context, asked->guest_addr, asked->size_bytes);
 }
 
+constexpr bool changes_runs = WRONG == short_up || WRONG == twice_up || WRONG == outside_up ||
+                              WRONG == empty_up || WRONG == short_down;
+
+void range_otherwise(void *context, std::uint64_t guest_addr, std::uint64_t size_bytes)
+{
+    const bool ends_early = WRONG == short_up || WRONG == short_down;
+    range_as_asked(context, guest_addr, ends_early ? size_bytes - 4096 : size_bytes);
+    if (WRONG == twice_up)
+        range_as_asked(context, guest_addr, size_bytes);
+    if (WRONG == empty_up)
+        range_as_asked(context, guest_addr, 0);
+}
+
+void done_as_asked(void *context)
+{
+    const auto *asked = static_cast<const trk_core_transfer *>(context);
+    if (WRONG == outside_up)
+        range_as_asked(context, (asked->guest_addr + asked->size_bytes + 16383) / 16384 * 16384,
+                       1 << 20);
+    if (asked->done != nullptr)
+        asked->done(asked->context);
+}
+
+trk_core_status transfer_otherwise(trk_core_status (*transfer)(void *, const trk_core_transfer *),
+                                   void *its, const trk_core_transfer *asked)
+{
+    trk_core_transfer changed_asked = *asked;
+    changed_asked.range = range_otherwise;
+    changed_asked.done = done_as_asked;
+    changed_asked.context = const_cast<trk_core_transfer *>(asked);
+    return transfer(its, &changed_asked);
+}
+
+trk_core_status download(void *its, const trk_core_transfer *asked)
+{
+    return transfer_otherwise(example_plugin(&changed_host)->download, its, asked);
+}
+
 trk_core_status upload(void *its, const trk_core_transfer *asked)
 {
     if (WRONG == no_status)
@@ -127,10 +203,13 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
     if (WRONG == writes || WRONG == shuts)
         use_descriptors();
     if (WRONG == chatters && ++uploads == 1)
-        std::thread([] {
-            while (std::puts("noise") >= 0)
-                std::fflush(stdout);
-        }).detach();
+        print_always();
+    if (WRONG == ticks && ++uploads == 1)
+        print_by_timer();
+    if (WRONG == denies)
+        newest_owner->fail(newest_owner->context, TRK_CORE_CONFLICT, asked->guest_addr, "no");
+    if (changes_runs)
+        return transfer_otherwise(example_plugin(&changed_host)->upload, its, asked);
     if (WRONG == one_lock) {
         trk::core_host->lock(&lock_over_all);
         lock_over_all = trk::core_self();
@@ -152,6 +231,7 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
 trk_core_status create(void **out, const trk_core_policy *policy, const trk_core_owner *owner)
 {
     *out = nullptr;
+    newest_owner = owner;
     lock_over_all = 0;
     trackers_made++;
     for (volatile bool again = WRONG == endless; again;)
@@ -174,6 +254,8 @@ trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_
 const trk_core_table *trk_core_plugin(const trk_core_host *host)
 {
     changed_host = *host;
+    if (WRONG == jabbers)
+        print_always();
     if (WRONG == no_locks)
         changed_host.lock = changed_host.unlock = [](const std::uint32_t *) {};
     changed = *example_plugin(&changed_host);
@@ -181,14 +263,17 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.fault = fault;
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
         WRONG == late_run || WRONG == crashes || WRONG == never_done || WRONG == one_lock ||
-        WRONG == writes || WRONG == shuts || WRONG == chatters)
+        WRONG == writes || WRONG == shuts || WRONG == chatters || WRONG == denies ||
+        WRONG == ticks || (changes_runs && WRONG != short_down))
         changed.upload = upload;
+    if (WRONG == short_down)
+        changed.download = download;
     if (WRONG == always_retry)
         changed.fault = fault_retried;
     if (WRONG == never_gpu || WRONG == loose_lips)
         changed.page = page;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets ||
-        WRONG == one_lock)
+        WRONG == one_lock || WRONG == denies)
         changed.create = create;
     if (WRONG == throws)
         changed.invalidate = invalidate;
