@@ -136,6 +136,12 @@ bool trk_format_kind_known(uint8_t kind)
     return kind >= TRK_FORMAT_HEADER && kind <= TRK_FORMAT_CHECKPOINT;
 }
 
+bool trk_format_kind_indexed(uint8_t kind)
+{
+    return kind == TRK_FORMAT_EVENTS || kind == TRK_FORMAT_NOTE || kind == TRK_FORMAT_SNAPSHOT ||
+           kind == TRK_FORMAT_BLOB || kind == TRK_FORMAT_CHECKPOINT;
+}
+
 static bool within_limits(const struct trk_format_chunk *chunk)
 {
     /* Of the kinds that have a limit of their own. */

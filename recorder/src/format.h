@@ -129,6 +129,8 @@ struct trk_format_end {
 
 /* Whether this reader knows a kind of chunk [F-9]. */
 bool trk_format_kind_known(uint8_t kind);
+/* Whether an INDEX names chunks of a kind [F-35]. */
+bool trk_format_kind_indexed(uint8_t kind);
 
 /* From a chunk's header to its payload, and to the next chunk. */
 static inline uint64_t trk_format_payload_at(const struct trk_format_chunk *chunk)

@@ -163,9 +163,7 @@ static enum trk_status write_index(struct trk_output *output, struct trk_error *
 static enum trk_status remember(struct trk_output *output, uint64_t offset,
                                 const struct trk_format_chunk *chunk, struct trk_error *error)
 {
-    if (output->plain || (chunk->kind != TRK_FORMAT_EVENTS && chunk->kind != TRK_FORMAT_NOTE &&
-                          chunk->kind != TRK_FORMAT_SNAPSHOT && chunk->kind != TRK_FORMAT_BLOB &&
-                          chunk->kind != TRK_FORMAT_CHECKPOINT)) {
+    if (output->plain || !trk_format_kind_indexed(chunk->kind)) {
         return TRK_OK;
     }
     output->entries[output->entry_count++] = (struct trk_index_entry){offset, *chunk};

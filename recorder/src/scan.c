@@ -1,5 +1,7 @@
 #include "scan.h"
 
+#include <stdlib.h>
+
 #include "blob_chunk.h"
 #include "index_chunk.h"
 #include "note.h"
@@ -17,6 +19,8 @@ struct scan {
     uint64_t totals_offset;   /* of the END chunk */
     uint64_t last_index;      /* of the newest INDEX chunk; 0: none yet */
     uint32_t indexed;         /* EVENTS chunks that an INDEX has named */
+    struct trk_index_entry *expected; /* what the next INDEX has to say */
+    size_t expected_count, expected_room;
 };
 
 static enum trk_status no_memory(struct scan *scan)
@@ -190,46 +194,63 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
     return true;
 }
 
-/* [F-35] Whether an entry says of a chunk what its header says. */
-static bool is_entry_of(const struct trk_index *index, size_t at,
-                        const struct trk_index_entry *entry)
+/* [F-35] Keep what the next INDEX has to say of a chunk, as long as it can be held against it. */
+static enum trk_status expect_entry(struct scan *scan, const struct trk_format_chunk *chunk)
 {
-    const struct trk_format_chunk *said = &entry->chunk;
-    if (at >= index->chunk_count) {
-        return false;
+    if (!trk_format_kind_indexed(chunk->kind) || scan->index->state.damaged_chunks > 0) {
+        return TRK_OK;
     }
-    const struct trk_index_chunk *chunk = &index->chunks[at];
-    return chunk->offset == entry->offset && chunk->events == said->events &&
+    if (scan->expected_count == scan->expected_room) {
+        size_t room = scan->expected_room == 0 ? TRK_FORMAT_INDEX_ENTRIES : 2 * scan->expected_room;
+        struct trk_index_entry *all = realloc(scan->expected, room * sizeof *all);
+        if (all == NULL) {
+            return no_memory(scan);
+        }
+        scan->expected = all;
+        scan->expected_room = room;
+    }
+    scan->expected[scan->expected_count++] = (struct trk_index_entry){scan->offset, *chunk};
+    return TRK_OK;
+}
+
+/* [F-35] Whether an entry says of a chunk what its header says. */
+static bool is_entry_of(const struct trk_index_entry *expected, const struct trk_index_entry *entry)
+{
+    const struct trk_format_chunk *chunk = &expected->chunk;
+    const struct trk_format_chunk *said = &entry->chunk;
+    return expected->offset == entry->offset && chunk->kind == said->kind &&
+           chunk->stream == said->stream && chunk->events == said->events &&
            chunk->file_chunk == said->file_chunk && chunk->first_ordinal == said->first_ordinal &&
            chunk->first_tsc == said->first_tsc && chunk->last_tsc == said->last_tsc &&
-           chunk->dropped == said->dropped &&
-           index->streams[chunk->stream].note.stream_id == said->stream;
+           chunk->dropped == said->dropped;
 }
 
 /*
  * [F-35] An index that leads elsewhere than the chunks are, or past some of them, would be believed
- * by who trusts it. What it says of places is held against the events when they are read [F-42].
+ * by who trusts it. What it says of places is held against the events when they are read [F-42]. Of
+ * kinds that are not known it may say what it likes.
  */
 static void take_index(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;
     const uint8_t *from = scan->unpack->raw;
     struct trk_index_chunk_head head;
+    size_t at = 0;
     bool comparable = index->state.damaged_chunks == 0;
     bool good = trk_index_chunk_head(from, chunk->raw_bytes, &head) &&
                 (head.previous == scan->last_index || !comparable);
     for (uint32_t i = 0; good && comparable && i < head.count; i++) {
         struct trk_index_entry entry = trk_index_chunk_entry(from, i);
-        if (entry.chunk.kind != TRK_FORMAT_EVENTS) {
+        if (!trk_format_kind_known(entry.chunk.kind)) {
             continue;
         }
-        good = is_entry_of(index, scan->indexed, &entry);
-        if (good) {
-            index->chunks[scan->indexed].places = entry.chunk.places;
+        good = at < scan->expected_count && is_entry_of(&scan->expected[at++], &entry);
+        if (good && entry.chunk.kind == TRK_FORMAT_EVENTS && scan->indexed < index->chunk_count) {
+            index->chunks[scan->indexed++].places = entry.chunk.places;
         }
-        scan->indexed++;
     }
-    good = good && (!comparable || scan->indexed == index->chunk_count);
+    good = good && (!comparable || at == scan->expected_count);
+    scan->expected_count = 0;
     scan->last_index = scan->offset;
     if (!good) {
         index->state.damaged_chunks++;
@@ -330,6 +351,10 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
                                                      : "the contents of chunk %u are damaged",
                          chunk->file_chunk);
     }
+    status = expect_entry(scan, chunk);
+    if (status != TRK_OK) {
+        return status;
+    }
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(scan, chunk, payload);
     }
@@ -398,7 +423,7 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
             continue;
         }
         if (status == TRK_E_SYSTEM) {
-            return status;
+            break;
         }
         status = trk_unpack_end(unpack, scan.offset, &end, error);
         if (status == TRK_OK) {
@@ -409,6 +434,7 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
             status = find_place(&scan);
         }
     }
+    free(scan.expected);
     if (status != TRK_OK && status != TRK_E_END) {
         return status;
     }

@@ -12,6 +12,7 @@
 
 #include "bytes.h"
 #include "crc32c.h"
+#include "recorder/checkpoint.h"
 #include "trace_pieces.h"
 
 #define CHUNKS      3u
@@ -25,12 +26,15 @@ static struct pieces make(void)
     trace_file_start(&file, 0);
     trace_file_name(&file, 5, "five");
     trace_file_name(&file, 6, "six");
+    const uint8_t nothing[8] = {1};
+    cr_assert_eq(trk_writer_snapshot(file.writer, nothing + 1, 3, NULL), TRK_OK);
     for (uint64_t i = 0; i < CHUNKS; i++) {
         struct trk_record record = {
             100 + i, {.type = TRK_EVENT_WITNESS_STORE, .argument = PLACE + i, .seq = 1}};
         trace_file_add(&file, 5 + i % 2, &record, 1, 0);
         trace_file_flush(&file);
     }
+    cr_assert_eq(trk_writer_checkpoint(file.writer, CHUNKS, nothing, sizeof nothing, NULL), TRK_OK);
     trace_file_end(&file, 0);
     struct pieces pieces = pieces_of(&file);
     trace_file_free(&file);
@@ -76,11 +80,11 @@ static size_t take_payload(const struct pieces *pieces, size_t at, uint8_t *out,
     return got;
 }
 
-/* Where the INDEX has the ith chunk of events. */
-static size_t entry_of(const uint8_t *raw, size_t i)
+/* Where the INDEX has the ith chunk of a kind. */
+static size_t entry_of(const uint8_t *raw, uint8_t kind, size_t i)
 {
     size_t at = HEAD_BYTES;
-    while (raw[at + 20] != TRK_FORMAT_EVENTS || i-- > 0) {
+    while (raw[at + 20] != kind || i-- > 0) {
         at += ENTRY_BYTES;
     }
     return at;
@@ -135,7 +139,7 @@ Test(index, changed)
         struct pieces pieces = make();
         size_t at = find(&pieces, TRK_FORMAT_INDEX);
         size_t size = take_payload(&pieces, at, raw, sizeof raw);
-        raw[entry_of(raw, cases[i].entry) + cases[i].at] ^= 8;
+        raw[entry_of(raw, TRK_FORMAT_EVENTS, cases[i].entry) + cases[i].at] ^= 8;
         put_payload(&pieces, at, raw, size);
         state = examine(&pieces, &told, &events);
         cr_expect_not(state.complete, "%s", cases[i].name);
@@ -147,19 +151,86 @@ Test(index, changed)
     pieces_free(&good);
 }
 
+/* The damage of a file whose INDEX has been changed is told once, and costs no event. */
+static void expect_damage(struct pieces *pieces, const uint8_t *raw, size_t size, const char *name,
+                          unsigned kind)
+{
+    unsigned told, events;
+    put_payload(pieces, find(pieces, TRK_FORMAT_INDEX), raw, size);
+    struct trk_trace_state state = examine(pieces, &told, &events);
+    cr_expect_not(state.complete, "%s of kind %u", name, kind);
+    cr_expect_eq(state.damaged_chunks, 1u, "%s of kind %u: %s", name, kind, state.damage);
+    cr_expect_eq(told, 1u, "%s of kind %u", name, kind);
+    cr_expect_eq(events, 2 * CHUNKS, "%s of kind %u", name, kind);
+}
+
+static const uint8_t indexed[] = {TRK_FORMAT_EVENTS, TRK_FORMAT_NOTE, TRK_FORMAT_SNAPSHOT,
+                                  TRK_FORMAT_CHECKPOINT};
+
+Test(index, of_every_kind)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } fields[] = {{"offset", 0}, {"stream", 8},         {"number in the file", 12}, {"events", 16},
+                  {"kind", 20},  {"first ordinal", 24}, {"first time", 32},         {"losses", 48}};
+    uint8_t raw[1024];
+    for (size_t i = 0; i < sizeof indexed; i++) {
+        for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
+            struct pieces pieces = make();
+            size_t size = take_payload(&pieces, find(&pieces, TRK_FORMAT_INDEX), raw, sizeof raw);
+            raw[entry_of(raw, indexed[i], 0) + fields[f].at] ^= 1;
+            expect_damage(&pieces, raw, size, fields[f].name, indexed[i]);
+            pieces_free(&pieces);
+        }
+    }
+}
+
 Test(index, passes_one_over)
+{
+    uint8_t raw[1024];
+    for (size_t i = 0; i < sizeof indexed; i++) {
+        struct pieces pieces = make();
+        size_t size = take_payload(&pieces, find(&pieces, TRK_FORMAT_INDEX), raw, sizeof raw);
+        size_t at = entry_of(raw, indexed[i], 0);
+        size -= ENTRY_BYTES;
+        memmove(raw + at, raw + at + ENTRY_BYTES, size - at);
+        trk_bytes_put32(raw + 8, (uint32_t)((size - HEAD_BYTES) / ENTRY_BYTES));
+        expect_damage(&pieces, raw, size, "passed over", indexed[i]);
+        pieces_free(&pieces);
+    }
+}
+
+Test(index, names_one_twice)
+{
+    uint8_t raw[1024];
+    for (size_t i = 0; i < sizeof indexed; i++) {
+        struct pieces pieces = make();
+        size_t size = take_payload(&pieces, find(&pieces, TRK_FORMAT_INDEX), raw, sizeof raw);
+        size_t at = entry_of(raw, indexed[i], 0);
+        memmove(raw + at + ENTRY_BYTES, raw + at, size - at);
+        size += ENTRY_BYTES;
+        trk_bytes_put32(raw + 8, (uint32_t)((size - HEAD_BYTES) / ENTRY_BYTES));
+        expect_damage(&pieces, raw, size, "twice", indexed[i]);
+        pieces_free(&pieces);
+    }
+}
+
+/* What a newer writer names beside is passed over. */
+Test(index, names_an_unknown_kind)
 {
     uint8_t raw[1024];
     unsigned told, events;
     struct pieces pieces = make();
     size_t at = find(&pieces, TRK_FORMAT_INDEX);
-    size_t size = take_payload(&pieces, at, raw, sizeof raw) - ENTRY_BYTES;
+    size_t size = take_payload(&pieces, at, raw, sizeof raw);
+    memset(raw + size, 0, ENTRY_BYTES);
+    raw[size + 20] = 200;
+    size += ENTRY_BYTES;
     trk_bytes_put32(raw + 8, (uint32_t)((size - HEAD_BYTES) / ENTRY_BYTES));
     put_payload(&pieces, at, raw, size);
-    struct trk_trace_state state = examine(&pieces, &told, &events);
-    cr_expect_not(state.complete);
-    cr_expect_eq(told, 1u);
-    cr_expect_eq(events, 2 * CHUNKS);
+    cr_expect(examine(&pieces, &told, &events).complete);
+    cr_expect_eq(told, 0u);
     pieces_free(&pieces);
 }
 
@@ -181,7 +252,8 @@ Test(index, places)
         struct pieces pieces = make();
         size_t at = find(&pieces, TRK_FORMAT_INDEX);
         size_t size = take_payload(&pieces, at, raw, sizeof raw);
-        trk_bytes_put32(raw + entry_of(raw, 1) + 20, cases[i].places << 8 | TRK_FORMAT_EVENTS);
+        trk_bytes_put32(raw + entry_of(raw, TRK_FORMAT_EVENTS, 1) + 20,
+                        cases[i].places << 8 | TRK_FORMAT_EVENTS);
         put_payload(&pieces, at, raw, size);
         struct trk_trace_state state = examine(&pieces, &told, &events);
         cr_expect_eq(state.complete, !cases[i].damage, "case %zu: %s", i, state.damage);
