@@ -39,6 +39,9 @@ static void print_text(const struct trk_why_report *report)
     if (report->untracked) {
         print_line("view", "one that nobody watches; the page is what the tracker knows it by");
     }
+    if (report->unregistered != TRK_NOT_KNOWN) {
+        printf("registered       no more, since event %" PRIu64 "\n", report->unregistered);
+    }
     print_line("last writer", report->writer);
     for (uint32_t i = 1; i < report->store_count; i++) {
         const struct trk_why_store *store = &report->stores[i];
@@ -62,6 +65,7 @@ static void print_json(const struct trk_why_report *report, const char *path)
     trk_json_out_address(object, "first_addr", report->first_addr);
     trk_json_out_number(object, "size", report->size_bytes);
     cJSON_AddBoolToObject(object, "untracked", report->untracked);
+    trk_json_out_number(object, "unregistered", report->unregistered);
     trk_json_out_text(object, "state", report->state_word);
     trk_json_out_text(object, "state_text", report->state);
     trk_json_out_text(object, "under_way", report->under_way[0] ? report->under_way : NULL);

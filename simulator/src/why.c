@@ -19,6 +19,7 @@ struct looking {
     struct trk_why_report *report;
     struct newest newest; /* of the byte */
     bool windowed;        /* the trace begins in the middle */
+    uint32_t registered;  /* a bit each tracker that has the byte registered */
 };
 
 const char *trk_why_copy_name(enum trk_why_copy copy)
@@ -40,6 +41,34 @@ static struct story_name name_of(const struct looking *looking, uint32_t stream)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* The end of a register or an unregister of the byte, which is about to be taken. */
+static void follow_registered(struct looking *looking, const struct trk_trace_event *next)
+{
+    const struct trk_event *event = &next->event;
+    struct trk_why_report *report = looking->report;
+    if (event->type == TRK_EVENT_TRACKER && event->page < SAID_TRACKERS)
+        looking->registered &= ~(1u << event->page); /* declared anew */
+    const struct judge_operation *operation =
+        event->type == TRK_EVENT_OP_END && event->flags == TRK_OK
+            ? judge_operation_of(&looking->judge, next->stream)
+            : NULL;
+    if (operation == NULL || operation->op != event->context ||
+        (operation->op != TRK_OP_REGISTER && operation->op != TRK_OP_UNREGISTER) ||
+        versions_tracked_addr(looking->judge.versions, report->guest_addr) -
+                operation->guest_addr >=
+            operation->size_bytes)
+        return;
+    uint32_t bit = 1u << operation->tracker;
+    bool had = (looking->registered & bit) != 0;
+    looking->registered &= ~bit;
+    if (operation->op == TRK_OP_REGISTER) {
+        looking->registered |= bit;
+        report->unregistered = TRK_NOT_KNOWN;
+    } else if (had && looking->registered == 0) {
+        report->unregistered = next->number;
+    }
+}
+
 /* Take events up to one; report->event is the last. */
 static enum trk_status read_events(struct looking *looking, struct trk_trace *trace, uint64_t event,
                                    struct trk_error *error)
@@ -59,6 +88,7 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
             judge_among_losses(&looking->judge);
         else if (looking->passed.end > 0)
             judge_behind_losses(&looking->judge, looking->passed.end);
+        follow_registered(looking, &next);
         status = judge_take(&looking->judge, &next, &finding);
         looking->report->event = next.number;
     }
@@ -230,6 +260,9 @@ static const char *for_cpu(const struct looking *looking)
         return "nothing: guest memory is current";
     if (!state_known(looking))
         return "not known: it depends on the page's state";
+    if (looking->newest.state == SAID_GPU && looking->report->unregistered != TRK_NOT_KNOWN)
+        return "a download: the page is the GPU's, but these bytes are registered no more, so no "
+               "fault brings them home";
     if (looking->newest.state == SAID_GPU)
         return "a read-back: the page is the GPU's, so a load faults and brings the bytes home, or "
                "a download does";
@@ -245,7 +278,11 @@ static void say(struct looking *looking)
     say_writer(looking);
     say_side(looking, false, report->guest_text);
     say_side(looking, true, report->gpu_text);
-    snprintf(report->for_gpu, sizeof report->for_gpu, "%s", for_gpu(looking));
+    bool again = report->unregistered != TRK_NOT_KNOWN && report->store_count > 0 &&
+                 report->gpu != TRK_WHY_CURRENT && state_known(looking);
+    snprintf(report->for_gpu, sizeof report->for_gpu, "%s%s",
+             again ? "a register of these bytes, which are mapped for the GPU no more, and " : "",
+             for_gpu(looking));
     snprintf(report->for_cpu, sizeof report->for_cpu, "%s", for_cpu(looking));
 }
 
@@ -255,7 +292,7 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
     struct looking looking = {.trace = trace, .report = report};
     memset(report, 0, sizeof *report);
     report->guest_addr = guest_addr;
-    report->event = TRK_NOT_KNOWN;
+    report->event = report->unregistered = TRK_NOT_KNOWN;
     size_t streams = trk_trace_stream_count(trace);
     const uint8_t *end;
     looking.windowed = trk_trace_snapshot(trace, &end) != NULL;

@@ -105,4 +105,23 @@ sh "$unknown" 1 >got 2>talk
 same "unknown.trk is there" $? 2
 grep -q "remove it" talk || fail "unknown.trk is there: no word of what to do: $(cat talk)"
 [ ! -s unknown.trk ] || fail "unknown.trk was overwritten"
+
+# A recording that lost events is no exercise: another is made, and where none is whole that is said.
+rm -f unknown.trk
+TRK_RECORD_RING=4096 sh "$unknown" 1 >got 2>talk
+same "events were lost: exit code" $? 0
+grep -q "lost events: recording again" talk || fail "events were lost: $(cat talk)"
+trk info unknown.trk >got 2>talk
+same "events were lost: what is missing, $(cat talk)" $? 0
+rm unknown.trk bin/trk
+cat >bin/trk <<EOF
+#!/bin/sh
+[ "\$1" != info ] || exit 3
+exec "$trk" "\$@"
+EOF
+chmod +x bin/trk
+sh "$unknown" 1 >got 2>talk
+same "events are lost each time: exit code" $? 4
+grep -q "no whole recording in 5" talk || fail "events are lost each time: $(cat talk)"
+[ -e unknown.trk ] && fail "events are lost each time: there is an exercise"
 finish

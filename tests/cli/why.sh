@@ -45,6 +45,25 @@ cp out first
 run 0 why bad.trk "$addr" "@$store"
 cmp -s out first || fail "another answer the second time"
 
+# Given up for the GPU at the end: no upload of what was stored last comes any more, open though the page is.
+seed=1
+while [ "$seed" -lt 9 ]; do
+    run 0 record -f -o bad.trk -- "$trk" demo --frames 8 --threads 1 --seed "$seed" --bug kernel-store
+    run 1 sim --json bad.trk
+    addr=$(get guest_addr)
+    run 0 why --json bad.trk "$addr"
+    [ "$(get gpu)" != older ] || [ "$(get state)" != cpu ] || break
+    seed=$((seed + 1))
+done
+gone=$(get unregistered)
+get for_gpu | grep -q "^a register of these bytes, .* and an upload of the page" || fail "given up: $(get for_gpu)"
+run 0 dump bad.trk "$gone"
+grep -q "op_end .*unregister" out || fail "given up, event $gone: $(cat out)"
+why unregistered "$((gone - 1))" null
+why unregistered "$gone" "$gone"
+run 0 why bad.trk "$addr"
+grep -qx "registered       no more, since event $gone" out || fail "given up: $(cat out)"
+
 # Written by the GPU, brought home before that had run.
 record early-read-back
 why guest "$(at 0)" older

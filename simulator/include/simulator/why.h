@@ -15,7 +15,7 @@
 
 TRK_EXTERN_C_BEGIN
 
-#define TRK_WHY_TEXT_BYTES 224
+#define TRK_WHY_TEXT_BYTES 288
 #define TRK_WHY_STORES     4u
 
 /* What one side's copy of the byte is. */
@@ -39,7 +39,9 @@ struct trk_why_report {
     uint64_t guest_addr; /* the byte */
     uint64_t first_addr, size_bytes; /* bytes beside it with the same past, in its page */
     bool untracked;                  /* the view of the address is one that nobody watches */
-    const char *state_word;          /* "cpu", "clean", "gpu"; "none": no operation has met it */
+    uint64_t unregistered;  /* the event since which no tracker has the byte registered that had;
+                               TRK_NOT_KNOWN: one has, or none had */
+    const char *state_word; /* "cpu", "clean", "gpu"; "none": no operation has met it */
     enum trk_why_copy guest, gpu;
     uint32_t store_count;
     struct trk_why_store stores[TRK_WHY_STORES]; /* newest first */
