@@ -100,11 +100,10 @@ static void prune(cJSON *holder, const char *path, bool list)
         int length = list ? snprintf(below, sizeof below, "%s", path)
                           : snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
         next = item->next;
-        if (length < 0 || length >= PATH_BYTES || strchr(key, '.') != NULL) {
-            cJSON_Delete(cJSON_DetachItemViaPointer(holder, item));
-        } else if (!list && cJSON_IsArray(item) && is_list(below)) {
+        bool fits = length >= 0 && length < PATH_BYTES && strchr(key, '.') == NULL;
+        if (fits && !list && cJSON_IsArray(item) && is_list(below)) {
             prune(item, below, true);
-        } else if (!stays(below, item)) {
+        } else if (!fits || !stays(below, item)) {
             cJSON_Delete(cJSON_DetachItemViaPointer(holder, item));
         } else if (cJSON_IsObject(item)) {
             prune(item, below, false);
