@@ -286,8 +286,7 @@ const struct trk_command trk_cmd_catalogue = {
         "Many processes may use a catalogue at once. A database that is damaged, or another "
         "program's, without its tables, or empty beside stored files, is refused. rebuild makes "
         "a new one of the stored files and what lies beside each (HASH.about: name, expected "
-        "verdict, command, origin, licence); the old one is renamed. Verdicts and benches are not "
-        "in there. In a catalogue "
+        "verdict, command, origin, licence); the old one is renamed, or gives place if it is empty. Verdicts and benches are not in there. In a catalogue "
         "that can be used rebuild takes up files that the database does not have. One that may "
         "only be read can be listed, shown and run; the verdicts are not kept then.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"

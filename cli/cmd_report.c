@@ -183,7 +183,9 @@ static void print_curve(const struct report *report)
 static void print_text(const struct report *report)
 {
     size_t pages = ping_pong(report);
-    printf("%-20s %8s %8s %8s %8s   (pages)\n", "region", "faults", "up", "down", "turns");
+    fputs("trace ", stdout);
+    trk_terminal_text(stdout, report->input.path);
+    printf("\n%-20s %8s %8s %8s %8s   (pages)\n", "region", "faults", "up", "down", "turns");
     for (size_t i = 0; i < shown(report, report->region_count); i++) {
         const struct region *region = &report->regions[i];
         printf("0x%-18" PRIx64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n",

@@ -136,11 +136,25 @@ void trk_manual_overview(FILE *out)
     fputs("\n`trk help COMMAND` says more of one.\n", out);
 }
 
+/* What is read where no F is named; NULL: one must be, or none is read. */
+static const char *left_out(const struct trk_command *command)
+{
+    return strncmp(command->operands, "[F", 2) == 0
+               ? "Without F it is the latest recording that was not given a name: trk-N.trk with "
+                 "the greatest N in TRK_TRACE_DIR, else $XDG_DATA_HOME/trk, else "
+                 "~/.local/share/trk."
+               : NULL;
+}
+
 void trk_manual_help(FILE *out, const struct trk_command *command)
 {
     fprintf(out, "usage: trk %s [OPTION...]%s%s\n\n", command->name,
             command->operands[0] ? " " : "", command->operands);
     print_wrapped(out, command->text, 0, 0);
+    if (left_out(command) != NULL) {
+        fputc('\n', out);
+        print_wrapped(out, left_out(command), 0, 0);
+    }
     fputs("\noptions\n", out);
     for (const struct trk_option *at = command->options; at && at->name; at++) {
         print_option(out, at);
@@ -228,6 +242,10 @@ void trk_manual_page(FILE *out, const struct trk_command *command)
     fputs(".SH DESCRIPTION\n", out);
     if (command) {
         roff(out, command->text);
+        if (left_out(command) != NULL) {
+            fputs(".PP\n", out);
+            roff(out, left_out(command));
+        }
         fputs(".SH OPTIONS\n", out);
         roff_options(out, command->options);
         roff_options(out, trk_options_common());

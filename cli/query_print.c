@@ -81,55 +81,93 @@ static void write_plain(FILE *out, const struct trk_query_value *value)
     }
 }
 
-/* Control characters become \xNN: a row is a line, and a terminal does nothing. */
+/* The length of a value's text up to its end or a NUL, from an offset on; a NUL stands behind it.
+ */
+static size_t piece_at(const struct trk_query_value *value, size_t at)
+{
+    return strnlen((const char *)value->bytes + at, value->size_bytes - at);
+}
+
+/* Control characters, NUL as well, become \xNN: a row is a line, and a terminal does nothing. */
 static void write_text(FILE *out, const struct trk_query_value *value)
 {
-    if (value->kind == TRK_QUERY_TEXT) {
-        trk_terminal_text(out, value->bytes);
-    } else {
+    if (value->kind != TRK_QUERY_TEXT) {
         write_plain(out, value);
+        return;
+    }
+    for (size_t at = 0;; at++) {
+        trk_terminal_text(out, (const char *)value->bytes + at);
+        at += piece_at(value, at);
+        if (at >= value->size_bytes) {
+            return;
+        }
+        fputs("\\x00", out);
     }
 }
 
-static void print_quoted(const char *text)
+static struct trk_query_value text_value(const char *text)
 {
+    return (struct trk_query_value){
+        .kind = TRK_QUERY_TEXT, .bytes = text, .size_bytes = strlen(text)};
+}
+
+static void print_plain_text(const struct trk_query_value *value)
+{
+    write_text(stdout, value);
+}
+
+static void print_quoted(const struct trk_query_value *value)
+{
+    const unsigned char *text = value->bytes;
     putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"') {
+    for (size_t i = 0; i < value->size_bytes; i++) {
+        if (text[i] == '"') {
             fputs("\"\"", stdout);
-        } else if (*at < 0x20 || *at == 0x7f) {
-            printf("\\x%02x", *at);
+        } else if (text[i] < 0x20 || text[i] == 0x7f) {
+            printf("\\x%02x", text[i]);
         } else {
-            putchar(*at);
+            putchar(text[i]);
         }
     }
     putchar('"');
 }
 
 /* [RFC 4180] */
-static void print_csv_text(const char *text)
+static void print_csv_text(const struct trk_query_value *value)
 {
-    if (strpbrk(text, "\",\n\r") != NULL) {
-        print_quoted(text);
-    } else {
-        trk_terminal_text(stdout, text);
+    bool quoted = false;
+    for (size_t i = 0; i < value->size_bytes; i++) {
+        const char byte = ((const char *)value->bytes)[i];
+        quoted |= byte == '"' || byte == ',' || byte == '\n' || byte == '\r';
+    }
+    (quoted ? print_quoted : print_plain_text)(value);
+}
+
+/* A piece without a NUL. */
+static void print_json_piece(const char *text, char *clean, size_t room)
+{
+    trk_json_out_utf8(text, clean, room);
+    for (const unsigned char *at = (const unsigned char *)clean; *at; at++) {
+        if (*at < 0x20 || *at == 0x7f) {
+            printf("\\u%04x", *at);
+        } else {
+            printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        }
     }
 }
 
-static void print_json_text(const char *text)
+static void print_json_text(const struct trk_query_value *value)
 {
-    size_t room = 3 * strlen(text) + 1; /* each bad byte is replaced by three */
+    size_t room = 3 * value->size_bytes + 1; /* each bad byte is replaced by three */
     char *clean = malloc(room);
     putchar('"');
-    if (clean != NULL) {
-        trk_json_out_utf8(text, clean, room);
-        for (const unsigned char *at = (const unsigned char *)clean; *at; at++) {
-            if (*at < 0x20 || *at == 0x7f) {
-                printf("\\u%04x", *at);
-            } else {
-                printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-            }
+    for (size_t at = 0; clean != NULL; at++) {
+        print_json_piece((const char *)value->bytes + at, clean, room);
+        at += piece_at(value, at);
+        if (at >= value->size_bytes) {
+            break;
         }
+        fputs("\\u0000", stdout);
     }
     putchar('"');
     free(clean);
@@ -145,7 +183,7 @@ static void print_json(const struct trk_query_value *value)
         (value->kind == TRK_QUERY_REAL && !isfinite(value->real))) {
         fputs("null", stdout);
     } else if (value->kind == TRK_QUERY_TEXT) {
-        print_json_text(value->bytes);
+        print_json_text(value);
     } else if (string) {
         putchar('"');
         write_plain(stdout, value);
@@ -249,7 +287,7 @@ static void keep_names(struct trk_query_printer *printer, const char *const *nam
     printer->cells = calloc(count * TABLE_ROWS, sizeof *printer->cells);
     printer->failed = printer->names == NULL || printer->widths == NULL || printer->cells == NULL;
     for (size_t i = 0; i < count && !printer->failed; i++) {
-        struct trk_query_value name = {.kind = TRK_QUERY_TEXT, .bytes = names[i]};
+        const struct trk_query_value name = text_value(names[i]);
         printer->names[i] = cell_of(&name);
         printer->failed = printer->names[i] == NULL;
     }
@@ -269,7 +307,8 @@ static void take_names(void *context, const char *const *names, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         fputs(i > 0 ? "," : "", stdout);
-        (json ? print_json_text : print_csv_text)(names[i]);
+        const struct trk_query_value name = text_value(names[i]);
+        (json ? print_json_text : print_csv_text)(&name);
     }
     fputs(json ? "],\"rows\":[" : "\n", stdout);
 }
@@ -287,7 +326,7 @@ static bool take_row(void *context, const struct trk_query_value *values, size_t
         if (printer->form == TRK_QUERY_JSON) {
             print_json(&values[i]);
         } else if (values[i].kind == TRK_QUERY_TEXT) {
-            print_csv_text(values[i].bytes);
+            print_csv_text(&values[i]);
         } else {
             write_plain(stdout, &values[i]);
         }

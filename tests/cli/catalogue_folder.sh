@@ -250,6 +250,29 @@ if python3 -c 'import sqlite3' 2>/dev/null; then
         run 0 regress --json tables
         same "after $change" "$(get pass)" 1
     done
+    # One that is taken out while it is run is told; the others are as they were.
+    "$trk" catalogue add whole "$corpus/demo-seed-1.trk" >/dev/null || fail "add"
+    cp "$core" turn.so
+    run 0 regress --core ./turn.so --json whole
+    took=0
+    while [ "$took" -lt 20 ]; do # the row goes at some moment of the run, and at last within it
+        took=$((took + 1))
+        rm -rf gone
+        cp -r whole gone
+        printf x >>turn.so
+        "$trk" regress --repeat 200 --core ./turn.so gone >gone.out 2>gone.err &
+        pid=$!
+        sleep 0.2
+        python3 tables.py gone/catalogue.db "DELETE FROM traces WHERE name = 'foreign.trk'"
+        wait $pid
+        code=$?
+        grep -q "^unreadable .*foreign.trk" gone.out && break
+        [ "$code" -eq 0 ] || break
+    done
+    same "taken out while it is run" "$code" 3
+    grep -A 1 '^unreadable .*foreign.trk' gone.out | grep -q 'taken out of the catalogue while it was run' ||
+        fail "taken out while it is run: $(cat gone.out gone.err)"
+    grep -q '^pass .*demo-seed-1.trk' gone.out || fail "beside one that is taken out: $(cat gone.out)"
     rm -rf whole
 else
     echo "skipped: no python3 for a database without its tables"

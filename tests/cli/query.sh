@@ -402,4 +402,12 @@ same_rows touches "event >= 100" "stream < 9" 2>/dev/null
 head -c $((size / 2)) a.trk >half.trk
 run 3 query half.trk "SELECT count(*) > 100 FROM events"
 same "of half a trace" "$(sed 1d out)" 1
+# A text goes on behind a NUL, in all forms.
+nul="SELECT 'a'||char(0)||'b' AS x, char(0) AS y, CAST(x'610022002c' AS TEXT) AS z, '' AS e"
+run 0 query a.trk "$nul"
+same "NUL in CSV" "$(sed -n 2p out)" 'a\x00b,\x00,"a\x00""\x00,",'
+run 0 query --json a.trk "$nul"
+same "NUL in JSON" "$(sed -n 2p out)" '["a\u0000b","\u0000","a\u0000\"\u0000,",""]'
+run 0 query --table a.trk "$nul"
+same "NUL in a table" "$(sed -n 2p out | tr -s ' ')" 'a\x00b \x00 a\x00"\x00, '
 finish

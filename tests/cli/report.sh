@@ -136,6 +136,20 @@ grep -q '^host mappings at the end, of no frame: [0-9]*$' out || fail "no frame:
 run 0 report --top 1 "$corpus/demo-seed-1.trk"
 grep -q '^redundant uploads are not known' out || fail "that contents are not known is not said"
 same "regions listed" "$(grep -c '^0x' out)" 1
+# Which trace it is, above all where none is named; the help says which that is.
+mkdir recordings
+cp "$corpus/foreign.trk" recordings/trk-2.trk
+cp "$corpus/demo-seed-1.trk" recordings/trk-10.trk
+run_with "TRK_TRACE_DIR=$dir/recordings" 0 report
+same "the latest" "$(head -1 out)" "trace $dir/recordings/trk-10.trk"
+run 0 report recordings/trk-2.trk
+same "the named one" "$(head -1 out)" "trace recordings/trk-2.trk"
+for command in report sim dump; do
+    run 0 help $command
+    tr '\n' ' ' <out | grep -q 'Without F it is the latest recording' || fail "help $command: $(cat out)"
+done
+run 0 help trim
+grep -q 'Without F' out && fail "trim needs a name"
 run 2 report --top 0 "$corpus/demo-seed-1.trk"
 run 2 report absent.trk
 head -c 9000 "$corpus/demo-seed-1.trk" >cut.trk

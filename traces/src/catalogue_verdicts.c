@@ -32,6 +32,18 @@ static void take(sqlite3_stmt *statement, int first, struct trk_catalogue_verdic
     out->event_visible = number_at(statement, first + 5);
 }
 
+/* Finish what speaks of a stored file, which another may have removed. */
+static enum trk_status done(struct trk_catalogue *catalogue, sqlite3_stmt *statement,
+                            const char *hash, struct trk_error *error)
+{
+    const int last = sqlite3_step(statement);
+    if ((last & 0xff) == SQLITE_CONSTRAINT) {
+        sqlite3_finalize(statement);
+        return trk_error_set(error, TRK_E_ARGUMENT, "no trace %.32s is stored", hash);
+    }
+    return catalogue_done(catalogue, statement, last, error);
+}
+
 static enum trk_status insert(struct trk_catalogue *catalogue,
                               const struct trk_catalogue_verdict *verdict, struct trk_error *error)
 {
@@ -51,7 +63,7 @@ static enum trk_status insert(struct trk_catalogue *catalogue,
     }
     bind_number(statement, 10, verdict->event_at);
     bind_number(statement, 11, verdict->event_visible);
-    return catalogue_done(catalogue, statement, sqlite3_step(statement), error);
+    return done(catalogue, statement, verdict->hash, error);
 }
 
 enum trk_status trk_catalogue_find(struct trk_catalogue *catalogue,
@@ -159,12 +171,7 @@ enum trk_status trk_catalogue_bench(struct trk_catalogue *catalogue, const char 
     if (status != TRK_OK) {
         return status;
     }
-    int last = sqlite3_step(statement);
-    if ((last & 0xff) == SQLITE_CONSTRAINT) {
-        sqlite3_finalize(statement);
-        return trk_error_set(error, TRK_E_ARGUMENT, "no trace %.32s is stored", hash);
-    }
-    return catalogue_done(catalogue, statement, last, error);
+    return done(catalogue, statement, hash, error);
 }
 
 enum trk_status trk_catalogue_benches(struct trk_catalogue *catalogue, const char *hash,

@@ -119,7 +119,7 @@ struct trk_catalogue_verdict {
 };
 
 /**
- * Keep a verdict, unless its key has one.
+ * Keep a verdict, unless its key has one. TRK_E_ARGUMENT: what it is of is no longer stored.
  *
  * @param verdict  Replaced by the one that was there.
  * @param had      Whether there was one.
