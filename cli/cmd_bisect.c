@@ -55,8 +55,9 @@ static const struct trk_option bisect_options[] = {
     {.name = "judge",
      .kind = TRK_OPTION_TEXT,
      .value = "COMMAND",
-     .about = "Of live: a shell command says it by its exit code, 125 and 3: skip it; $1 is the "
-              "run's trace."},
+     .about =
+         "Of live: a shell command says it instead, by its exit code, 125 and 3: skip it; $1 is "
+         "the run's trace."},
     {.name = "repeat",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",

@@ -42,6 +42,7 @@ struct job {
     const char *name; /* bench: which; a name, a hash or its beginning */
     uint64_t found;
     char hash[TRK_CONTENT_BYTES]; /* of the one that is meant */
+    uint64_t bytes;
 };
 
 /* ---- list, show, runs ------------------------------------------------------------------------ */
@@ -162,12 +163,33 @@ static enum trk_status find_entry(void *context, const struct trk_manifest_entry
     if (trk_catalogue_is_meant(job->name, entry)) {
         job->found++;
         memcpy(job->hash, entry->hash, sizeof job->hash);
+        job->bytes = entry->bytes;
     }
     return TRK_OK;
 }
 
-/* The text of a result of trk bench, as it stands in its file. */
-static enum trk_status read_bench(const char *path, char **text, struct trk_error *error)
+/* Whether it is a result of trk bench, of a trace of so many bytes. */
+static enum trk_status check_bench(const cJSON *root, uint64_t bytes, struct trk_error *error)
+{
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+    const cJSON *trace = cJSON_GetObjectItemCaseSensitive(root, "trace");
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(trace, "hash");
+    const cJSON *size = cJSON_GetObjectItemCaseSensitive(trace, "bytes");
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, BENCH_SCHEMA) != 0 ||
+        !cJSON_IsString(hash) || !cJSON_IsNumber(size)) {
+        return trk_error_set(error, TRK_E_DAMAGED, "no result of trk bench --json");
+    }
+    return size->valuedouble == (double)bytes
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_ARGUMENT,
+                               "it is of another trace: that one has %.0f bytes, this one %" PRIu64,
+                               size->valuedouble, bytes);
+}
+
+/* The text of a result of trk bench, as it stands in its file. bytes: of the trace that it is of.
+ */
+static enum trk_status read_bench(const char *path, uint64_t bytes, char **text,
+                                  struct trk_error *error)
 {
     size_t size;
     cJSON *root = NULL;
@@ -175,10 +197,8 @@ static enum trk_status read_bench(const char *path, char **text, struct trk_erro
     if (status == TRK_OK) {
         status = trk_json_text_parse(*text, size, &root, error);
     }
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    if (status == TRK_OK &&
-        (!cJSON_IsString(schema) || strcmp(schema->valuestring, BENCH_SCHEMA) != 0)) {
-        status = trk_error_set(error, TRK_E_DAMAGED, "no result of trk bench --json");
+    if (status == TRK_OK) {
+        status = check_bench(root, bytes, error);
     }
     cJSON_Delete(root);
     return status;
@@ -199,7 +219,7 @@ static int bench(struct job *job)
         return trk_terminal_error("catalogue", job->folder, &error);
     }
     char *text = NULL;
-    status = read_bench(path, &text, &error);
+    status = read_bench(path, job->bytes, &text, &error);
     if (status == TRK_OK) {
         status = trk_catalogue_bench(job->catalogue, job->hash, text, &error);
     }
@@ -286,7 +306,8 @@ const struct trk_command trk_cmd_catalogue = {
         "Many processes may use a catalogue at once. A database that is damaged, or another "
         "program's, without its tables, or empty beside stored files, is refused. rebuild makes "
         "a new one of the stored files and what lies beside each (HASH.about: name, expected "
-        "verdict, command, origin, licence); the old one is renamed, or gives place if it is empty. Verdicts and benches are not in there. In a catalogue "
+        "verdict, command, origin, licence); the old one is renamed, or gives place if it is "
+        "empty. Verdicts and benches are not in there. In a catalogue "
         "that can be used rebuild takes up files that the database does not have. One that may "
         "only be read can be listed, shown and run; the verdicts are not kept then.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"

@@ -297,7 +297,8 @@ const struct trk_command trk_cmd_trim = {
         "keeps that region from beginning to end, with all that operations tie to it. A trace "
         "whose "
         "state cannot be kept (generations, shared views) is kept from its beginning. G is never "
-        "larger than F.",
+        "larger than F. A part that begins with such a state cannot be trimmed again: trim its "
+        "source.",
     .examples = "trk trim trace.trk frame:100-110 -o part.trk\n"
                 "trk trim trace.trk region:0x200000000 -o region.trk",
     .options = trim_options,

@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "event_print.h"
+#include "redact_header.h"
 #include "track/address.h"
 
 #define NONE UINT32_MAX
@@ -249,23 +250,10 @@ static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSO
 
 char *trk_redact_header(const struct trk_redact *redact, const char *header_json)
 {
-    static const char *const kept[] = {"schema",      "schema_version", "capture",
-                                       "not_visible", "trackers",       "model",
-                                       "clock",       "tsc_hz",         "part"};
     cJSON *header = cJSON_Parse(header_json);
-    cJSON *out = cJSON_CreateObject();
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(header, kept[i]);
-        if (item) {
-            cJSON_AddItemToObject(out, kept[i], item);
-        }
-    }
-    /* When it was recorded is nobody's business either. */
-    cJSON *anchor;
-    cJSON *clock = cJSON_GetObjectItemCaseSensitive(out, "clock");
-    cJSON_ArrayForEach(anchor, cJSON_GetObjectItemCaseSensitive(clock, "anchors"))
-    {
-        cJSON_DeleteItemFromObjectCaseSensitive(anchor, "realtime_ns");
+    cJSON *out = cJSON_IsObject(header) ? cJSON_Duplicate(header, true) : cJSON_CreateObject();
+    if (out) {
+        trk_redact_prune(out);
     }
     cJSON_AddTrueToObject(out, "redacted");
     add_moved(redact, header, out);

@@ -33,17 +33,24 @@ static enum trk_status check(const struct trk_capture_foreign *foreign, struct t
 {
     const unsigned notes =
         TRK_NOTES_LOCKS | TRK_NOTES_PROTECTION | TRK_NOTES_HANDED | TRK_NOTES_LOADS;
+    if (foreign == NULL || foreign->size != sizeof *foreign)
+        return trk_error_set(error, TRK_E_ARGUMENT, "what declares a tracker is of another size");
     uint32_t page = foreign->page_size_bytes;
-    if (foreign->size != sizeof *foreign || foreign->id >= TRACKERS)
+    if (foreign->id >= TRACKERS)
         return trk_error_set(error, TRK_E_ARGUMENT, "a foreign tracker's number is 0 to 15");
     if (page < TRK_HOST_PAGE_BYTES || (page & (page - 1)) != 0)
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "a tracker's page is a power of two from %u bytes on, not %u",
                              (unsigned)TRK_HOST_PAGE_BYTES, (unsigned)page);
-    if (foreign->locks.count > TRK_CAPTURE_LOCKS_MAX || foreign->locks.kind > TRK_LOCK_PAGE)
+    if (foreign->locks.count > TRK_CAPTURE_LOCKS_MAX)
         return trk_error_set(error, TRK_E_ARGUMENT, "a tracker has at most %u locks",
                              (unsigned)TRK_CAPTURE_LOCKS_MAX);
-    if ((foreign->notes & ~notes) != 0 || foreign->backend > TRK_BACKEND_USERFAULTFD)
+    if (foreign->locks.kind > TRK_LOCK_PAGE)
+        return trk_error_set(error, TRK_E_ARGUMENT, "%u is no kind of lock",
+                             (unsigned)foreign->locks.kind);
+    if (foreign->backend > TRK_BACKEND_USERFAULTFD)
+        return trk_error_set(error, TRK_E_ARGUMENT, "%u is no backend", (unsigned)foreign->backend);
+    if ((foreign->notes & ~notes) != 0)
         return trk_error_set(error, TRK_E_ARGUMENT, "what a tracker notes has an unknown bit");
     if (foreign->policy != NULL &&
         (trk_policy_check(foreign->policy) != TRK_OK || foreign->policy->page_size_bytes != page))

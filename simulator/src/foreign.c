@@ -19,6 +19,7 @@ void foreign_deinit(struct foreign *foreign)
     for (uint32_t i = 0; i < FOREIGN_TRACKERS; i++)
         foreign_core_destroy(foreign->trackers[i].core);
     foreign_pages_deinit(&foreign->pages);
+    foreign_runs_deinit(&foreign->joined);
     for (uint32_t i = 0; i < foreign->stream_count; i++)
         for (uint32_t d = 0; d < FOREIGN_DEPTH; d++)
             foreign_runs_deinit(&foreign->streams[i].handed[d]);
@@ -215,8 +216,7 @@ static void hand(struct run *run, const struct trk_trace_event *event)
     if (!declared(foreign, tracker))
         return;
     struct foreign_stream *stream = &foreign->streams[event->stream];
-    if (foreign->trackers[tracker].core != NULL && stream->depth > 0 &&
-        stream->depth <= FOREIGN_DEPTH)
+    if (stream->depth > 0 && stream->depth <= FOREIGN_DEPTH)
         foreign_runs_add(&stream->handed[stream->depth - 1], event->event.argument,
                          trk_event_size(&event->event));
     struct foreign_range range =
@@ -346,7 +346,12 @@ static void end(struct run *run, const struct trk_trace_event *event)
         foreign->limited = true;
         return;
     }
-    struct foreign_ending ending = {operation, event, &stream->handed[stream->depth]};
+    struct foreign_runs *handed = &stream->handed[stream->depth];
+    foreign_runs_copy(&foreign->joined, handed);
+    foreign_runs_sort(&foreign->joined);
+    foreign_runs_join(&foreign->joined);
+    foreign->limited |= foreign->joined.lost;
+    struct foreign_ending ending = {operation, event, handed, &foreign->joined};
     struct foreign_core *core = foreign->trackers[operation->tracker].core;
     bool certain = core != NULL && settle(run, operation, &range, event->stream);
     foreign->core.unknown += !certain;

@@ -43,7 +43,7 @@ struct foreign_stream {
     uint64_t owned;
     uint32_t depth; /* of foreign operations */
     struct foreign_operation operations[FOREIGN_DEPTH];
-    struct foreign_runs handed[FOREIGN_DEPTH]; /* by them, beside a core */
+    struct foreign_runs handed[FOREIGN_DEPTH]; /* by them */
 };
 
 /* How much of something could be judged. */
@@ -57,6 +57,7 @@ struct foreign {
     struct foreign_stream *streams; /* made with the first tracker */
     uint32_t stream_count;
     struct foreign_pages pages;
+    struct foreign_runs joined; /* of the operation that ends */
     bool limited; /* a range, or all of them, had too many pages: nothing is certain any more */
     struct foreign_count states, rights, core;
     uint64_t holds;

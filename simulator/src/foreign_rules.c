@@ -46,6 +46,24 @@ bool foreign_rules_sure(const struct run *run)
     return !run->foreign.limited && !run->windowed && !run_doubtful(run);
 }
 
+/* Whether a page was handed over, but not all of it. What became of the rest nobody has noted. */
+static bool in_part(const struct run *run, const struct foreign_ending *ending, uint64_t number)
+{
+    uint64_t page_bytes = run->foreign.trackers[ending->operation->tracker].page_bytes;
+    uint64_t bytes =
+        foreign_runs_bytes(ending->joined, number * page_bytes, (number + 1) * page_bytes);
+    return bytes > 0 && bytes < page_bytes;
+}
+
+/* The states after a transfer that has handed over a part of a page. */
+static unsigned after_part(const struct foreign_operation *operation, unsigned states)
+{
+    bool clears = operation->op == TRK_OP_UPLOAD || operation->flags & TRK_OP_FLAG_CLEAR;
+    if (operation->op == TRK_OP_UPLOAD && operation->flags & TRK_OP_FLAG_WRITTEN)
+        return FOREIGN_GPU;
+    return clears ? states | FOREIGN_CLEAN : states;
+}
+
 /* The states a page may be in when an operation on it alone has ended well. 0: there is none. */
 static unsigned states_after(const struct run *run, const struct foreign_ending *ending,
                              const struct foreign_page *page)
@@ -152,14 +170,19 @@ static void check_answer(struct run *run, const struct foreign_ending *ending, u
                (struct breach){TRK_VERDICT_ILLEGAL_STATE, "a question answered with no"});
 }
 
+static bool transfers(const struct foreign_operation *operation)
+{
+    return operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD;
+}
+
 /* Transfers say which pages they found in a state. */
 static void count_transfer(struct run *run, const struct foreign_operation *operation,
-                           const struct foreign_page *page, bool alone)
+                           const struct foreign_page *page, bool certain)
 {
-    if (operation->op != TRK_OP_UPLOAD && operation->op != TRK_OP_DOWNLOAD)
+    if (!transfers(operation))
         return;
     bool notes = run->foreign.trackers[operation->tracker].notes & TRK_NOTES_HANDED;
-    bool judged = notes && alone && page->states != FOREIGN_ANY && foreign_rules_sure(run);
+    bool judged = notes && certain && page->states != FOREIGN_ANY && foreign_rules_sure(run);
     run->foreign.states.judged += judged;
     run->foreign.states.unknown += !judged;
 }
@@ -173,14 +196,15 @@ void foreign_rules_page(struct run *run, const struct foreign_ending *ending, ui
         check_answer(run, ending, number, page, alone);
     if (!foreign_rules_change(operation))
         return;
-    count_transfer(run, operation, page, alone);
+    bool part = transfers(operation) && in_part(run, ending, number);
+    count_transfer(run, operation, page, alone && !part);
     if (!alone) {
         page->states = FOREIGN_ANY;
         return;
     }
     if (refused)
         return; /* nothing has changed */
-    unsigned after = states_after(run, ending, page);
+    unsigned after = part ? after_part(operation, page->states) : states_after(run, ending, page);
     if (after == 0 && foreign_rules_sure(run)) {
         broken(run, ending, number, page,
                (struct breach){TRK_VERDICT_ILLEGAL_STATE, operation->op == TRK_OP_UPLOAD

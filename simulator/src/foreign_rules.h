@@ -16,7 +16,8 @@ struct foreign_range {
 struct foreign_ending {
     const struct foreign_operation *operation;
     const struct trk_trace_event *event;
-    struct foreign_runs *handed; /* as noted; only beside a core */
+    struct foreign_runs *handed;       /* as noted */
+    const struct foreign_runs *joined; /* the same, joined */
 };
 
 /*

@@ -38,6 +38,14 @@ void foreign_runs_add(struct foreign_runs *runs, uint64_t guest_addr, uint64_t s
         (struct span){guest_addr, size_bytes < most_bytes ? size_bytes : most_bytes};
 }
 
+void foreign_runs_copy(struct foreign_runs *runs, const struct foreign_runs *from)
+{
+    foreign_runs_clear(runs);
+    for (size_t i = 0; i < from->count; i++)
+        foreign_runs_add(runs, from->items[i].guest_addr, from->items[i].size_bytes);
+    runs->lost |= from->lost;
+}
+
 static uint64_t end_of(const struct span *run)
 {
     return run->guest_addr + run->size_bytes;

@@ -21,6 +21,9 @@ void foreign_runs_deinit(struct foreign_runs *runs);
 void foreign_runs_clear(struct foreign_runs *runs);
 void foreign_runs_add(struct foreign_runs *runs, uint64_t guest_addr, uint64_t size_bytes);
 
+/* Have the same as another one. */
+void foreign_runs_copy(struct foreign_runs *runs, const struct foreign_runs *from);
+
 /* Ascending; all below need that. */
 void foreign_runs_sort(struct foreign_runs *runs);
 

@@ -113,7 +113,8 @@ run 2 catalogue runs kept "$id"
 run 2 catalogue gc --json kept
 
 # A result of a bench stays with its trace.
-echo '{"schema":"trk-bench/1","rounds":7}' >bench.json
+bytes=$(wc -c <"$corpus/demo-seed-1.trk")
+printf '{"schema":"trk-bench/1","trace":{"hash":"0123456789abcdef","bytes":%s},"rounds":7}' "$bytes" >bench.json
 run 0 catalogue bench kept demo-seed-1.trk bench.json
 run 0 catalogue bench kept demo-seed-1.trk bench.json
 run 0 catalogue show --json kept demo-seed-1.trk
@@ -121,6 +122,14 @@ same benches "$(get traces.0.benches.#)" 1
 same rounds "$(get traces.0.benches.0.rounds)" 7
 run 3 catalogue bench kept demo-seed-1.trk out
 run 2 catalogue bench kept absent.trk bench.json
+# Nor one of another trace, or of none.
+run 2 catalogue bench kept bug-alias-write.trk bench.json
+said "it is of another trace: that one has $bytes bytes"
+for its in '7' '{}' '{"hash":7,"bytes":13316}' '{"hash":"0","bytes":"13316"}'; do
+    printf '{"schema":"trk-bench/1","trace":%s}' "$its" >none.json
+    run 3 catalogue bench kept demo-seed-1.trk none.json
+    said "no result of trk bench"
+done
 
 # The plug-in asks the environment which fault it has: one key, two verdicts.
 TRK_MUTANT=0 run 0 regress --core "$mutable" kept

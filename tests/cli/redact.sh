@@ -144,6 +144,31 @@ number=$(grep -n "op_end context=25.*argument=$first\$" text.txt | head -1 | cut
 sed "${number}s/argument=.*/argument=0x77/" text.txt >false.txt # equal ones different
 run 0 assemble -f false.txt -o false.trk
 same "sums: verdict of two for one" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+# Of the header stays what is known: what a newer writer adds goes, at any depth.
+run 0 pack -f --redact high.trk -o low.trk
+"$trk" info --json low.trk >out 2>err
+sed -n '/"header":/,$p' out >known.out
+run 0 dump --text high.trk
+sed '/^header /{
+s/\\"capture\\":{/&\\"x\\":\\"leak\\",\\"rings.x\\":\\"leak\\",/
+s/\\"not_visible\\":\[/&\\"leak\\",/
+s/\\"trackers\\":\[{/&\\"path\\":\\"leak\\",\\"host\\":{\\"id\\":\\"leak\\"},/
+s/\\"policy\\":{/&\\"x\\":[\\"leak\\"],/
+s/\\"model\\":{/&\\"deep\\":{\\"bands\\":\\"leak\\"},/
+s/\\"clock\\":{/&\\"zone\\":\\"leak\\",/
+s/\\"bands\\":\[{/&\\"of\\":\\"leak\\",/
+}' out >leak.txt
+leaks=$(grep '^header ' leak.txt | grep -o leak | wc -l)
+[ "$leaks" -eq 9 ] || fail "leak: $leaks of them in the header"
+run 0 assemble -f leak.txt -o leak.trk
+run 0 pack -f --redact leak.trk -o leakless.trk
+"$trk" info --json leakless.trk >out 2>err
+grep leak out | grep -v '"path":' && fail "leak: what a newer writer adds stays"
+sed -n '/"header":/,$p' out | cmp -s - known.out || fail "leak: another header than without what was added"
+for key in capture not_visible trackers model clock tsc_hz; do
+    grep -q "\"$key\":" known.out || fail "leak: $key is lost"
+done
+same "leak: what is not visible" "$(grep -o 'order between threads that shares neither' known.out | wc -l)" 1
 # By their numbers where the header says that nothing moved; the first versions did not say what did.
 sed 's/\\"moved\\":\[[^]]*\]/\\"moved\\":[]/' text.txt >false.txt
 run 0 assemble -f false.txt -o false.trk

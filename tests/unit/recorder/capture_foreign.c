@@ -175,8 +175,20 @@ Test(capture_foreign, refuses_what_is_not_usable)
     struct trk_capture_foreign foreign = declared(0);
     foreign.policy = &other; /* of another page */
     cr_expect_eq(trk_capture_foreign_declare(&foreign, NULL), TRK_E_ARGUMENT);
+    struct trk_error error;
+    foreign = declared(0);
     foreign.size = 8;
-    cr_expect_eq(trk_capture_foreign_declare(&foreign, NULL), TRK_E_ARGUMENT);
+    cr_expect_eq(trk_capture_foreign_declare(&foreign, &error), TRK_E_ARGUMENT);
+    cr_expect_str_eq(error.text, "what declares a tracker is of another size");
+    cr_expect_eq(trk_capture_foreign_declare(NULL, &error), TRK_E_ARGUMENT);
+    foreign = declared(0);
+    foreign.locks.kind = (enum trk_lock_kind)99;
+    cr_expect_eq(trk_capture_foreign_declare(&foreign, &error), TRK_E_ARGUMENT);
+    cr_expect_str_eq(error.text, "99 is no kind of lock");
+    foreign = declared(0);
+    foreign.backend = (enum trk_backend_kind)99;
+    cr_expect_eq(trk_capture_foreign_declare(&foreign, &error), TRK_E_ARGUMENT);
+    cr_expect_str_eq(error.text, "99 is no backend");
 }
 
 Test(capture_foreign, costs_nothing_without_a_session)

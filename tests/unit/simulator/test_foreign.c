@@ -293,3 +293,33 @@ Test(foreign, doubts_what_was_lost)
     cr_expect_not(report.complete);
     tape_destroy(tape);
 }
+
+/* Of a page that is handed over in part nobody knows what became of the rest; parts that make a
+ * page together are a whole one. */
+Test(foreign, knows_nothing_of_parts)
+{
+    static const struct {
+        uint64_t first_bytes, rest_bytes; /* of the page */
+        uint64_t judged, unknown;
+    } parts[] = {{PAGE_BYTES, 0, 2, 0},
+                 {PAGE_BYTES / 2, PAGE_BYTES / 2, 2, 0},
+                 {PAGE_BYTES - 1, 0, 1, 1},
+                 {1, 0, 1, 1},
+                 {PAGE_BYTES / 2, PAGE_BYTES / 4, 1, 1}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        struct tape *tape = tape_create("default");
+        declare_only(tape, TRK_NOTES_HANDED);
+        whole(tape, TRK_OP_MARK_CPU, 2 * PAGE_BYTES);
+        begin(tape, TRK_OP_UPLOAD, TAPE_A, 2 * PAGE_BYTES);
+        if (parts[i].rest_bytes > 0)
+            hand(tape, TAPE_A + parts[i].first_bytes, parts[i].rest_bytes);
+        hand(tape, TAPE_A, parts[i].first_bytes);
+        hand(tape, TAPE_A + PAGE_BYTES, PAGE_BYTES);
+        end_with(tape, TRK_OP_UPLOAD, TRK_OK, 1);
+        struct trk_sim_report report = tape_judge(tape);
+        const struct trk_sim_judged *states = &report.judged[TRK_SIM_JUDGED_STATES];
+        cr_expect_eq(states->judged, parts[i].judged, "%zu", i);
+        cr_expect_eq(states->unknown, parts[i].unknown, "%zu", i);
+        tape_destroy(tape);
+    }
+}
