@@ -41,9 +41,9 @@ void trk_flight_set_clock_shift(struct trk_flight *flight, unsigned clock_shift)
 }
 
 enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path, uint64_t most_bytes,
-                                 struct trk_error *error)
+                                 uint64_t left_bytes, struct trk_error *error)
 {
-    flight->spill = trk_flight_spill_create(path, most_bytes);
+    flight->spill = trk_flight_spill_create(path, most_bytes, left_bytes);
     return flight->spill != NULL ? TRK_OK : no_memory(error);
 }
 

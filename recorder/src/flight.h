@@ -27,9 +27,13 @@ void trk_flight_destroy(struct trk_flight *flight);
  */
 void trk_flight_set_clock_shift(struct trk_flight *flight, unsigned clock_shift);
 
-/* What is kept goes to a file beside that path when memory does not suffice (flight_spill.h). */
+/*
+ * What is kept goes to a file beside that path when memory does not suffice, as long as left_bytes
+ * stay free there (flight_spill.h).
+ */
 TRK_MUST_USE enum trk_status trk_flight_spill(struct trk_flight *flight, const char *path,
-                                              uint64_t most_bytes, struct trk_error *error);
+                                              uint64_t most_bytes, uint64_t left_bytes,
+                                              struct trk_error *error);
 
 /* As trk_writer_stream and trk_writer_append. Allocate; not while another thread appends. */
 TRK_MUST_USE enum trk_status trk_flight_stream(struct trk_flight *flight,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define STEP_BYTES 4096u /* what a hole in a file gives back is whole blocks */
@@ -18,13 +19,15 @@ struct trk_flight_spill {
     _Atomic uint64_t
         disk_bytes; /* these, and what a file system does not give back before the end */
     uint64_t most_bytes;
-    uint64_t end; /* the file's */
-    int fd;       /* -1: not yet */
-    bool none;    /* there can be no file */
+    uint64_t left_bytes; /* free on the file system, at least */
+    uint64_t end;        /* the file's */
+    int fd;              /* -1: not yet */
+    bool none;           /* there can be no file */
     char folder[PATH_MAX];
 };
 
-struct trk_flight_spill *trk_flight_spill_create(const char *path, uint64_t most_bytes)
+struct trk_flight_spill *trk_flight_spill_create(const char *path, uint64_t most_bytes,
+                                                 uint64_t left_bytes)
 {
     struct trk_flight_spill *spill = calloc(1, sizeof *spill);
     const char *slash = strrchr(path, '/');
@@ -32,6 +35,7 @@ struct trk_flight_spill *trk_flight_spill_create(const char *path, uint64_t most
         return NULL;
     atomic_init(&spill->users, 1);
     spill->most_bytes = most_bytes;
+    spill->left_bytes = left_bytes;
     spill->fd = -1;
     int length = slash == NULL || slash == path ? 1 : (int)(slash - path);
     snprintf(spill->folder, sizeof spill->folder, "%.*s", length, slash == NULL ? "." : path);
@@ -80,6 +84,14 @@ static uint64_t whole_steps(size_t size)
     return (size + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 }
 
+/* Whether so many bytes more leave room enough; it is not known of each file system. */
+static bool leaves_room(const struct trk_flight_spill *spill, uint64_t bytes)
+{
+    struct statvfs about;
+    return fstatvfs(spill->fd, &about) != 0 || about.f_blocks == 0 ||
+           (uint64_t)about.f_bavail * about.f_frsize >= bytes + spill->left_bytes;
+}
+
 bool trk_flight_spill_put(struct trk_flight_spill *spill, const void *bytes, size_t size,
                           uint64_t *offset)
 {
@@ -95,7 +107,8 @@ bool trk_flight_spill_put(struct trk_flight_spill *spill, const void *bytes, siz
         atomic_store_explicit(&spill->disk_bytes, 0, memory_order_relaxed);
     }
     uint64_t disk = atomic_load_explicit(&spill->disk_bytes, memory_order_relaxed);
-    if (disk + steps > spill->most_bytes || !write_all(spill->fd, bytes, size, spill->end))
+    if (disk + steps > spill->most_bytes || !leaves_room(spill, steps) ||
+        !write_all(spill->fd, bytes, size, spill->end))
         return false;
     *offset = spill->end;
     spill->end += steps;

@@ -13,8 +13,12 @@
 
 struct trk_flight_spill;
 
-/* In the folder of that path; the file comes with the first put. NULL: no memory. */
-struct trk_flight_spill *trk_flight_spill_create(const char *path, uint64_t most_bytes);
+/*
+ * In the folder of that path; the file comes with the first put, and leaves left_bytes free where
+ * it lies, for what is to be written beside it. NULL: no memory.
+ */
+struct trk_flight_spill *trk_flight_spill_create(const char *path, uint64_t most_bytes,
+                                                 uint64_t left_bytes);
 /* NULL is accepted. */
 void trk_flight_spill_release(struct trk_flight_spill *spill);
 

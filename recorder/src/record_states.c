@@ -17,6 +17,7 @@
 #define STATES_MOST 16u
 /* What may wait for the thread in a file: so many rings, and at least so many bytes. */
 #define SPILL_RINGS UINT64_C(16)
+#define DUMPS_LEFT  4u /* so many of a whole ring still have room on the disk */
 #define SPILL_LEAST (UINT64_C(64) << 20)
 /* As many as parts may wait, so that none of the traces that are re-executed is much larger. */
 #define MARKS_MOST (PARTS * (SPILL_RINGS + 2))
@@ -195,7 +196,7 @@ enum trk_status trk_record_states_create(struct trk_record_states **out,
     uint64_t spill = SPILL_RINGS * recording->options->flight_bytes;
     enum trk_status status =
         trk_flight_spill(ring, recording->options->path, spill > SPILL_LEAST ? spill : SPILL_LEAST,
-                         recording->error);
+                         DUMPS_LEFT * recording->options->flight_bytes, recording->error);
     if (status != TRK_OK)
         return status;
     struct trk_record_states *states = calloc(1, sizeof *states);

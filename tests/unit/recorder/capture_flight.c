@@ -280,7 +280,7 @@ static void fill(unsigned budgets)
 Test(capture_flight, what_is_wanted_outlives_the_memory)
 {
     begin();
-    cr_assert_eq(trk_flight_spill(flight, "/tmp/d.trk", UINT64_C(8) * BUDGET_BYTES, &error),
+    cr_assert_eq(trk_flight_spill(flight, "/tmp/d.trk", UINT64_C(8) * BUDGET_BYTES, 0, &error),
                  TRK_OK);
     trk_flight_keep_behind(flight, NULL);
     fill(1);
@@ -318,7 +318,7 @@ Test(capture_flight, the_file_has_what_was_put_there)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; ++i) {
         appended = said = 0;
         begin();
-        cr_assert_eq(trk_flight_spill(flight, paths[i], UINT64_C(8) * BUDGET_BYTES, &error),
+        cr_assert_eq(trk_flight_spill(flight, paths[i], UINT64_C(8) * BUDGET_BYTES, 0, &error),
                      TRK_OK);
         trk_flight_keep_behind(flight, NULL);
         fill(6);
@@ -328,6 +328,21 @@ Test(capture_flight, the_file_has_what_was_put_there)
         cr_assert(i == 2 || (seen.dropped == 0 && seen.said == said), "%s", paths[i]);
         trk_flight_destroy(flight);
     }
+}
+
+/* What it must leave free for dumps is more than any file system has: nothing goes there. */
+Test(capture_flight, the_file_leaves_room_for_dumps)
+{
+    begin();
+    cr_assert_eq(trk_flight_spill(flight, "d.trk", UINT64_C(8) * BUDGET_BYTES, INT64_MAX, &error),
+                 TRK_OK);
+    trk_flight_keep_behind(flight, NULL);
+    fill(6);
+    cr_assert_eq(flight->spilled, 0u);
+    cr_assert(!trk_flight_has_behind(flight, NULL));
+    struct seen seen = read_dump(dump(0));
+    cr_assert_eq(seen.events + seen.dropped, appended);
+    trk_flight_destroy(flight);
 }
 
 /* Chunks of many threads are closed for one dump: together they are more than the budget. */
