@@ -84,6 +84,8 @@ struct part {
 static uint64_t rests_on(const struct newest *newest)
 {
     uint64_t made = newest_made(newest) ? newest->said->event - 1 : 0;
+    if (newest->history == NULL)
+        return made;
     uint64_t store = newest->history->stores[0].event;
     return made < store ? made : store;
 }
