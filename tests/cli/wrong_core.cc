@@ -69,13 +69,12 @@ void print_always()
     }).detach();
 }
 
-const struct early {
-    early()
-    {
-        if (WRONG == prattles)
-            print_always();
-    }
-} started_early;
+// While the file is loaded, before anybody asks for anything.
+[[gnu::constructor]] void start_early()
+{
+    if (WRONG == prattles)
+        print_always();
+}
 
 // A handler may print, by mistake, as threads do.
 void print_by_timer()
