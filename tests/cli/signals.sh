@@ -121,7 +121,9 @@ done
 
 # Likewise where the file system takes no files without a name: what is written has one then.
 LD_PRELOAD=$tools/no_tmpfile.so
-export LD_PRELOAD
+asan_options=${ASAN_OPTIONS:-}
+ASAN_OPTIONS="$asan_options:verify_asan_link_order=0" # which comes behind it
+export LD_PRELOAD ASAN_OPTIONS
 for signal in TERM HUP KILL; do
     start minimise ../wrong.json --good ../slow -o case.json --passing fixed.json
     soon runs || fail "minimise, named files: the slow program does not run: $(cat ../err)"
@@ -139,6 +141,7 @@ same "named files, one that is there: exit code" $? 2
 same "named files, one that is there" "$(ls -A | tr '\n' ' ')" "case.json fixed.json "
 rm -f case.json fixed.json
 unset LD_PRELOAD
+ASAN_OPTIONS=$asan_options
 
 # While it reads a trace an interrupt ends it at once: then not even the trace's verdict is known.
 "$maker" --events 3000000 -o ../long.trk || fail "no long trace"
