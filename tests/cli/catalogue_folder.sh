@@ -212,6 +212,18 @@ database = sqlite3.connect(sys.argv[1])
 database.executescript(sys.argv[2])
 database.commit()
 PY
+# damaged_until_rebuilt WORDS: what $change has made of tables is refused everywhere, and rebuild mends it.
+damaged_until_rebuilt() {
+    for command in list gc runs; do
+        run 3 catalogue $command tables
+        said "$1"
+    done
+    run 3 regress tables
+    run 3 catalogue add tables "$trace"
+    run 0 catalogue rebuild tables
+    run 0 regress --json tables
+    same "after $change" "$(get pass)" 1
+}
 if python3 -c 'import sqlite3' 2>/dev/null; then
     for change in 'DROP TABLE traces' 'DROP TABLE verdicts' 'DROP TABLE benches' \
         'ALTER TABLE verdicts DROP COLUMN detail' 'PRAGMA user_version = 1' \
@@ -219,15 +231,7 @@ if python3 -c 'import sqlite3' 2>/dev/null; then
         rm -rf tables
         "$trk" catalogue add tables "$trace" >/dev/null || fail "add"
         python3 tables.py tables/catalogue.db "PRAGMA foreign_keys = OFF; $change"
-        for command in list gc runs; do
-            run 3 catalogue $command tables
-            said "trk catalogue rebuild"
-        done
-        run 3 regress tables
-        run 3 catalogue add tables "$trace"
-        run 0 catalogue rebuild tables
-        run 0 regress --json tables
-        same "after $change" "$(get pass)" 1
+        damaged_until_rebuilt "trk catalogue rebuild"
     done
     # Nor is one in whose texts a bit has turned over, which SQLite does not see.
     rm -rf tables
@@ -240,15 +244,7 @@ if python3 -c 'import sqlite3' 2>/dev/null; then
         rm -rf tables
         cp -r whole tables
         python3 tables.py tables/catalogue.db "PRAGMA foreign_keys = OFF; $change"
-        for command in list gc runs; do
-            run 3 catalogue $command tables
-            said "catalogue.db is damaged: .*: trk catalogue rebuild"
-        done
-        run 3 regress tables
-        run 3 catalogue add tables "$trace"
-        run 0 catalogue rebuild tables
-        run 0 regress --json tables
-        same "after $change" "$(get pass)" 1
+        damaged_until_rebuilt "catalogue.db is damaged: .*: trk catalogue rebuild"
     done
     # One that is taken out while it is run is told; the others are as they were.
     "$trk" catalogue add whole "$corpus/demo-seed-1.trk" >/dev/null || fail "add"
