@@ -92,7 +92,7 @@ same 'detect' "$(get detect)" 1
 same 'detected' "$(get detected)" true
 same 'wanted' "$(get rounds_wanted)" 2000
 at_least 'rounds' "$(get rounds)" 20
-at_least 'not all rounds' 1999 "$(get rounds)"
+at_most 'not all rounds' "$(get rounds)" 1999
 run 0 bench --b auto --detect 100 --no-check t.trk
 grep -Eq '^rounds   [0-9]+, .*; as many as it takes to detect 100 %$' out || fail "no word on the end"
 run 0 bench --b auto --detect 1 --rounds 6 --no-check --json t.trk
