@@ -38,7 +38,7 @@ said 'no .trk file but JSON'
 run 2 bench --json absent.trk
 get error.text | grep -q 'nothing to compare with per-range: give --b or --all' || fail "no text of what is lacking"
 run 2 bench --json --b nope absent.trk
-same 'a policy that is none' "$(get error.status)" "invalid argument"
+same 'a policy that is none' "$(get error.status)" argument
 run 2 replay --json --policy nope absent.trk
 get error.text | grep -q -- '--policy: ' || fail "no text of the policy"
 
@@ -148,16 +148,16 @@ fi
 
 # An interrupt ends the rounds, and those that were run are judged; in each form.
 interrupted() { # CODE ARGUMENT...
-    env --default-signal=INT "$trk" bench --b auto --rounds 100000 --no-check "$@" t.trk </dev/null >out 2>err &
+    env --default-signal=INT "$trk" bench --b auto --rounds 10000 --no-check "$@" t.trk </dev/null >out 2>err &
     pid=$!
     sleep 4
     kill -s INT "$pid"
     wait "$pid"
     same "an interrupted bench: exit code" $? 3
-    said 'bench: interrupted: [1-9][0-9]* of 100000 rounds were run'
+    said 'bench: interrupted: [1-9][0-9]* of 10000 rounds were run'
 }
 interrupted
-grep -Eq '^rounds   [0-9]+, .*; 100000 were asked for, but the bench was interrupted$' out ||
+grep -Eq '^rounds   [0-9]+, .*; 10000 were asked for, but the bench was interrupted$' out ||
     fail "no word on the interrupt"
 grep -Eq '^auto .*(no difference shown|slower|faster|times as)' out || grep -q '^b  auto ' out || fail "no verdict"
 interrupted --json
