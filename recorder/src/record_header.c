@@ -148,6 +148,11 @@ static void add_dump(cJSON *root, const struct trk_record_header *header)
     cJSON_AddNumberToObject(flight, "dump", header->dump->number);
     cJSON_AddStringToObject(flight, "trigger", header->dump->trigger);
     add_u64(flight, "trigger_ticks", header->dump->ticks);
+    if (header->dump->by_event)
+        cJSON_AddStringToObject(flight, "trigger_event",
+                                header->dump->has_event ? "in the dump" : "forgotten");
+    if (header->dump->note[0] != '\0')
+        cJSON_AddStringToObject(flight, "trigger_note", header->dump->note);
     add_u64(flight, "ring_bytes", header->options->flight_bytes);
     add_u64(flight, "forgotten_events", header->dump->forgotten);
     cJSON_AddNumberToObject(flight, "before_ms", header->options->before_ms);

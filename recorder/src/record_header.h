@@ -23,6 +23,9 @@ struct trk_record_header_dump {
     uint32_t number;    /* from 1 */
     uint64_t ticks;     /* when the trigger fired */
     uint64_t forgotten; /* events that the ring no longer had */
+    bool by_event;      /* an event fired it */
+    bool has_event;     /* that is in the dump */
+    const char *note;   /* of the trigger; "": there is nothing to say */
     const struct trk_flight_view *view;
 };
 
