@@ -25,6 +25,7 @@ static const char *const kept[] = {
     "capture.when_full",
     "capture.block_ms",
     "capture.payload",
+    "capture.append_ns",
     "not_visible",
     "trackers.id",
     "trackers.backend",

@@ -113,6 +113,9 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
     uint32_t payload = header->options->payload;
     cJSON_AddStringToObject(capture, "payload", payload < 3 ? payloads[payload] : "?");
     cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
+    if (header->append_ns > 0.0) /* tenths tell enough */
+        cJSON_AddNumberToObject(capture, "append_ns",
+                                (double)(uint64_t)(header->append_ns * 10.0 + 0.5) / 10.0);
     static const char *const what[] = {
         "stores to pages that are open",
         "stores through views that no tracker knows",

@@ -35,6 +35,7 @@ struct trk_record_header {
     const struct trk_record_header_dump *dump; /* NULL: the trace is no dump */
     pid_t child_pid;
     bool attached;
+    double append_ns;                    /* what an event costs its thread; 0: not known */
     struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */
 };
 

@@ -34,6 +34,20 @@ run 0 record -f -o x.trk -- true
 run 0 info --json x.trk
 same "build of a program that did not join" "$(get header.program.build_id)" null
 
+# What the recording cost the program: what the file says, however often it is asked.
+run 0 record -f -o x.trk -- "$tools/trace_tool" marks 10
+run 0 info --json x.trk
+append=$(get overhead_append_ns)
+same "an append" "$append" "$(get header.capture.append_ns)"
+cost=$(get overhead_ns)
+awk "BEGIN { exit !($append > 0 && $append < 100000 && $cost > 9.99 * $append && $cost < 10.01 * $append) }" ||
+    fail "10 events of $append ns cost $cost ns"
+cp out first
+run 0 info --json x.trk
+cmp -s first out || fail "info says another thing the second time"
+run 0 info x.trk
+grep -q "^overhead   about " out || fail "no overhead in the text"
+
 # Output and input of the command are its own.
 run 0 record -o x.trk -f -- echo hello
 same "output of the command" "$(cat out)" hello
