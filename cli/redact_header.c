@@ -39,6 +39,8 @@ static const char *const kept[] = {
     "model.host_page_bytes",
     "model.guest_page_bytes",
     "model.region_bytes",
+    "model.write_watches",
+    "model.read_watches",
     "model.bands.name",
     "model.bands.first",
     "model.bands.end",
