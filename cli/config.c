@@ -81,20 +81,22 @@ static enum trk_status take_line(struct trk_config *out, char *text, unsigned li
 static enum trk_status take_text(struct trk_config *out, size_t size_bytes, struct trk_error *error)
 {
     const char *command = NULL;
-    enum trk_status status = TRK_OK;
+    enum trk_status first = TRK_OK;
     unsigned line = 0;
     if (memchr(out->text, 0, size_bytes)) {
         return bad_line(out, 1, "no text", error);
     }
-    for (char *at = out->text; at && status == TRK_OK;) {
+    for (char *at = out->text; at;) {
         char *end = strchr(at, '\n');
         if (end) {
             *end = 0;
         }
-        status = take_line(out, at, ++line, &command, error);
+        struct trk_error *told = first == TRK_OK ? error : NULL;
+        enum trk_status status = take_line(out, at, ++line, &command, told);
+        first = first == TRK_OK ? status : first;
         at = end ? end + 1 : NULL;
     }
-    return status;
+    return first;
 }
 
 /* A FIFO would be waited for; a device, such as /dev/null, may stand for no settings. */
