@@ -112,10 +112,10 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
 }
 
 /* [F-42] Events of which the index says that they are not there are given, and it is damage. */
-static void check_places(struct trk_index *index, uint32_t at, const struct trk_record *records)
+static void check_places(struct trk_index *index, uint32_t at, uint32_t met)
 {
     struct trk_index_chunk *chunk = &index->chunks[at];
-    if (!trk_places_lack(chunk->places, records, chunk->events)) {
+    if (!trk_places_lack(chunk->places, met)) {
         return;
     }
     chunk->places = 0; /* said once */
@@ -138,10 +138,11 @@ enum trk_status trk_reader_decode(struct trk_trace *trace, uint32_t chunk,
     if (status != TRK_OK) {
         return status;
     }
-    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types};
+    uint32_t met = 0;
+    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types, &met};
     status = trk_chunk_events(&reader, known->offset, &header, records, error);
     if (status == TRK_OK) {
-        check_places(&trace->index, chunk, records);
+        check_places(&trace->index, chunk, met);
     }
     return status;
 }
