@@ -56,8 +56,9 @@ bool trk_places_lack(uint32_t places, const struct trk_record *records, size_t c
 {
     uint32_t needed = 0;
     for (size_t i = 0; i < count; i++) {
-        if (trk_schema_table[records[i].event.type].known) {
-            needed |= of_event(&records[i].event);
+        const struct trk_event *event = &records[i].event;
+        if (trk_schema_table[event->type].argument == TRK_SCHEMA_ARGUMENT_ADDRESS) {
+            needed |= of_event(event);
         }
     }
     return (places & SAID) != 0 && (needed & ~places) != 0;

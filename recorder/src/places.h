@@ -17,7 +17,7 @@
 uint32_t trk_places_of(const struct trk_record *records, size_t count);
 
 /* Whether events are elsewhere than a set says: who trusts it would miss them. Of types that are
- * not known here nothing is. */
+ * not known here, and have no address, nothing is. */
 bool trk_places_lack(uint32_t places, const struct trk_record *records, size_t count);
 
 /* Whether an event about a guest address may be among them. */

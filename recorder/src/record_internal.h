@@ -41,6 +41,7 @@ struct recording {
     bool told_waiting;
     uint64_t child_ended_ns; /* 0: it has not */
     struct trk_record_anchor start;
+    double append_ns; /* record_append.h */
 };
 
 /* record_output.c: the file of a recording that goes to one as it comes. */

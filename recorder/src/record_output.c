@@ -186,6 +186,7 @@ char *trk_record_output_json(const struct recording *recording,
         .options = recording->options,
         .child_pid = recording->child.pid,
         .attached = has_joined(recording),
+        .append_ns = recording->append_ns,
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,
     };

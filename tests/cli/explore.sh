@@ -3,6 +3,7 @@
 # Method: programs whose threads ran one after the other by chance (race_tool), right and wrong; the
 # demo with several seeds.
 . "$(dirname "$0")/lib.sh"
+record_all
 
 for race in good copy-first open-write branch; do
     "$trk" record -o "$race.trk" -- "$tools/race_tool" "$race" 2>err || fail "record $race: $(cat err)"

@@ -4,6 +4,7 @@
 # Method: record each bug with several seeds, minimise, run what came out; scenario files that break;
 # budgets of every size; an interrupt.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 # sentence TEXT: without the numbers of steps.
@@ -139,6 +140,15 @@ for end in 'exit 3' 'exit 2' 'exit 4' 'kill -9 $$'; do
     said "mute says nothing of the case: it ends with"
 done
 run 2 minimise wide.json --good ./absent -o x.json
+# Nor does one that says the same of all.
+for says in 0 1; do
+    printf '#!/bin/sh\nexit %d\n' "$says" >blind
+    chmod +x blind
+    for input in wide.json bad.trk; do
+        run 2 minimise "$input" --good ./blind -o x.json
+        said "blind is no trk with a right core"
+    done
+done
 [ -e x.json ] && fail "a file is written though there is no case"
 
 # Budgets: whatever is found by then is a case that fails; the first replay is needed.
@@ -219,6 +229,7 @@ awk 'BEGIN {
 }' >long.json
 cat >interrupting <<'CORE'
 #!/bin/sh
+grep -q '"breaks"' "$2" && exit 1 # what no core lets hold: it is asked once, before all else
 echo >>asked
 [ "$(wc -l <asked)" -ne 10 ] || kill -INT "$PPID"
 CORE
