@@ -75,12 +75,6 @@ void trk_record_output_marker(uint8_t marker[16]);
 
 uint64_t trk_record_now_ns(void);
 
-/*
- * The calling thread comes after the program it records from now on where both want one processor,
- * and does not interrupt it. On a busy machine it may get next to nothing (record_ease.h).
- */
-void trk_record_give_way(void);
-
 /* Turns of a drain: one after the other, as often and as urgent as what the rings hold. */
 struct trk_record_turns {
     struct recording *recording;
