@@ -23,6 +23,7 @@
 #define BROKEN       "bad.trk"
 #define ANSWER_BYTES 16
 #define ARGUMENTS    (TRK_OPTIONS_OPERANDS_MOST + 16)
+#define BLOCK_MS     "60000" /* trk record's --block, where nobody says another */
 
 struct live {
     const struct trk_options *options;
@@ -30,6 +31,8 @@ struct live {
     char recorded[PATH_MAX], broken[PATH_MAX];
     struct trk_live_keys keys; /* of the run that trusted everything */
     uint64_t runs, repeats;
+    uint64_t lost; /* events of the last run */
+    bool untold;   /* a run's recording could not tell, and had lost events */
 };
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -57,13 +60,14 @@ static enum trk_bisect_answer ask_user(void)
     }
 }
 
-/* Whether the command joined the session. */
-static bool joined(const char *path)
+/* Whether the command joined the session; how many events its recording lost. */
+static bool joined(const char *path, uint64_t *lost)
 {
     struct trk_error error;
     struct trk_trace *trace = NULL;
     bool any = trk_trace_open(&trace, path, &error) == TRK_OK &&
                trk_trace_scan(trace, &error) == TRK_OK && trk_trace_stream_count(trace) > 0;
+    *lost = any ? trk_trace_state(trace).dropped : 0;
     trk_trace_close(trace);
     return any;
 }
@@ -78,6 +82,10 @@ static int record(struct live *live, const char *limit)
     argv[count++] = "--force";
     argv[count++] = "--output";
     argv[count++] = live->recorded;
+    if (trk_options_elsewhere("record", "block") == NULL) {
+        argv[count++] = "--block";
+        argv[count++] = BLOCK_MS;
+    }
     argv[count++] = "--";
     for (size_t i = 1; i < live->options->operand_count; i++) {
         argv[count++] = live->options->operands[i];
@@ -90,7 +98,7 @@ static int record(struct live *live, const char *limit)
     int status = trk_bisect_spawn(argv);
     unsetenv("TRK_TRUST_LIMIT");
     live->runs++;
-    if (status != -1 && !joined(live->recorded)) {
+    if (status != -1 && !joined(live->recorded, &live->lost)) {
         trk_terminal_say("bisect", "nothing was recorded");
         return -1;
     }
@@ -107,13 +115,16 @@ static enum trk_bisect_answer run_once(struct live *live, const char *limit)
         return TRK_BISECT_FAILED;
     }
     enum trk_bisect_answer out;
+    int code = TRK_EXIT_OK; /* of what looks at the recording */
     if (judge != NULL) {
         const char *const argv[] = {"/bin/sh", "-c", judge, "sh", live->recorded, NULL};
-        out = trk_bisect_verdict_of(trk_bisect_spawn(argv));
+        status = trk_bisect_spawn(argv);
+        code = status == -1 ? -1 : trk_exit_of_program(status);
+        out = trk_bisect_verdict_of(status);
     } else if (strcmp(answer, "sim") == 0) {
         const char *const argv[] = {"/proc/self/exe", "sim", live->recorded, NULL};
         status = trk_bisect_spawn(argv);
-        int code = status == -1 ? -1 : trk_exit_of_program(status);
+        code = status == -1 ? -1 : trk_exit_of_program(status);
         out = code == -1                ? TRK_BISECT_FAILED
               : code == TRK_EXIT_OK     ? TRK_BISECT_GOOD
               : code == TRK_EXIT_BROKEN ? TRK_BISECT_BAD
@@ -123,6 +134,7 @@ static enum trk_bisect_answer run_once(struct live *live, const char *limit)
     } else {
         out = trk_bisect_answer_of(status);
     }
+    live->untold |= code == TRK_EXIT_DAMAGED && live->lost > 0;
     if (out == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
         trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
         return TRK_BISECT_FAILED;
@@ -137,7 +149,7 @@ static enum trk_bisect_answer probe(struct live *live, const char *limit)
     for (uint64_t i = 1; i < live->repeats && first <= TRK_BISECT_BAD; i++) {
         enum trk_bisect_answer again = run_once(live, limit);
         if (again != first) {
-            return again == TRK_BISECT_FAILED ? again : TRK_BISECT_FLAPS;
+            return again == TRK_BISECT_GOOD || again == TRK_BISECT_BAD ? TRK_BISECT_FLAPS : again;
         }
     }
     return first;
@@ -152,6 +164,8 @@ static enum trk_bisect_answer ask_limit(void *context, uint64_t at)
              key->ordinal);
     return probe(live, limit);
 }
+
+#define MORE_ROOM " (TRK_RECORD_RING gives it more room)"
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
@@ -180,7 +194,7 @@ static const char *find_decision(const struct trk_live_keys *keys, struct trk_li
     *ended = found != NULL || keys->lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
     if (found != NULL) {
         return "the recording of the last run that was bad lacks events of the decision's frame, "
-               "so which one it is is not certain (TRK_RECORD_RING gives it more room)";
+               "so which one it is is not certain" MORE_ROOM;
     }
     return keys->lacks ? "the recording of the last run that was bad lacks events"
                        : "the last run that was bad did not make that decision";
@@ -246,6 +260,12 @@ static void print_json(const struct live *live, const struct outcome *outcome)
     trk_json_out_print(object);
 }
 
+/* Why nothing is known of what cannot be tested. */
+static const char *untested(const struct live *live, const char *why, const char *why_lost)
+{
+    return live->untold ? why_lost : why;
+}
+
 /* The search between a run that trusts all and one that trusts none. */
 static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
 {
@@ -253,7 +273,9 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     enum trk_bisect_answer answer = probe(live, "18446744073709551615");
     if (answer != TRK_BISECT_BAD) {
         outcome->why = answer == TRK_BISECT_SKIP
-                           ? "the run that trusts every decision cannot be tested"
+                           ? untested(live, "the run that trusts every decision cannot be tested",
+                                      "the run that trusts every decision cannot be tested: its "
+                                      "recording lacks events" MORE_ROOM)
                            : "the run is good though every decision is trusted";
         return answer;
     }
@@ -264,8 +286,7 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     outcome->decisions = live->keys.count;
     if (live->keys.lacks) {
         outcome->why =
-            "the recording of the first run lacks events, so its decisions are not known "
-            "(TRK_RECORD_RING gives it more room)";
+            "the recording of the first run lacks events, so its decisions are not known" MORE_ROOM;
         return TRK_BISECT_SKIP;
     }
     if (live->keys.count == 0) {
@@ -275,7 +296,9 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     answer = probe(live, "0");
     if (answer != TRK_BISECT_GOOD) {
         outcome->why = answer == TRK_BISECT_SKIP
-                           ? "the run that trusts no decision cannot be tested"
+                           ? untested(live, "the run that trusts no decision cannot be tested",
+                                      "the run that trusts no decision cannot be tested: its "
+                                      "recording lacks events" MORE_ROOM)
                            : "the run is bad though no decision is trusted";
         return answer;
     }
@@ -284,7 +307,9 @@ static enum trk_bisect_answer search(struct live *live, struct outcome *outcome)
     answer = trk_bisect_search(&bisect);
     outcome->decision = live->keys.all[bisect.bad - 1];
     if (answer != TRK_BISECT_GOOD) {
-        outcome->why = "what is left of the decisions cannot be tested";
+        outcome->why = untested(live, "what is left of the decisions cannot be tested",
+                                "what is left of the decisions cannot be tested: the recording of "
+                                "a run lacks events" MORE_ROOM);
     }
     return answer;
 }

@@ -298,6 +298,11 @@ int trk_bisect_git(const struct trk_options *options)
         return TRK_BISECT_CANNOT;
     }
     snprintf(path, sizeof path, "%s", options->operands[0]);
+    if (!recorded && trk_input_is_named_pipe(path)) { /* it is judged once for each revision */
+        trk_terminal_say("bisect", "%s: " TRK_INPUT_NAMED_PIPE, path);
+        trk_scratch_close(&folder);
+        return TRK_BISECT_CANNOT;
+    }
     int status = 0;
     if (recorded) {
         trk_scratch_file(&folder, PART, path);

@@ -74,6 +74,16 @@ static const struct trk_option bisect_options[] = {
     {.name = NULL},
 };
 
+/* Said. Of a trace it is found where that is opened. */
+static bool is_scenario_pipe(const char *path)
+{
+    bool pipe = trk_scenario_files_named(path) && trk_input_is_named_pipe(path);
+    if (pipe) {
+        trk_terminal_say("bisect", "%s: " TRK_INPUT_NAMED_PIPE, path);
+    }
+    return pipe;
+}
+
 static int answer(const struct trk_options *options)
 {
     const char *first = options->operand_count > 0 ? options->operands[0] : "";
@@ -82,9 +92,13 @@ static int answer(const struct trk_options *options)
     static const char *const of_git[] = {"core", NULL};
     static const char *const of_cores[] = {"core-limit", NULL};
     static const char *const of_files[] = {"symptom", "schedule", NULL};
+    static const char *const not_git[] = {"symptom", "schedule", "json", NULL};
     static const char *const of_scenarios[] = {"schedule", NULL};
     static const char *const not_cores[] = {"symptom", "schedule", "git", "core", NULL};
     if (!live && trk_terminal_refuse(options, of_live, "goes with live")) {
+        return TRK_EXIT_USAGE;
+    }
+    if (is_scenario_pipe(first)) {
         return TRK_EXIT_USAGE;
     }
     bool cores = trk_options_given(options, "good") || trk_options_given(options, "bad");
@@ -97,7 +111,7 @@ static int answer(const struct trk_options *options)
                    : trk_bisect_cores(options);
     }
     if (trk_options_flag(options, "git")) {
-        return trk_terminal_refuse(options, of_files, "does not go with --git")
+        return trk_terminal_refuse(options, not_git, "does not go with --git")
                    ? TRK_EXIT_USAGE
                    : trk_bisect_git(options);
     }
@@ -133,21 +147,30 @@ static int in_words_of_git(int code)
     return code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN ? code : TRK_BISECT_CANNOT;
 }
 
+/* Whether another option took the word for its value: its own is missing. */
+static bool git_swallowed(const struct trk_options *options)
+{
+    for (size_t i = 0; i < options->count; i++) {
+        const char *text = options->values[i].text;
+        if (text != NULL && strcmp(text, "--git") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int run_bisect(const struct trk_options *options)
 {
     int code = answer(options);
-    return trk_options_flag(options, "git") ? in_words_of_git(code) : code;
+    bool git =
+        trk_options_flag(options, "git") || (code == TRK_EXIT_USAGE && git_swallowed(options));
+    return git ? in_words_of_git(code) : code;
 }
 
-/* Arguments that were not understood. */
+/* What was not understood. */
 static int refuse_bisect(char *const *arguments, int code)
 {
-    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) {
-        if (strcmp(*arguments, "--git") == 0) {
-            return in_words_of_git(code);
-        }
-    }
-    return code;
+    return trk_options_flag_meant(&trk_cmd_bisect, "git", arguments) ? in_words_of_git(code) : code;
 }
 
 const struct trk_command trk_cmd_bisect = {
@@ -193,6 +216,7 @@ const struct trk_command trk_cmd_bisect = {
         "With --git 0, 1 and 125.",
     .options = bisect_options,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,
+    .no_named_pipe = true,
     .run = run_bisect,
     .refuse = refuse_bisect,
 };

@@ -32,7 +32,10 @@ struct trk_config {
     char text[TRK_CONFIG_BYTES_MOST + 1]; /* what the entries point into */
 };
 
-/* TRK_OK, also without a file; TRK_E_ARGUMENT names file and line; TRK_E_SYSTEM. */
+/*
+ * TRK_OK, also without a file; TRK_E_ARGUMENT names file and line; TRK_E_SYSTEM. The entries are
+ * those of all lines that can be read, though others cannot: some say what a refusal has to be.
+ */
 TRK_MUST_USE enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error);
 
 /* The entry for an option of a command: its own before every command's, the last of several. */

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "json_out.h"
@@ -129,10 +131,28 @@ enum trk_status trk_input_open_named(struct trk_input *input, const char *name,
     return status;
 }
 
+bool trk_input_is_named_pipe(const char *path)
+{
+    struct stat info;
+    struct statfs place;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    bool named = fd >= 0 && fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode) &&
+                 fstatfs(fd, &place) == 0 && place.f_type != PIPEFS_MAGIC;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return named;
+}
+
 static enum trk_status open_operand(struct trk_input *input, const struct trk_options *options,
                                     bool quick, struct trk_error *error)
 {
     const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    if (operand != NULL && options->command->no_named_pipe && trk_input_is_named_pipe(operand)) {
+        *input = (struct trk_input){.fd = -1};
+        snprintf(input->path, sizeof input->path, "%s", operand);
+        return trk_error_set(error, TRK_E_ARGUMENT, TRK_INPUT_NAMED_PIPE);
+    }
     enum trk_status status = trk_input_open_named(input, operand, error);
     if (status == TRK_OK) {
         status =

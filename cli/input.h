@@ -15,6 +15,9 @@
 /* So much of a pipe is looked at before the rest is copied: the file header. */
 #define TRK_INPUT_HEAD_BYTES 64u
 
+/* Why a named pipe is refused by a command that takes none. */
+#define TRK_INPUT_NAMED_PIPE "is a named pipe, which can be read once; name a file, or - for a pipe"
+
 struct trk_input {
     struct trk_trace *trace;
     char path[PATH_MAX]; /* as given, for messages */
@@ -56,6 +59,12 @@ int trk_input_fail(const struct trk_input *input, const struct trk_options *opti
 
 /* Say on standard error what the trace lacks, and give TRK_EXIT_DAMAGED; TRK_EXIT_OK if nothing. */
 int trk_input_report(const struct trk_input *input, const struct trk_options *options);
+
+/*
+ * Whether a path names a pipe that has a name: opening it waits until somebody writes. The pipes of
+ * a shell's <(...) and of standard input have none.
+ */
+bool trk_input_is_named_pipe(const char *path);
 
 void trk_input_close(struct trk_input *input);
 

@@ -23,20 +23,6 @@ static void keep_standard_places(void)
     }
 }
 
-static int unknown_command(const char *name)
-{
-    const char *near = name[0] == '-' ? NULL : trk_command_nearest_name(name);
-    if (near) {
-        trk_terminal_say(NULL, "no command '%.60s'; did you mean %s?", name, near);
-    } else {
-        trk_terminal_say(NULL,
-                         name[0] == '-' ? "no option %.60s before a command"
-                                        : "no command '%.60s'; see trk --help",
-                         name);
-    }
-    return TRK_EXIT_USAGE;
-}
-
 static bool has_option(const struct trk_option *table, const char *name)
 {
     for (; table && table->name; table++) {
@@ -100,6 +86,25 @@ static int run_command(const struct trk_command *command, char *const *arguments
     return command->run(&options);
 }
 
+static int unknown_command(const char *name, char *const *arguments)
+{
+    const char *near = name[0] == '-' ? NULL : trk_command_nearest_name(name);
+    if (near) {
+        trk_terminal_say(NULL, "no command '%.60s'; did you mean %s?", name, near);
+    } else {
+        trk_terminal_say(NULL,
+                         name[0] == '-' ? "no option %.60s before a command"
+                                        : "no command '%.60s'; see trk --help",
+                         name);
+    }
+    const struct trk_command *meant = near != NULL ? trk_command_find(near) : NULL;
+    if (meant == NULL || meant->refuse == NULL) {
+        return TRK_EXIT_USAGE;
+    }
+    (void)!read_config(NULL); /* it may say what the refusal has to be */
+    return meant->refuse(arguments, TRK_EXIT_USAGE);
+}
+
 int main(int argc, char **argv)
 {
     keep_standard_places();
@@ -117,7 +122,7 @@ int main(int argc, char **argv)
         code = run_command(&trk_cmd_version, argv + 2);
     } else {
         const struct trk_command *command = trk_command_find(name);
-        code = command ? run_command(command, argv + 2) : unknown_command(name);
+        code = command ? run_command(command, argv + 2) : unknown_command(name, argv + 2);
     }
     return trk_terminal_close(code);
 }

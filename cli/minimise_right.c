@@ -10,6 +10,18 @@
 #include "spawn.h"
 #include "terminal.h"
 
+/*
+ * Cases of which it is known what a right core says: one holds whatever it does, in the other the
+ * bytes change behind its back. Who says the same of both says nothing.
+ */
+#define CASE(name, last)                                                                           \
+    "{\"scenario\": 1, \"name\": \"" name "\",\n"                                                  \
+    " \"memory\": {\"A\": {\"at\": \"0x200010000\", \"size\": \"1P\"}},\n"                         \
+    " \"threads\": {\"one\": [\"upload A 1P\", " last "\"gpu_read A 8\"]},\n"                      \
+    " \"expect\": {\"verdict\": \"ok\"}}\n"
+static const char holds[] = CASE("holds", "");
+static const char breaks[] = CASE("breaks", "\"raw_write A 8 1\", ");
+
 int trk_minimise_right_open(struct trk_minimise_right *right, const char *program)
 {
     *right = (struct trk_minimise_right){.program = program, .said = -1};
@@ -30,7 +42,8 @@ static bool put(const char *path, const char *script)
     return fclose(file) == 0 && good;
 }
 
-bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script)
+/* Ask about a case: an exit code, or -1. */
+static int ask(const struct trk_minimise_right *right, const char *script)
 {
     char program[PATH_MAX], path[PATH_MAX];
     const char *const words[] = {program, "sim", path, NULL};
@@ -40,10 +53,25 @@ bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script
              right->program);
     trk_scratch_file(&right->folder, "case.json", path);
     int status = put(path, script) ? trk_spawn_run(&spawn) : -1;
-    int code = status == -1 ? -1 : trk_exit_of_program(status);
+    return status == -1 ? -1 : trk_exit_of_program(status);
+}
+
+static bool is_blind(const struct trk_minimise_right *right)
+{
+    int code = ask(right, breaks);
+    return code == TRK_EXIT_OK || (code == TRK_EXIT_BROKEN && ask(right, holds) == code);
+}
+
+bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script)
+{
+    if (right->asked == 0 && is_blind(right)) {
+        right->failed = right->blind = true;
+        return false;
+    }
+    int code = ask(right, script);
     bool judged = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN;
     /* Nothing can be made smaller by a core that says nothing of the whole. */
-    right->failed |= status == -1 || (!judged && right->asked == 0);
+    right->failed |= code == -1 || (!judged && right->asked == 0);
     right->said = judged ? right->said : code;
     right->unjudged += !judged;
     right->asked++;
@@ -52,6 +80,13 @@ bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script
 
 int trk_minimise_right_report(const struct trk_minimise_right *right)
 {
+    if (right->blind) {
+        trk_terminal_say("minimise",
+                         "--good: %s is no trk with a right core: it says the same of a case that "
+                         "holds and of one that cannot",
+                         right->program);
+        return TRK_EXIT_USAGE;
+    }
     if (right->failed && right->said >= 0) {
         trk_terminal_say("minimise", "--good: %s says nothing of the case: it ends with %d",
                          right->program, right->said);

@@ -13,6 +13,7 @@ struct trk_minimise_right {
     const char *program;
     struct trk_scratch folder;
     bool failed; /* it could not be asked, or said nothing of the first case */
+    bool blind;  /* failed: it does not tell a case that holds from one that does not */
     uint64_t asked, unjudged;
     int said; /* the last exit code that was no answer; -1: there was none */
 };

@@ -138,6 +138,15 @@ static const char *environment_value(const char *command, const char *name, char
     return NULL;
 }
 
+const char *trk_options_elsewhere(const char *command, const char *name)
+{
+    char twin[80];
+    const char *text = environment_value(command, name, twin, sizeof twin);
+    const struct trk_config_entry *entry =
+        text != NULL || settings == NULL ? NULL : trk_config_find(settings, command, name);
+    return entry != NULL ? entry->value : text;
+}
+
 /* Others are looked at only where the command line is silent, so a bad value can be overruled. */
 static enum trk_status read_twins(struct trk_options *out, struct trk_error *error)
 {
@@ -191,8 +200,9 @@ cJSON *trk_options_json(const struct trk_options *options)
     return object;
 }
 
-static enum trk_status unknown_option(const struct trk_options *options, const char *name,
-                                      size_t length, struct trk_error *error)
+/* The option that was probably meant by a word; NULL: none. */
+static const char *nearest_option(const struct trk_options *options, const char *name,
+                                  size_t length)
 {
     char word[TRK_NEAREST_LETTERS + 1];
     const char *best = NULL;
@@ -203,6 +213,13 @@ static enum trk_status unknown_option(const struct trk_options *options, const c
             trk_nearest_consider(word, options->values[i].option->name, &best);
         }
     }
+    return best;
+}
+
+static enum trk_status unknown_option(const struct trk_options *options, const char *name,
+                                      size_t length, struct trk_error *error)
+{
+    const char *best = nearest_option(options, name, length);
     int shown = (int)(length < 40 ? length : 40);
     if (best) {
         return trk_error_set(error, TRK_E_ARGUMENT, "no option --%.*s; did you mean --%s?", shown,
@@ -317,6 +334,25 @@ enum trk_status trk_options_parse(struct trk_options *out, const struct trk_comm
         return trk_error_set(error, TRK_E_ARGUMENT, "arguments are missing: %s", command->operands);
     }
     return read_twins(out, error);
+}
+
+bool trk_options_flag_meant(const struct trk_command *command, const char *name,
+                            char *const *arguments)
+{
+    struct trk_options options = {.command = command};
+    add_table(&options, command->options);
+    add_table(&options, common);
+    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) {
+        const char *word = *arguments + strspn(*arguments, "-");
+        const char *best =
+            word > *arguments ? nearest_option(&options, word, strcspn(word, "=")) : NULL;
+        if (best != NULL && strcmp(best, name) == 0) {
+            return true;
+        }
+    }
+    uint64_t number;
+    const char *text = trk_options_elsewhere(command->name, name);
+    return text != NULL && !(trk_number_parse(text, &number) && number == 0);
 }
 
 static const struct trk_option_value *value_of(const struct trk_options *options, const char *name)

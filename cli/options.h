@@ -51,6 +51,15 @@ TRK_MUST_USE enum trk_status trk_options_parse(struct trk_options *out,
                                                const struct trk_command *command,
                                                char *const *arguments, struct trk_error *error);
 
+/*
+ * Whether a flag may be meant by what was not understood: by a word before "--" that is it, has a
+ * value or is nearest to it, or by what the environment or the settings file say of it but 0.
+ */
+bool trk_options_flag_meant(const struct trk_command *command, const char *name,
+                            char *const *arguments);
+/* What the environment or the settings file say of an option; NULL: nothing. */
+const char *trk_options_elsewhere(const char *command, const char *name);
+
 /* Values by name. The name must stand in the command's table or among the common options. */
 bool trk_options_flag(const struct trk_options *options, const char *name);
 bool trk_options_given(const struct trk_options *options, const char *name);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record_append.h"
 #include "record_ease.h"
 #include "record_flight.h"
 #include "record_guard.h"
@@ -150,7 +151,6 @@ static void make_snapshot(struct recording *recording)
     trk_record_control_answer(&recording->control, answer);
 }
 
-/* Of what the rings held when this turn began. */
 static void tell_status(const struct recording *recording)
 {
     char flight[TRK_CONTROL_LINE - 64] = "";
@@ -176,11 +176,12 @@ static void set_disabled(struct recording *recording, bool disabled)
     recording->drain.disabled = disabled;
 }
 
-/* Commands act on what the rings held when this turn began. */
-static void obey_control(struct recording *recording)
+/* A command acts on all that was recorded before it was given, so the rings are emptied once more. */
+static void obey_control(struct recording *recording, struct trk_record_turns *turns)
 {
     const char *command;
     while ((command = trk_record_control_next(&recording->control)) != NULL) {
+        trk_record_turn(turns);
         bool enable = strcmp(command, "enable") == 0;
         if (enable || strcmp(command, "disable") == 0) {
             set_disabled(recording, !enable);
@@ -206,7 +207,7 @@ static enum trk_status drain_until_end(struct recording *recording)
     while (!pass_time(recording, turns.next_ms)) {
         trk_record_ease_do(&ease, turns.hurry, trk_record_turn, &turns);
         follow_program(recording);
-        obey_control(recording);
+        obey_control(recording, &turns);
         if (recording->flight)
             trk_record_flight_turn(recording);
     }
@@ -264,6 +265,7 @@ static enum trk_status record_child(struct recording *recording)
 
 static enum trk_status start_child(struct recording *recording)
 {
+    recording->append_ns = trk_record_append_ns();
     recording->start = trk_record_header_anchor();
     struct trk_record_child_start start = {
         .argv = recording->options->argv,

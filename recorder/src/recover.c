@@ -60,6 +60,25 @@ static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
     return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
 }
 
+/* Events of which not even the header of their chunk is there. */
+static void lose_unseen(struct trk_recover_stream *to, uint64_t events)
+{
+    to->lost += events;
+    to->lost_anytime = to->lost_anytime || events > 0;
+}
+
+/* Those of a chunk whose header says when they were. */
+static void lose_chunk(struct trk_recover_stream *to, const struct trk_format_chunk *chunk)
+{
+    uint64_t before = to->lost;
+    to->lost += chunk->events;
+    to->lost += chunk->dropped > UINT64_MAX - to->lost ? 0 : chunk->dropped;
+    if (before == 0) {
+        to->lost_first_tsc = chunk->first_tsc;
+    }
+    to->lost_last_tsc = chunk->last_tsc;
+}
+
 static enum trk_status take_events(struct trk_recover *recover, struct trk_format_chunk *chunk,
                                    enum trk_status payload)
 {
@@ -74,7 +93,7 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     }
     size_t number = (size_t)(stream - recover->index.streams);
     struct trk_recover_stream *to = &recover->streams[number];
-    to->lost += chunk->first_ordinal - stream->next_ordinal;
+    lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
         payload =
@@ -82,8 +101,7 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     }
     if (trk_unpack_is_damage(payload)) {
         recover->result->chunks_lost++;
-        to->lost += chunk->events;
-        to->lost += chunk->dropped > UINT64_MAX - to->lost ? 0 : chunk->dropped;
+        lose_chunk(to, chunk);
         return TRK_OK;
     }
     if (payload != TRK_OK) {
@@ -125,8 +143,8 @@ static enum trk_status take_totals(struct trk_recover *recover,
             return no_memory(recover);
         }
         if (status == TRK_OK && total.events > stream->next_ordinal) {
-            recover->streams[stream - recover->index.streams].lost +=
-                total.events - stream->next_ordinal;
+            lose_unseen(&recover->streams[stream - recover->index.streams],
+                        total.events - stream->next_ordinal);
             stream->next_ordinal = total.events;
         }
     }

@@ -11,9 +11,11 @@
 
 /* A stream while it is copied; stands beside its place in the index. */
 struct trk_recover_stream {
-    uint64_t lost;     /* behind what was written last */
-    uint64_t ordinal;  /* of the next event in the output */
-    uint64_t last_tsc; /* of what was written last */
+    uint64_t lost;                          /* behind what was written last */
+    uint64_t lost_first_tsc, lost_last_tsc; /* of it, by the headers of its chunks */
+    bool lost_anytime;                      /* some had no header */
+    uint64_t ordinal;                       /* of the next event in the output */
+    uint64_t last_tsc;                      /* of what was written last */
 };
 
 struct trk_recover {

@@ -45,15 +45,29 @@ static void count(struct trk_recover *recover, size_t stream, const struct trk_r
     to->last_tsc = records[events - 1].tsc;
 }
 
-/* [F-32] What is missing of a stream, as one event in a chunk of its own. */
-static enum trk_status write_loss(struct trk_recover *recover, size_t stream, uint64_t tsc,
-                                  unsigned clock_shift)
+/*
+ * [F-32] What is missing of a stream before its chunk `next`, or at its end, as one event in a
+ * chunk of its own. When it was the headers of its chunks say; where there are none it has the time
+ * of its neighbour.
+ */
+static enum trk_status write_loss(struct trk_recover *recover, size_t stream,
+                                  const struct trk_format_chunk *next)
 {
+    struct trk_recover_stream *to = &recover->streams[stream];
+    unsigned clock_shift = next != NULL ? next->clock_shift : 0;
+    uint64_t end_tsc = next != NULL ? next->first_tsc : UINT64_MAX;
     struct trk_record drop = {
-        .tsc = tsc >> clock_shift << clock_shift,
-        .event = {.type = TRK_EVENT_DROP, .argument = recover->streams[stream].lost},
+        .tsc = (next != NULL ? next->first_tsc : to->last_tsc) >> clock_shift << clock_shift,
+        .event = {.type = TRK_EVENT_DROP, .argument = to->lost},
     };
-    recover->streams[stream].lost = 0;
+    if (!to->lost_anytime && to->lost_first_tsc >= to->last_tsc &&
+        to->lost_last_tsc >= to->lost_first_tsc && to->lost_last_tsc <= end_tsc) {
+        clock_shift = 0; /* the lost chunks may have had another */
+        drop.tsc = to->lost_first_tsc;
+        trk_event_set_size(&drop.event, to->lost_last_tsc - to->lost_first_tsc);
+    }
+    to->lost = 0;
+    to->lost_anytime = false;
     struct trk_format_chunk chunk = {
         .kind = TRK_FORMAT_EVENTS,
         .flags = TRK_FORMAT_FLAG_REQUIRED,
@@ -90,7 +104,7 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
 {
     enum trk_status status = TRK_OK;
     if (recover->streams[stream].lost > 0) {
-        status = write_loss(recover, stream, chunk->first_tsc, chunk->clock_shift);
+        status = write_loss(recover, stream, chunk);
     }
     if (status == TRK_OK) {
         count(recover, stream, recover->decoder.records, chunk->events);
@@ -155,7 +169,7 @@ enum trk_status trk_recover_end(struct trk_recover *recover)
     enum trk_status status = TRK_OK;
     for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
         if (recover->streams[i].lost > 0) {
-            status = write_loss(recover, i, recover->streams[i].last_tsc, 0);
+            status = write_loss(recover, i, NULL);
         }
     }
     struct trk_format_end end = {

@@ -3,6 +3,7 @@
 # Method: traces of the demo's bugs by every way, each held against what trk sim says; commands whose
 # answer is known; two scenario files with passing and failing orders.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 mkdir temporary
@@ -76,13 +77,78 @@ run 1 bisect --git record -- "$trk" demo --frames 8 --bug kernel-store
 run 125 bisect --git
 # What is asked the wrong way is no answer: git would blame its first revision for it.
 for wrong in "bad.trk --core-limit 5" "bad.trk --repeat 3" "bad.trk -o x" "bad.trk --good x.so" "bad.trk --corre x.so" \
-    "bad.trk --core" "bad.trk good.trk" "run bad.trk true" "live true" "bad.trk --symptom x"; do
+    "bad.trk --core" "bad.trk good.trk" "run bad.trk true" "live true" "bad.trk --symptom x" "bad.trk --json"; do
     # shellcheck disable=SC2086 # a list of words
     run 125 bisect --git $wrong
 done
+# However git is meant, and also where what means it is wrong itself: a value, a letter, its place.
+for wrong in "--git=1 bad.trk" "--git= bad.trk" "--gti bad.trk" "-git bad.trk" "bad.trk --core --git" \
+    "bad.trk --symptom --git"; do
+    # shellcheck disable=SC2086
+    run 125 bisect $wrong
+done
+run 125 bisekt --git bad.trk
+for setting in TRK_GIT=1 TRK_GIT=zz TRK_GIT=2 TRK_BISECT_GIT=1; do
+    run_with "$setting" 125 bisect bad.trk --nonsense
+    run_with "$setting" 125 bisect
+    run_with "$setting" 125 bisekt bad.trk
+done
+run_with TRK_GIT=zz 125 bisect bad.trk
+run_with TRK_GIT=1 1 bisect bad.trk
+for line in 'git = 1' 'git = zz' 'git ='; do
+    for rest in '' 'nonsense = 1' 'nonsense'; do
+        printf '[bisect]\n%s\n%s\n' "$rest" "$line" >meant
+        run_with TRK_CONFIG=meant 125 bisect bad.trk --nonsense
+        run_with TRK_CONFIG=meant 125 bisekt bad.trk
+    done
+done
+printf 'nonsense\n' >broken
+for settings in broken absent .; do
+    run_with "TRK_CONFIG=$settings" 125 bisect --git bad.trk
+    TRK_GIT=1
+    export TRK_GIT
+    run_with "TRK_CONFIG=$settings" 125 bisect bad.trk
+    unset TRK_GIT
+done
+# And where it is not meant, the usual codes.
 run 2 bisect bad.trk --corre x.so
 run 2 bisect good.trk --core x.so
+run 2 bisect bad.trk --nonsense -- --git
+run 2 bisekt bad.trk
+run_with TRK_GIT=0 2 bisect bad.trk --nonsense
+printf '[bisect]\ngit = 0\n[demo]\nframes = 1\n' >meant
+run_with TRK_CONFIG=meant 2 bisect bad.trk --nonsense
+printf '[bisect]\ngit = 1\n' >meant
+TRK_GIT=0
+export TRK_GIT
+run_with TRK_CONFIG=meant 2 bisect bad.trk --nonsense
+unset TRK_GIT
+run_with TRK_CONFIG=broken 2 bisect bad.trk
+run_with TRK_GIT=1 2 simm bad.trk
 
+# A named pipe can be read once, and nobody may ever write to it: it is refused, not waited for.
+mkfifo fifo fifo.json
+for form in "fifo" "fifo.json" "fifo --json" "run fifo -- true" "hashes fifo" "fifo --symptom frame:6,range:$addr+64" \
+    "fifo --good x.so --bad y.so" "fifo.json --good x.so --bad y.so"; do
+    # shellcheck disable=SC2086
+    timeout 60 "$trk" bisect $form >out 2>err
+    same "$form: exit code" $? 2
+    said "fifo.* is a named pipe, which can be read once"
+done
+timeout 60 "$trk" bisect fifo --json >out 2>err
+get error.text | grep -q "is a named pipe" || fail "a named pipe: $(cat out)"
+timeout 60 "$trk" bisect --git fifo >out 2>err
+same "--git fifo: exit code" $? 125
+said "fifo: is a named pipe"
+# Pipes without a name have somebody who writes, and are kept.
+"$trk" bisect - <bad.trk >out 2>err
+same "standard input: exit code" $? 1
+# shellcheck disable=SC2002
+cat bad.trk | "$trk" bisect /dev/stdin >out 2>err
+same "a pipe of the shell's: exit code" $? 1
+grep -q "verdict" out || fail "a pipe of the shell's: $(cat out)"
+
+unset TRK_RECORD_BLOCK # trk bisect live waits for room of itself
 # The running program: the decision about the page that sim names, in at most log2(n) + 2 runs.
 for name in kernel-store lost-rearm; do
     run 1 bisect live -f --json -o live.trk -- "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug "$name" --check
@@ -125,11 +191,25 @@ for code in 125 3; do
     same "nothing can be tested: found" "$(get found)" false
     same "nothing can be tested: why" "$(get why)" "the run that trusts every decision cannot be tested"
 done
-# The decisions are those of the first run: of one that lost events they are not known.
-run_with TRK_RECORD_RING=4096 3 bisect live --json -f -o x.trk -- \
+# The decisions are those of the first run: of one that lost events they are not known. A small ring that
+# waits for room loses none, so they are found as above.
+TRK_RECORD_RING=4096
+export TRK_RECORD_RING
+run_with TRK_RECORD_BLOCK=0 3 bisect live --json -f -o x.trk -- \
     "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug lost-rearm --check
 same "lost decisions: found" "$(get found)" false
 get why | grep -q "lacks events, so its decisions are not known" || fail "lost decisions: $(get why)"
+printf '[record]\nblock = 0\n' >drops
+run_with TRK_CONFIG=drops 3 bisect live --json -f -o x.trk --answer sim -- \
+    "$trk" demo --megabytes 2 --frames 8 --threads 1
+same "sim of lost events: why" "$(get why)" "the run that trusts every decision cannot be tested: its recording\
+ lacks events (TRK_RECORD_RING gives it more room)"
+run 1 bisect live --json -f -o x.trk -- \
+    "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug lost-rearm --check
+same "a small ring: found" "$(get found)" true
+run 0 info --json x.trk
+same "a small ring: lost" "$(get dropped)" 0
+unset TRK_RECORD_RING
 # Behind a decision of its frame that was lost another one has its number; behind one of the end none has.
 cat >judge <<EOF
 "$trk" sim "\$1" >/dev/null && exit 0

@@ -4,6 +4,7 @@
 # Method: recordings of the demo, right and with bugs, spoilt and cut at fourteenths, recovered, and with a
 # ring that is too small; commands that answer to the loss, or to nothing.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 # spoil PART TRACE: damaged.trk, eight bytes of it spoilt, and cut.trk, both at so many fourteenths.
@@ -107,7 +108,7 @@ run 1 bisect bad.trk --symptom "frame:8,range:${range%+*}+4096"
 
 # By a command: trk's own 3 is no answer, and where events are missing a program is not to blame.
 # shellcheck disable=SC2086
-run 0 record -f --ring 4096 -o lossy.trk -- "$trk" $demo
+run 0 record -f --ring 4096 --block 0 -o lossy.trk -- "$trk" $demo
 spoil 3 good.trk
 for copy in lossy recovered; do
     lacks info --json $copy.trk

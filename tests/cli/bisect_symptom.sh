@@ -5,6 +5,7 @@
 # checkpoints; a long trace; the demo with a bug against the demo without; files that are none.
 #   bisect_symptom.sh TRK TOOLS TRK_LONG_TRACE CORPUS
 . "$(dirname "$0")/lib.sh"
+record_all
 maker=$3
 corpus=$4
 

@@ -4,6 +4,7 @@
 # Method: record each bug; run the trace again as it is, and with command line and environment
 # blanked in its header; let the oracle judge it alone.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 run 0 demo --list-bugs

@@ -3,6 +3,7 @@
 # there is told.
 # Method: recordings of the demo, whole and with a bug, packed with checkpoints, then damaged in front.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"

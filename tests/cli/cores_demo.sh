@@ -3,6 +3,7 @@
 # Method: a trace without a bug and one of each bug, as text and as JSON.
 #   cores_demo.sh TRK TOOLS LIBTRACK_CORE
 . "$(dirname "$0")/lib.sh"
+record_all
 core=$3
 need_vulkan
 

@@ -4,6 +4,7 @@
 # Method: the plug-in without a bug and with each; the cases that it has, and one of them by name.
 #   cores_example.sh TRK TOOLS EXAMPLES SCENARIOS WRONG_FOLDER
 . "$(dirname "$0")/lib.sh"
+record_all
 examples=$3
 own=$4/own
 

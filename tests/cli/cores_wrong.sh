@@ -3,6 +3,7 @@
 # Method: the example's plug-in with one thing in front of it that is wrong (wrong_core.cc), each by its number.
 #   cores_wrong.sh TRK TOOLS EXAMPLES SCENARIOS WRONG_FOLDER
 . "$(dirname "$0")/lib.sh"
+record_all
 examples=$3
 wrong=$5/wrong_core
 mkdir own_pages

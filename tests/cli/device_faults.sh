@@ -3,6 +3,7 @@
 # Method: a loader of our own stands before the machine's one and lets calls fail on order, at every place
 # of a replay in turn. Started as `sh device_faults.sh TRK TOOLS`; the loader is in TOOLS/faults.
 . "$(dirname "$0")/lib.sh"
+record_all
 [ -e "$tools/faults/libvulkan.so.1" ] || fail "no loader that fails on order"
 loader=$(ldconfig -p 2>/dev/null | sed -n 's/^.*libvulkan\.so\.1 (.*x86-64.*) => //p' | head -1)
 [ -n "$loader" ] || loader=$(/sbin/ldconfig -p | sed -n 's/^.*libvulkan\.so\.1 (.*x86-64.*) => //p' | head -1)

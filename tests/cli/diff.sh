@@ -3,6 +3,7 @@
 # Method: recordings of one demo, with bugs and without, of other seeds, redacted, cut; a case and the one that
 # passes; two policies, of a program that differs in known places; what cannot be meant.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 demo() {

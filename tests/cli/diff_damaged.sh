@@ -5,6 +5,7 @@
 # against a copy of which one event was changed by its text. Whether that event is left in the damaged copy is
 # asked of trk dump.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 # flip IN OUT PART OF: a copy with one bit flipped at this part of its bytes.

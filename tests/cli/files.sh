@@ -65,7 +65,7 @@ mkfifo pipe
 exec 3<>pipe # the pipe has no end while this is open
 for command in sim info dump; do
     cat text.trk >&3
-    timeout 20 "$trk" "$command" pipe >out 2>err
+    timeout 100 "$trk" "$command" pipe >out 2>err
     same "exit code of $command of a pipe that stays open" $? 3
     said "no .trk file"
 done

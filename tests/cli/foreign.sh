@@ -2,6 +2,7 @@
 # each of its own bugs is found from its trace.
 # Method: the example emulator without a bug and with each; cut, redacted and trimmed traces of it.
 . "$(dirname "$0")/lib.sh"
+record_all
 examples=$tools/../../examples
 # word KEY: what was judged of it in the JSON of the last run.
 word() {

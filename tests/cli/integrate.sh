@@ -4,6 +4,7 @@
 # emulator; the code of its plug-in is built by the text's own line, and run by each of its commands.
 #   integrate.sh TRK TOOLS SOURCE EXAMPLES
 . "$(dirname "$0")/lib.sh"
+record_all
 source=$3
 examples=$4
 text=$source/docs/integrate.md

@@ -104,6 +104,12 @@ need_vulkan() {
     fi
 }
 
+# What is recorded from here on is whole on a busy machine, too: the program waits for room.
+record_all() {
+    TRK_RECORD_BLOCK=60000
+    export TRK_RECORD_BLOCK
+}
+
 # lacking WHAT: a part of the test was left out, because this machine does not have it. Where all else
 # passes the test is skipped.
 lacking() {

@@ -3,6 +3,7 @@
 # Method: a recorded trace out of which an operation is cut in its text form, a DROP in its place; and what
 # is needed of a recording that once led to a false verdict, the rest of it told as lost.
 . "$(dirname "$0")/lib.sh"
+record_all
 
 # Following needs no device.
 "$tools/trace_tool" make t.trk || fail "trace_tool make"
@@ -20,7 +21,7 @@ echo "no trace, but more than sixty-four bytes of something else altogether, as 
 run 3 follow text.trk
 size=$(wc -c <t.trk)
 head -c $((size / 2)) t.trk >grows.trk
-"$trk" follow --idle 10 grows.trk >out 2>err &
+"$trk" follow --idle 100 grows.trk >out 2>err &
 follower=$!
 sleep 0.3
 tail -c +$((size / 2 + 1)) t.trk >>grows.trk
@@ -42,7 +43,7 @@ exec 3>&-
 # A pipe that nobody writes: with --idle no longer than a silent file.
 for how in "" --json; do
     # shellcheck disable=SC2086
-    timeout 20 "$trk" follow --idle 1 $how pipe >out 2>err </dev/null
+    timeout 100 "$trk" follow --idle 1 $how pipe >out 2>err </dev/null
     same "exit code of a pipe without a writer" $? 3
 done
 same "object of a pipe without a writer" "$(get complete)" false
@@ -104,7 +105,7 @@ same "the oracle's where the order is a guess" "$(get verdict)" trace-incomplete
 
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.
-"$trk" record --block 10000 -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
+"$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
 run 0 doctor --json ok.trk
 same "lost in the recording" "$(get dropped)" 0
 "$trk" dump --text ok.trk >text.txt 2>err

@@ -5,6 +5,7 @@
 # report says is missing must be what that row says.
 page=$3
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 ln -s "$(cd "$(dirname "$page")/../tests" && pwd)" tests
 mkdir bin

@@ -80,7 +80,7 @@ for name in assemble recover pack unpack explore record flight; do
     # A pipe: refused without -f, else who reads gets the bytes.
     mkfifo place
     ends 2 "$name" place
-    timeout 10 cat place >read &
+    timeout 100 cat place >read &
     reader=$!
     ends 0 "$name" place -f
     wait "$reader" || fail "$name -f: nobody wrote to the pipe"

@@ -1,6 +1,7 @@
 # Goal: paranoid mode finds the demo's stores that no fault shows, and nothing where there are none.
 # Method: the demo with and without such bugs, all pages and a sample; a flight recording around one.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 for seed in 1 2; do

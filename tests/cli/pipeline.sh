@@ -1,6 +1,7 @@
 # Goal: the main road: record the demo, run the trace again, get ok; every command counts the same.
 # Method: one short demo, recorded once; its trace through sim, info and dump in every form.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 run 0 record -o t.trk -- "$trk" demo --frames 12 --threads 3 --check --json

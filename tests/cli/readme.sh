@@ -7,6 +7,7 @@
 root=$3
 build=$4
 . "$(dirname "$0")/lib.sh"
+record_all
 command -v c++ >/dev/null || {
     echo "no c++"
     exit 77

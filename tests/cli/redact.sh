@@ -3,6 +3,7 @@
 # verdict rests on addresses (generations, the end of a band), recorded and redacted; sums falsified.
 #   redact.sh TRK TOOLS ROOT SCENARIO_LIVE
 . "$(dirname "$0")/lib.sh"
+record_all
 root=$3
 live=$4
 

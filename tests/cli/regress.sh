@@ -5,6 +5,7 @@
 # and damaged, wrong and missing files.
 #   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE BAD_CORES
 . "$(dirname "$0")/lib.sh"
+record_all
 corpus=$3
 examples=$4
 mutable=$5

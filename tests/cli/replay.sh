@@ -3,6 +3,7 @@
 # Method: the stored traces of every version, traces of the demo, and one of each of its bugs, on the
 # first Vulkan device. The policies run under the validation layer, which must have nothing to say.
 . "$(dirname "$0")/lib.sh"
+record_all
 golden=$(cd "$(dirname "$0")/../format/golden" 2>/dev/null && pwd) || fail "no stored traces"
 
 # What cannot be meant, before any device or trace is looked at.

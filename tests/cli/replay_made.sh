@@ -2,6 +2,7 @@
 # GPU's work, ranges of odd sizes, frames without a copy, addresses that cannot be.
 # Method: texts of a few events, assembled; what is known of each is held against what is printed.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 "$trk" record -o demo.trk -- "$trk" demo --frames 1 >out 2>err || fail "recording the demo"
 "$trk" dump --text demo.trk | head -3 >head.txt

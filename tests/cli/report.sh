@@ -3,6 +3,7 @@
 # Method: awk counts the same out of `trk dump`, line by line; the demo, and the example's own tracker.
 #   report.sh TRK TOOLS CORPUS
 . "$(dirname "$0")/lib.sh"
+record_all
 corpus=$3
 
 cat >count.awk <<'EOS'

@@ -2,6 +2,7 @@
 # cannot be made leaves nothing.
 # Method: small traces and a recorded one with a bug in it, through the program.
 . "$(dirname "$0")/lib.sh"
+record_all
 
 "$tools/trace_tool" make t.trk || fail "trace_tool make"
 "$tools/trace_tool" unended u.trk || fail "trace_tool unended"
@@ -49,10 +50,14 @@ end status=x
 file level=3 plain=0 sync=00
 LINES
 run 3 assemble /dev/null -o none.trk
-timeout 20 "$trk" assemble /dev/zero -o none.trk 2>err
+timeout 100 "$trk" assemble /dev/zero -o none.trk 2>err
 same "assemble of a line without an end" $? 2
 said "too long or holds a NUL"
-tr '\0' x </dev/zero | timeout 20 "$trk" assemble - -o none.trk 2>err
+said "^trk assemble: -\{0,1\}.*line 1: it is too long"
+printf 'trk-text 1\n# two\n\0\n' | "$trk" assemble - -o none.trk 2>err
+same "assemble of a line with a NUL" $? 2
+said "line 3: it is too long or holds a NUL"
+tr '\0' x </dev/zero | timeout 100 "$trk" assemble - -o none.trk 2>err
 same "assemble of a long line without an end" $? 2
 
 # Without a name it is the latest trace, by - standard input.

@@ -188,6 +188,9 @@ CASE
 for jobs in 1 2; do
     env --default-signal=INT "$trk" sim -j $jobs --junit halt.xml halt >out 2>err &
     process=$!
+    until [ "$(cat "/proc/$process/comm")" = "${trk##*/}" ]; do # before that the signal is ignored
+        sleep 0.05
+    done
     sleep 0.3
     kill -INT $process
     wait $process

@@ -3,6 +3,7 @@
 # Method: recorded traces, one with a bug in it, cut by frame, event, time and region; the hash
 # events in the part prove its state. A changed hash and a damaged snapshot must be told.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"

@@ -3,6 +3,7 @@
 # lines behind each are what must come out on standard output, byte for byte.
 page=$3
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 tests=$(cd "$(dirname "$page")/../tests" && pwd)
 mkdir bin play

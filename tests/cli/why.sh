@@ -2,6 +2,7 @@
 # Method: traces of the demo's bugs, looked at just before and behind the steps that trk sim tells; every
 # event of a short trace once; what cannot be meant.
 . "$(dirname "$0")/lib.sh"
+record_all
 need_vulkan
 
 # at N: the event of the N-th step (from 0) of the story in bad.txt

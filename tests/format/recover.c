@@ -1,6 +1,6 @@
 /*
  * Goal: what recovery makes of any damaged file is whole, holds only events of the original in
- * their order, and counts what is missing.
+ * their order, counts what is missing, and says when it was as far as that is known.
  * Method: bits and lengths of a small trace, all with TRK_EVERY=1; each result is verified as `trk
  * recover` does it. Where the file header and END are good, events kept and lost add up.
  */
@@ -127,4 +127,81 @@ Test(recover, whole_trace_stays)
     free(copy);
     close(fd);
     trace_file_free(&file);
+}
+
+/* [F-32] The time of a loss is that of the first event that is lost, as far as a header says it. */
+
+#define PARTS       4u /* chunks of the only stream */
+#define PART_EVENTS 3u
+
+static uint64_t time_of(size_t event)
+{
+    return 3200 + 320 * (uint64_t)event;
+}
+
+/* A file of the parts, and where they are. */
+static void make_parts(struct trace_file *file, size_t offsets[PARTS])
+{
+    trace_file_start(file, 5);
+    trace_file_name(file, 0, "only");
+    for (size_t i = 0; i < PARTS * PART_EVENTS; i++) {
+        const struct trk_record record = {time_of(i), {.type = TRK_EVENT_MARK, .argument = i}};
+        trace_file_add(file, 0, &record, 1, 0);
+        if (i % PART_EVENTS == PART_EVENTS - 1) {
+            trace_file_flush(file);
+        }
+    }
+    trace_file_end(file, 0);
+    struct trace_events all = trace_read_bytes(file->bytes, file->size_bytes);
+    cr_assert_eq(all.count, PARTS * PART_EVENTS);
+    for (size_t i = 0; i < PARTS; i++) {
+        offsets[i] = (size_t)all.events[i * PART_EVENTS].file_offset;
+    }
+    trace_events_free(&all);
+}
+
+/* Of each part: '.' whole, 'p' its payload is damaged, 'h' its header. */
+static const struct {
+    const char *parts;
+    size_t drop; /* place of the loss in the result */
+    uint64_t tsc, ticks;
+} losses[] = {
+    {".p..", 3, 3200 + 3 * 320, 2 * 320}, {".pp.", 3, 3200 + 3 * 320, 5 * 320},
+    {"p...", 0, 3200, 2 * 320},           {"...p", 9, 3200 + 9 * 320, 2 * 320},
+    {"..pp", 6, 3200 + 6 * 320, 5 * 320}, {".h..", 3, 3200 + 6 * 320, 0},
+    {".hp.", 3, 3200 + 9 * 320, 0},       {".ph.", 3, 3200 + 9 * 320, 0},
+    {"...h", 9, 3200 + 8 * 320, 0},       {"h...", 0, 3200 + 3 * 320, 0},
+};
+
+Test(recover, time_of_a_loss)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct trace_file file;
+        size_t offsets[PARTS], lost = 0;
+        make_parts(&file, offsets);
+        for (size_t part = 0; part < PARTS; part++) {
+            char what = losses[i].parts[part];
+            if (what != '.') {
+                file.bytes[offsets[part] + (what == 'h' ? 48 : 104)] ^= 16;
+                lost += PART_EVENTS;
+            }
+        }
+        int fd = memfd_create("recovered", MFD_CLOEXEC);
+        struct trk_recover_result result;
+        cr_assert_eq(trk_recover_bytes(file.bytes, file.size_bytes, fd, &result, NULL), TRK_OK);
+        uint8_t *copy = malloc(result.bytes);
+        cr_assert_eq(pread(fd, copy, result.bytes, 0), (ssize_t)result.bytes);
+        struct trace_events given = trace_read_bytes(copy, result.bytes);
+        const struct trk_trace_event *drop = &given.events[losses[i].drop];
+        cr_assert_eq(given.count, PARTS * PART_EVENTS - lost + 1, "%s", losses[i].parts);
+        cr_expect_eq(drop->event.type, TRK_EVENT_DROP, "%s", losses[i].parts);
+        cr_expect_eq(drop->event.argument, lost, "%s", losses[i].parts);
+        cr_expect_eq(drop->tsc, losses[i].tsc, "%s: %llu", losses[i].parts,
+                     (unsigned long long)drop->tsc);
+        cr_expect_eq(trk_event_size(&drop->event), losses[i].ticks, "%s", losses[i].parts);
+        trace_events_free(&given);
+        free(copy);
+        close(fd);
+        trace_file_free(&file);
+    }
 }

@@ -117,6 +117,8 @@ expect cited docs/model.md '**[M-4] Nobody cites it.** So.\n'
 expect cited docs/model.md '**[M-1] Twice.** So.\n'
 EXPECT_FILE=docs/model.md expect cited tests/unit/test_b.c '/* [M-3] */\n'
 EXPECT_FILE=docs/model.md expect cited libtrack/src/a.c '/* [M-9] */\n'
+expect bounds tests/unit/b.sh 'at_least "lines of $name" 20 "$lines"\n'
+expect bounds tests/unit/b.sh "    at_most lines 4 \"\$(wc -l <out)\"\n"
 expect handed tests/scenarios/handed/one.json 'changed\n'
 
 if [ "$failures" != 0 ]; then

@@ -10,7 +10,7 @@ root=$1
 shift
 cd "$root"
 all='layers capture outside length functions exported headers fault_path determinism text paths
-    listed handed cited'
+    listed handed cited bounds'
 rules=${*:-$all}
 here='tests/tidy'
 layers='libtrack recorder simulator replayer traces cli'
@@ -353,6 +353,15 @@ rule_cited()
                     print name " is cited by no test"
             }
         }' | sort | breach cited
+}
+
+# A number that was got stands before its bound: the other way round a test holds when it must not.
+rule_bounds()
+{
+    what="(\"[^\"]*\"|'[^']*'|[^[:space:]\"']+)"
+    find tests -name '*.sh' -type f | sort |
+        xargs -r grep -nHE "^[[:space:]]*at_(least|most)[[:space:]]+$what[[:space:]]+[0-9]+[[:space:]]" |
+        breach bounds || true
 }
 
 for rule in $rules; do

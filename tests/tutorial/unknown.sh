@@ -40,13 +40,13 @@ fi
 folder=$(mktemp -d) || exit 4
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
-# A busy machine loses events, with which no bug can be told: then again, with more room for them.
+# A busy machine may lose events all the same, with which no bug can be told: then again, with more room.
 tries=1
-ring=
+room="--block 60000"
 while :; do
     # As many frames as the slowest bug needs.
-    # shellcheck disable=SC2086 # two words, or none
-    if ! trk record -f $ring -o "$folder/raw.trk" -- \
+    # shellcheck disable=SC2086 # words
+    if ! trk record -f $room -o "$folder/raw.trk" -- \
         trk demo --megabytes 2 --frames 216 --threads 2 --seed "$seed" --bug "$name" >"$folder/log" 2>&1; then
         cat "$folder/log" >&2
         exit 4
@@ -61,7 +61,7 @@ while :; do
     fi
     echo "the recording lost events: recording again" >&2
     tries=$((tries + 1))
-    ring="--ring 16M"
+    room="--block 60000 --ring 16M"
 done
 trk pack --redact "$folder/raw.trk" -o unknown.trk || exit 4
 echo "unknown.trk: one of $count bugs"

@@ -146,7 +146,8 @@ enum trk_event_type {
     /*
      * DROP: events were lost before this one; argument how many, context their type, NONE where
      * that is not known. The event's time is that of the first of them, size (seq, domain) the
-     * clock's ticks from there to the last. Written by the drain.
+     * clock's ticks from there to the last; where it is not known, the time of a neighbour in the
+     * stream, and size 0. Written by the drain, and by who makes one trace of another.
      */
     TRK_EVENT_DROP = 79,
     /* MARK: a number of the owner's choosing, for finding a place again. argument. */
