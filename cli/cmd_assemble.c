@@ -48,11 +48,14 @@ static enum trk_status take_lines(FILE *in, struct trk_assemble *assemble, struc
 {
     char *line = malloc(TRK_TEXT_LINE_MAX + 1);
     bool whole = true;
+    uint64_t number = 0;
     enum trk_status status =
         line ? TRK_OK : trk_error_set(error, TRK_E_MEMORY, "no memory for a line");
     while (status == TRK_OK && take_line(in, line, &whole)) {
+        number++;
         status = whole ? trk_assemble_line(assemble, line, error)
-                       : trk_error_set(error, TRK_E_ARGUMENT, "a line is too long or holds a NUL");
+                       : trk_error_set(error, TRK_E_ARGUMENT,
+                                       "line %" PRIu64 ": it is too long or holds a NUL", number);
     }
     if (status == TRK_OK && ferror(in)) {
         status = system_error(error);

@@ -11,10 +11,13 @@
 #include "options.h"
 #include "page_hashes.h"
 #include "recorder/blobs.h"
+#include "recorder/chunks.h"
 #include "regions.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-info/1"
+/* An append that takes longer is none. */
+#define APPEND_NS_MOST 1e6
 /* Longer values of the header are cut in the text; --json has them whole. */
 #define HEADER_SHOWN 100
 
@@ -36,7 +39,47 @@ struct info {
     struct trk_page_hashes pages;
     uint64_t pages_stored;  /* contents; TRK_NOT_KNOWN with --quick */
     uint64_t pages_missing; /* PAGE events that name another content, where there are any */
+    struct overhead {
+        double append_ns; /* as the header says; 0: it does not, and the rest is not known */
+        double ns;        /* of all threads together */
+        double share;     /* of the time from the first event to the last; 0: that is not known */
+    } overhead;
 };
+
+/* Ticks from the first event to the last. */
+static uint64_t ticks_of(const struct trk_trace *trace)
+{
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    for (size_t i = 0; i < trk_trace_chunk_count(trace); i++) {
+        const struct trk_trace_chunk chunk = trk_trace_chunk(trace, i);
+        first = chunk.first_tsc < first ? chunk.first_tsc : first;
+        last = chunk.last_tsc > last ? chunk.last_tsc : last;
+    }
+    return last > first ? last - first : 0;
+}
+
+/* What the program's threads did for these events: each was an append. */
+static struct overhead estimate(const struct info *info)
+{
+    struct overhead out = {.append_ns = 0.0};
+    const struct trk_trace *trace = info->input.trace;
+    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
+    const cJSON *capture = cJSON_GetObjectItemCaseSensitive(header, "capture");
+    const cJSON *append = cJSON_GetObjectItemCaseSensitive(capture, "append_ns");
+    const cJSON *hz = cJSON_GetObjectItemCaseSensitive(header, "tsc_hz");
+    if (info->events != TRK_NOT_KNOWN && cJSON_IsNumber(append) && append->valuedouble > 0.0 &&
+        append->valuedouble < APPEND_NS_MOST) {
+        uint64_t ticks = ticks_of(trace);
+        out.append_ns = append->valuedouble;
+        out.ns = out.append_ns * (double)info->events;
+        if (ticks > 0 && cJSON_IsNumber(hz) && hz->valuedouble >= 1.0) {
+            out.share = out.ns / ((double)ticks * 1e9 / hz->valuedouble);
+        }
+    }
+    cJSON_Delete(header);
+    return out;
+}
 
 /* Whether the content that a PAGE event names is there. */
 static enum trk_status look_for_content(struct info *info, const struct trk_event *event,
@@ -150,6 +193,14 @@ static void print_text(const struct info *info)
         printf("%-10s %" PRIu64 " of pages, %" PRIu64 " missing\n", "contents", info->pages_stored,
                info->pages_missing);
     }
+    if (info->overhead.append_ns > 0.0) {
+        printf("%-10s about %.3f ms of the program's threads, at %.1f ns an event", "overhead",
+               info->overhead.ns / 1e6, info->overhead.append_ns);
+        if (info->overhead.share > 0.0) {
+            printf(": %.2f %% of the time that it covers", info->overhead.share * 100.0);
+        }
+        putchar('\n');
+    }
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");
@@ -167,6 +218,16 @@ static void print_text(const struct info *info)
         putchar('\n');
     }
     print_header(trace);
+}
+
+/* null: not known. */
+static void print_estimate(cJSON *object, const char *key, double number)
+{
+    if (number > 0.0) {
+        cJSON_AddNumberToObject(object, key, number);
+    } else {
+        cJSON_AddNullToObject(object, key);
+    }
 }
 
 static void print_json(const struct info *info)
@@ -189,6 +250,9 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "pages_stored", info->pages_stored);
     trk_json_out_number(object, "pages_missing",
                         info->pages_stored != TRK_NOT_KNOWN ? info->pages_missing : TRK_NOT_KNOWN);
+    print_estimate(object, "overhead_append_ns", info->overhead.append_ns);
+    print_estimate(object, "overhead_ns", info->overhead.ns);
+    print_estimate(object, "overhead_share", info->overhead.share);
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
@@ -233,6 +297,7 @@ static int run_info(const struct trk_options *options)
     if (trk_options_flag(options, "quick") && info.state.dropped > 0) {
         info.events = TRK_NOT_KNOWN;
     }
+    info.overhead = estimate(&info);
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&info.input, options, SCHEMA, &error);
@@ -252,7 +317,9 @@ const struct trk_command trk_cmd_info = {
     .operands = "[F]",
     .text =
         "Prints the size of a trace, what it counts, its threads, whether it is whole, and what "
-        "its header says of the machine and the recording. Faults and regions are counted by "
+        "its header says of the machine and the recording. What the recording cost the program's "
+        "threads is estimated: its events, at what one took when the recording began. Faults and "
+        "regions are counted by "
         "decoding every event; --quick leaves them out. No event is run: see trk sim.",
     .examples = "trk info trace.trk\ntrk info --json trace.trk",
     .options = info_options,

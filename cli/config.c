@@ -2,9 +2,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Where the file is; false when there is no place for one. */
 static bool find_path(char *out, size_t size, bool *must_be_there)
@@ -96,6 +99,26 @@ static enum trk_status take_text(struct trk_config *out, size_t size_bytes, stru
     return first;
 }
 
+/* A FIFO would be waited for; a device, such as /dev/null, may stand for no settings. */
+static FILE *open_file(const struct trk_config *config, int *reason)
+{
+    struct stat there;
+    int fd = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FILE *file = NULL;
+    *reason = errno;
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &there) == 0 && (S_ISREG(there.st_mode) || S_ISCHR(there.st_mode))) {
+        file = fdopen(fd, "r");
+    }
+    *reason = 0;
+    if (!file) {
+        close(fd);
+    }
+    return file;
+}
+
 enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
 {
     bool must_be_there = false;
@@ -104,14 +127,16 @@ enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
         out->path[0] = 0;
         return TRK_OK;
     }
-    FILE *file = fopen(out->path, "re");
+    int reason = 0;
+    FILE *file = open_file(out, &reason);
     if (!file) {
-        int reason = errno;
         if ((reason == ENOENT || reason == ENOTDIR) && !must_be_there) {
             out->path[0] = 0;
             return TRK_OK;
         }
-        return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "settings %.80s", out->path);
+        return reason != 0
+                   ? trk_error_set_errno(error, TRK_E_SYSTEM, reason, "settings %.80s", out->path)
+                   : trk_error_set(error, TRK_E_ARGUMENT, "settings %.80s: not a file", out->path);
     }
     size_t got = fread(out->text, 1, TRK_CONFIG_BYTES_MOST + 1, file);
     bool failed = ferror(file) != 0;

@@ -158,6 +158,9 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     if (demo->paranoid != NULL) {
         trk_paranoid_watch(demo->paranoid, demo->tracker);
     }
+    trk_capture_about("vulkan_device", trk_vk_info(demo->gpu.vk)->device_name);
+    trk_capture_about("vulkan_driver", trk_vk_info(demo->gpu.vk)->driver);
+    trk_capture_about_backend(demo->backend);
     trk_capture_tracker(options.id, &options.policy, demo->backend->kind);
     demo_memory_announce(&demo->memory);
     const struct trk_resource_layer layer = {demo_guest_flush, demo_guest_read_back, demo};

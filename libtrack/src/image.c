@@ -74,7 +74,7 @@ static bool is_state(const struct trk_image *image)
     }
     for (uint32_t page = 0; page < TRK_REGION_PAGES; page++) {
         bool many = page_bit(image->sets[TRK_IMAGE_MANY], page);
-        if (image->counts[page] >= WRITE_WATCHES_MAX || (many && image->counts[page] == 0))
+        if (image->counts[page] >= TRK_WRITE_WATCHES_MAX || (many && image->counts[page] == 0))
             return false;
     }
     return image->region < TRK_REGION_COUNT && wrong == 0;

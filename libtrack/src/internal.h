@@ -26,11 +26,11 @@
 #include "failure_default.h"
 #include "track/address.h"
 #include "track/event.h"
+#include "track/pages.h"
 #include "track/tracker.h"
 
 #define INVALIDATE_ROUNDS 8u
 #define FAULT_REPEATS     8u
-#define WRITE_WATCHES_MAX 127u
 
 /* Registered bytes of a region, [first, end), ascending and disjoint. */
 struct span {

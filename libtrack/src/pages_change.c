@@ -66,7 +66,7 @@ static bool change_allowed(const struct region *region, const struct change *cha
             continue;
         for (uint64_t full = mask & region->many[word]; full != 0; full &= full - 1) {
             uint32_t page = word * 64 + (uint32_t)__builtin_ctzll(full);
-            if (region->counts[page] + 1u >= WRITE_WATCHES_MAX + MUTANT(52))
+            if (region->counts[page] + 1u >= TRK_WRITE_WATCHES_MAX + MUTANT(52))
                 return false;
         }
     }
@@ -229,7 +229,7 @@ bool trk_pages_may_change(const struct operation *operation, const struct window
     bool may = true;
     for (uint32_t page = window->first; may && page < window->end; page++) {
         unsigned count = page_write_watches(region, page);
-        may = add ? count < WRITE_WATCHES_MAX : count > 0;
+        may = add ? count < TRK_WRITE_WATCHES_MAX : count > 0;
     }
     env_unlock(lock);
     return may;

@@ -330,6 +330,11 @@ void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
     emit(&event);
 }
 
+struct trk_session_control *trk_capture_control(void)
+{
+    return gate_is_open() ? capture.control : NULL;
+}
+
 void trk_capture_trigger(void)
 {
     if (gate_is_open())

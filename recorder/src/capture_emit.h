@@ -11,6 +11,9 @@
 /* Whether the session wants hashes of uploaded pages. */
 bool trk_capture_wants_hashes(void);
 
+/* What the recording parent shares with this program; NULL: nothing is recorded. */
+struct trk_session_control *trk_capture_control(void);
+
 /* The hash of a page, whose content is kept if the session wants that. After the former. */
 uint64_t trk_capture_page(const void *bytes);
 

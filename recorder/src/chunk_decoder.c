@@ -27,7 +27,8 @@ enum trk_status trk_chunk_decoder_events(struct trk_chunk_decoder *decoder, uint
                                          const struct trk_format_chunk *chunk,
                                          struct trk_error *error)
 {
-    const struct trk_chunk_reader reader = {&decoder->unpack, decoder->columns, decoder->types};
+    const struct trk_chunk_reader reader = {&decoder->unpack, decoder->columns, decoder->types,
+                                            NULL};
     return trk_chunk_events(&reader, offset, chunk, decoder->records, error);
 }
 

@@ -2,19 +2,19 @@
 
 #include <string.h>
 
+#include "places.h"
 #include "summary.h"
 
 /* [F-26] Whether the decoded events are those that the chunk's header promised. */
-static bool keeps_promise(const struct trk_format_chunk *chunk, const struct trk_record *records)
+static bool keeps_promise(const struct trk_chunk_reader *reader,
+                          const struct trk_format_chunk *chunk, const struct trk_record *records)
 {
-    uint64_t dropped = 0;
-    for (uint32_t i = 0; i < chunk->events; i++) {
-        if (records[i].event.type == TRK_EVENT_DROP) {
-            dropped += records[i].event.argument;
-        }
+    const struct trk_places_met met = trk_places_meet(records, chunk->events);
+    if (reader->met != NULL) {
+        *reader->met = met.places;
     }
     return records[0].tsc == chunk->first_tsc &&
-           records[chunk->events - 1].tsc == chunk->last_tsc && dropped == chunk->dropped;
+           records[chunk->events - 1].tsc == chunk->last_tsc && met.dropped == chunk->dropped;
 }
 
 /* [F-34] Whether an undamaged summary is that of the events just decoded. */
@@ -58,7 +58,7 @@ enum trk_status trk_chunk_events(const struct trk_chunk_reader *reader, uint64_t
     if (status == TRK_E_MEMORY) {
         return trk_error_set(error, status, "no memory to read the trace");
     }
-    if (status == TRK_OK && chunk->events > 0 && !keeps_promise(chunk, out)) {
+    if (status == TRK_OK && chunk->events > 0 && !keeps_promise(reader, chunk, out)) {
         status = TRK_E_DAMAGED;
     }
     return status;

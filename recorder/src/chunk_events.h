@@ -12,6 +12,7 @@ struct trk_chunk_reader {
     struct trk_unpack *unpack;
     struct trk_columns *columns;
     const struct trk_schema_type *types; /* 256; NULL: those of this version */
+    uint32_t *met; /* gets where the events are (places.h); NULL: nobody asks */
 };
 
 /**

@@ -23,7 +23,7 @@ enum trk_status trk_flight_create(struct trk_flight **out, uint64_t budget_bytes
         return no_memory(error);
     flight->budget_bytes = budget_bytes;
     flight->clock_shift = trk_writer_options_default().clock_shift;
-    flight->keep_from = UINT64_MAX;
+    flight->keep_from = flight->hold_from = UINT64_MAX;
     flight->zstd = ZSTD_createCCtx();
     if (flight->zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(flight->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
@@ -230,6 +230,8 @@ static void forget(struct trk_flight *flight, size_t newest)
         bool fits = flight->bytes / (kept ? 2 : 1) <= flight->budget_bytes;
         if (fits && (kept || flight->spilled == 0))
             break;
+        if (trk_flight_block_at(flight, 0)->number >= flight->hold_from)
+            break;
         bool spillable = kept && flight->spill != NULL && flight->spilled + newest < flight->held;
         if (!spillable || !spill_one(flight))
             forget_oldest(flight);
@@ -329,6 +331,19 @@ enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *er
     size_t made = (size_t)(flight->next_number - first);
     forget(flight, made > 0 ? made : 1); /* all of these are as new: none makes room for others */
     return TRK_OK;
+}
+
+void trk_flight_hold(struct trk_flight *flight, bool hold)
+{
+    flight->hold_from = hold ? flight->next_number : UINT64_MAX;
+}
+
+uint64_t trk_flight_records(struct trk_flight *flight, uint32_t stream_id)
+{
+    const struct trk_flight_stream *stream = find_stream(flight, stream_id);
+    if (stream == NULL)
+        return 0;
+    return stream->records + (stream->open != NULL ? stream->open->count : 0);
 }
 
 void trk_flight_keep_nothing(struct trk_flight *flight)

@@ -75,6 +75,9 @@ TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view 
                                                    struct trk_writer *writer,
                                                    struct trk_error *error);
 
+/* Whether the view has a stream's record of that number. */
+bool trk_flight_view_has(const struct trk_flight_view *view, uint32_t stream_id, uint64_t record);
+
 /* Events forgotten so far, without losses. */
 uint64_t trk_flight_forgotten(const struct trk_flight *flight);
 
@@ -104,5 +107,12 @@ bool trk_flight_has_behind(const struct trk_flight *flight, const struct trk_fli
  */
 void trk_flight_keep_behind(struct trk_flight *flight, const struct trk_flight_state *state);
 void trk_flight_keep_nothing(struct trk_flight *flight);
+
+/* From true to false: what is appended in between stays, however far the ring goes past its budget.
+ */
+void trk_flight_hold(struct trk_flight *flight, bool hold);
+
+/* Records that a stream has got so far: the number of the next one. */
+uint64_t trk_flight_records(struct trk_flight *flight, uint32_t stream_id);
 
 #endif

@@ -35,6 +35,7 @@ struct trk_flight {
     uint64_t bytes;
     uint64_t bytes_ever;
     uint64_t keep_from; /* number of a chunk: from there on, nothing is forgotten soon */
+    uint64_t hold_from; /* likewise, whatever the budget */
     struct trk_flight_spill *spill; /* NULL: there is none */
     size_t spilled;                 /* so many of the oldest are in there; bytes has them not */
     uint64_t forgotten;

@@ -48,6 +48,18 @@ uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i)
     return trk_flight_state_before(view->state, i) - trk_flight_state_prologue(view->state, i);
 }
 
+bool trk_flight_view_has(const struct trk_flight_view *view, uint32_t stream_id, uint64_t record)
+{
+    for (size_t i = 0; i < view->block_count; ++i) {
+        const struct trk_flight_block *block = view->blocks[i];
+        uint64_t before = trk_flight_state_before(view->state, block->stream);
+        if (view->streams[block->stream].stream_id == stream_id && record >= before &&
+            record >= block->first && record - block->first < block->count)
+            return true;
+    }
+    return false;
+}
+
 struct work {
     struct trk_columns *decoder;
     uint8_t *raw;

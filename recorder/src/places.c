@@ -52,15 +52,39 @@ uint32_t trk_places_of(const struct trk_record *records, size_t count)
     return places;
 }
 
-bool trk_places_lack(uint32_t places, const struct trk_record *records, size_t count)
+struct trk_places_met trk_places_meet(const struct trk_record *records, size_t count)
 {
-    uint32_t needed = 0;
+    bool matters[256]; /* by type: it may have a place, or tells of losses */
+    struct trk_places_met met = {.dropped = 0};
+    uint64_t seen = UINT64_MAX; /* the last region: most events are about the same one */
+    for (size_t i = 0; i < 256; i++) {
+        const struct trk_event event = {.type = (uint8_t)i};
+        bool placed = trk_schema_table[i].argument == TRK_SCHEMA_ARGUMENT_ADDRESS;
+        matters[i] = (placed && !trk_event_in_hold(&event)) || i == TRK_EVENT_DROP;
+    }
     for (size_t i = 0; i < count; i++) {
-        if (trk_schema_table[records[i].event.type].known) {
-            needed |= of_event(&records[i].event);
+        const struct trk_event *event = &records[i].event;
+        if (TRK_LIKELY(!matters[event->type])) {
+            continue;
+        }
+        if (event->type == TRK_EVENT_DROP) {
+            met.dropped += event->argument;
+            continue;
+        }
+        uint64_t size_bytes = trk_schema_size(&trk_schema_table[event->type], event);
+        uint64_t last = event->argument + size_bytes - (size_bytes > 0);
+        bool same = event->argument >> SHIFT == seen && last >> SHIFT == seen;
+        if ((!same || last < event->argument) && !trk_event_in_hold(event)) {
+            met.places |= range(event->argument, size_bytes);
+            seen = event->argument >> SHIFT;
         }
     }
-    return (places & SAID) != 0 && (needed & ~places) != 0;
+    return met;
+}
+
+bool trk_places_lack(uint32_t places, uint32_t met)
+{
+    return (places & SAID) != 0 && (met & ~places) != 0;
 }
 
 bool trk_places_may_have(uint32_t places, uint64_t guest_addr)

@@ -111,6 +111,20 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
     return TRK_OK;
 }
 
+/* [F-42] Events of which the index says that they are not there are given, and it is damage. */
+static void check_places(struct trk_index *index, uint32_t at, uint32_t met)
+{
+    struct trk_index_chunk *chunk = &index->chunks[at];
+    if (!trk_places_lack(chunk->places, met)) {
+        return;
+    }
+    chunk->places = 0; /* said once */
+    index->state.damaged_chunks++;
+    index->at_chunk = chunk->file_chunk;
+    trk_index_damage(index, chunk->offset,
+                     "an index has other places than the events of this chunk");
+}
+
 enum trk_status trk_reader_decode(struct trk_trace *trace, uint32_t chunk,
                                   struct trk_record *records, struct trk_error *error)
 {
@@ -124,22 +138,13 @@ enum trk_status trk_reader_decode(struct trk_trace *trace, uint32_t chunk,
     if (status != TRK_OK) {
         return status;
     }
-    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types};
-    return trk_chunk_events(&reader, known->offset, &header, records, error);
-}
-
-/* [F-42] Events of which the index says that they are not there are given, but who asks is told. */
-static void check_places(struct trk_index *index, uint32_t at, const struct trk_record *records)
-{
-    struct trk_index_chunk *chunk = &index->chunks[at];
-    if (index->on_damage == NULL || !trk_places_lack(chunk->places, records, chunk->events)) {
-        return;
+    uint32_t met = 0;
+    struct trk_chunk_reader reader = {&trace->unpack, trace->columns, trace->types, &met};
+    status = trk_chunk_events(&reader, known->offset, &header, records, error);
+    if (status == TRK_OK) {
+        check_places(&trace->index, chunk, met);
     }
-    chunk->places = 0; /* said once */
-    index->state.damaged_chunks++;
-    index->at_chunk = chunk->file_chunk;
-    trk_index_damage(index, chunk->offset,
-                     "an index has other places than the events of this chunk");
+    return status;
 }
 
 /* Decode the current chunk of a stream. TRK_E_DAMAGED, TRK_E_INCOMPLETE: it is not what it was. */
@@ -158,8 +163,6 @@ static enum trk_status decode_chunk(struct trk_trace *trace, struct trk_cursor *
     enum trk_status status = trk_reader_decode(trace, cursor->chunk, cursor->records, error);
     if (status != TRK_OK) {
         drop_chunk(trace, cursor);
-    } else {
-        check_places(&trace->index, cursor->chunk, cursor->records);
     }
     return status;
 }

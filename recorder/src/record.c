@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record_append.h"
 #include "record_ease.h"
 #include "record_flight.h"
 #include "record_guard.h"
@@ -264,6 +265,7 @@ static enum trk_status record_child(struct recording *recording)
 
 static enum trk_status start_child(struct recording *recording)
 {
+    recording->append_ns = trk_record_append_ns();
     recording->start = trk_record_header_anchor();
     struct trk_record_child_start start = {
         .argv = recording->options->argv,

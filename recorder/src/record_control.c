@@ -19,6 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What stands before it in a line is void: the rest of somebody who never ended his. */
+#define CANCEL '\030'
+/* Together as much as a FIFO holds: nobody keeps the recorder here. */
+#define READS_MOST (65536u / TRK_CONTROL_LINE)
+
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
     return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "control: %.80s", path);
@@ -106,19 +111,40 @@ void trk_record_control_deinit(struct trk_record_control *control)
     *control = (struct trk_record_control){.commands = -1, .answers = -1};
 }
 
-/* Take a whole line out of what has been read; a NUL in it ends no command. */
-static bool take_line(char *line, size_t *used, char *out)
+/* Behind the last CANCEL: what somebody began before it was never ended. */
+static size_t begin_of(const char *line, size_t length)
+{
+    size_t begin = length;
+    while (begin > 0 && line[begin - 1] != CANCEL)
+        --begin;
+    return begin;
+}
+
+/* Take a whole line out of what has been read; a NUL in it ends no command. anew: it had a CANCEL.
+ */
+static bool take_line(char *line, size_t *used, char *out, bool *anew)
 {
     char *end = memchr(line, '\n', *used);
     if (!end)
         return false;
     size_t length = (size_t)(end - line);
-    for (size_t i = 0; i < length; ++i)
-        out[i] = line[i] != '\0' ? line[i] : '?';
-    out[length] = '\0';
+    size_t begin = begin_of(line, length);
+    *anew = begin > 0;
+    for (size_t i = begin; i < length; ++i)
+        out[i - begin] = line[i] != '\0' ? line[i] : '?';
+    out[length - begin] = '\0';
     *used -= length + 1;
     memmove(line, end + 1, *used);
     return true;
+}
+
+/* No command is so long as what there is: only what was begun anew in it counts. */
+static void throw_away(struct trk_record_control *control)
+{
+    size_t begin = begin_of(control->line, control->used);
+    control->long_one = begin == 0;
+    control->used = begin == 0 ? 0 : control->used - begin;
+    memmove(control->line, control->line + begin, control->used);
 }
 
 const char *trk_record_control_next(struct trk_record_control *control)
@@ -126,18 +152,21 @@ const char *trk_record_control_next(struct trk_record_control *control)
     static char command[TRK_CONTROL_LINE]; /* one recording a process at a time */
     if (control->commands < 0)
         return NULL;
-    ssize_t got = read(control->commands, control->line + control->used,
-                       sizeof control->line - control->used);
-    control->used += got > 0 ? (size_t)got : 0;
-    if (take_line(control->line, &control->used, command)) {
-        if (control->long_one)
-            command[0] = '\0'; /* its end is no command */
-        control->long_one = false;
-        return command;
-    }
-    if (control->used == sizeof control->line) { /* no command is so long */
-        control->used = 0;
-        control->long_one = true;
+    for (unsigned i = 0; i < READS_MOST; ++i) {
+        bool anew = false;
+        if (take_line(control->line, &control->used, command, &anew)) {
+            if (control->long_one && !anew)
+                command[0] = '\0'; /* its end is no command */
+            control->long_one = false;
+            return command;
+        }
+        if (control->used == sizeof control->line)
+            throw_away(control);
+        ssize_t got = read(control->commands, control->line + control->used,
+                           sizeof control->line - control->used);
+        if (got <= 0)
+            return NULL;
+        control->used += (size_t)got;
     }
     return NULL;
 }
@@ -163,7 +192,8 @@ static enum trk_status await_answer(int answers, char *answer, uint32_t timeout_
     char line[TRK_CONTROL_LINE] = "";
     size_t used = 0;
     uint64_t end_ms = now_ms() + timeout_ms;
-    while (!take_line(line, &used, answer)) {
+    bool anew = false;
+    while (!take_line(line, &used, answer, &anew)) {
         uint64_t now = now_ms();
         struct pollfd ready = {.fd = answers, .events = POLLIN};
         if (now >= end_ms || used == sizeof line)
@@ -181,7 +211,7 @@ static enum trk_status ask(int commands, int answers, const char *command, char 
                            uint32_t timeout_ms, struct trk_error *error)
 {
     char line[TRK_CONTROL_LINE];
-    int length = snprintf(line, sizeof line, "%s\n", command);
+    int length = snprintf(line, sizeof line, "%c%s\n", CANCEL, command);
     if (length <= 0 || (size_t)length >= sizeof line)
         return trk_error_set(error, TRK_E_ARGUMENT, "control: the command is too long");
     while (read(answers, answer, TRK_CONTROL_LINE) > 0) {

@@ -8,17 +8,16 @@
  */
 #include "record_drain.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock_ticks.h"
 #include "record_book.h"
+#include "record_losses.h"
 #include "record_pages.h"
 #include "record_text.h"
+#include "record_threads.h"
 
 #define BATCH_RECORDS 4096u
 /* So many rings in use, and the drain looks for threads that died without a word. */
@@ -29,7 +28,8 @@ enum trk_status trk_record_drain_init(struct trk_record_drain *out,
                                       struct trk_writer *writer, struct trk_error *error)
 {
     *out = (struct trk_record_drain){.session = session, .writer = writer, .program_fd = -1};
-    out->batch = malloc(BATCH_RECORDS * sizeof(*out->batch));
+    out->until = UINT64_MAX;
+    out->batch = malloc(2 * BATCH_RECORDS * sizeof(*out->batch)); /* the second: catch_up */
     if (!out->batch)
         return trk_error_set(error, TRK_E_MEMORY, "out of memory for the drain");
     return TRK_OK;
@@ -131,61 +131,6 @@ static void announce(struct trk_record_drain *drain, uint32_t index, struct trk_
     sink_stream(drain, &stream, error);
 }
 
-/*
- * The event that stands for losses of one kind, given the count since ever and when they were;
- * false when the trace knows of all of them. The time is anybody's word, so it is kept in order.
- */
-static bool make_loss(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                      struct trk_record *loss)
-{
-    uint32_t kind = trk_session_loss_kind(loss->event.context);
-    uint64_t count = loss->event.argument;
-    if (count <= ring->told[kind])
-        return false;
-    uint64_t lost = count - ring->told[kind];
-    ring->told[kind] = count;
-    drain->dropped += lost;
-    drain->dropped_of[kind] += lost;
-    struct trk_event event = {
-        .argument = lost, .type = TRK_EVENT_DROP, .context = (uint16_t)trk_session_loss_type(kind)};
-    uint64_t last_tsc = loss->tsc + trk_event_size(&loss->event);
-    if (loss->tsc < ring->last_tsc)
-        loss->tsc = ring->last_tsc;
-    trk_event_set_size(&event, last_tsc > loss->tsc ? last_tsc - loss->tsc : 0);
-    loss->event = event;
-    return true;
-}
-
-/* A record that makes no sense: one lost event, of a type that nobody knows. */
-static void make_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                          struct trk_record *record)
-{
-    *record =
-        (struct trk_record){ring->last_tsc, {.argument = 1, .type = TRK_EVENT_DROP, .context = 0}};
-    drain->dropped += 1;
-    drain->dropped_of[0] += 1;
-}
-
-/* Count an event that comes while recording is disabled; without memory for that it is kept. */
-static bool discard(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
-                    const struct trk_record *record)
-{
-    if (!ring->discards)
-        ring->discards = calloc(1, sizeof(*ring->discards));
-    if (!ring->discards)
-        return false;
-    uint32_t kind = trk_session_loss_kind(record->event.type);
-    if (ring->discards->count[kind] == 0)
-        ring->discards->first[kind] = record->tsc;
-    ring->discards->last[kind] = record->tsc;
-    ring->discards->count[kind] += 1;
-    ring->discards->any = true;
-    drain->discarded += 1;
-    drain->dropped += 1;
-    drain->dropped_of[kind] += 1;
-    return true;
-}
-
 /* Put what was thrown away where it was, as losses. */
 static void tell_discards(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                           struct trk_error *error)
@@ -215,12 +160,12 @@ static bool keep(struct trk_record_drain *drain, struct trk_record_drain_ring *r
 {
     uint8_t type = record->event.type;
     if (TRK_UNLIKELY(type == TRK_EVENT_DROP))
-        return make_loss(drain, ring, record);
+        return trk_record_losses_make(drain, ring, record);
     if (TRK_UNLIKELY(type == TRK_EVENT_NONE)) {
-        make_nonsense(drain, ring, record);
+        trk_record_losses_nonsense(drain, ring, record);
         return true;
     }
-    if (TRK_UNLIKELY(drain->disabled) && discard(drain, ring, record))
+    if (TRK_UNLIKELY(drain->disabled) && trk_record_losses_discard(drain, ring, record))
         return false;
     drain->events += 1;
     drain->events_of[trk_session_loss_kind(type)] += 1;
@@ -228,6 +173,28 @@ static bool keep(struct trk_record_drain *drain, struct trk_record_drain_ring *r
     if (TRK_UNLIKELY(drain->trigger != NULL))
         trk_record_trigger_event(drain->trigger, record);
     return true;
+}
+
+static void catch_up(struct trk_record_drain *drain, const struct trk_record_drain_ring *but,
+                     struct trk_error *error);
+
+/*
+ * Append what the batch holds, of which the event at that place fired. Who waits for it is told
+ * before anything that comes later; what the other threads have of before comes first, so that it
+ * pushes nothing out of the flight ring that fired.
+ */
+static void append_fired(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                         size_t count, size_t fired_at, struct trk_error *error)
+{
+    struct trk_record_firing *firing = &drain->trigger->firing;
+    firing->by_event = true;
+    firing->stream_id = ring->stream_id;
+    firing->record = trk_flight_records(drain->flight, ring->stream_id) + fired_at;
+    catch_up(drain, ring, error);
+    trk_flight_hold(drain->flight, true);
+    ring_append(drain, ring, drain->batch, count, error);
+    drain->fired(drain->fired_context);
+    trk_flight_hold(drain->flight, false);
 }
 
 /*
@@ -238,38 +205,26 @@ static void hand_on(struct trk_record_drain *drain, struct trk_record_drain_ring
                     size_t count, struct trk_error *error)
 {
     size_t kept = 0;
+    size_t fired_at = SIZE_MAX;
+    bool waits = drain->fired && !drain->trigger->fired;
     if (!drain->disabled)
         tell_discards(drain, ring, error);
     for (size_t i = 0; i < count; ++i) {
         if (!keep(drain, ring, &drain->batch[i]))
             continue;
+        if (waits && drain->trigger->fired && fired_at == SIZE_MAX)
+            fired_at = kept;
         if (kept != i)
             drain->batch[kept] = drain->batch[i];
         ++kept;
     }
-    ring_append(drain, ring, drain->batch, kept, error);
+    if (fired_at != SIZE_MAX)
+        append_fired(drain, ring, kept, fired_at, error);
+    else
+        ring_append(drain, ring, drain->batch, kept, error);
 }
 
-void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
-                          struct trk_error *error)
-{
-    struct trk_record record = {trk_clock_ticks(), *event};
-    if (drain->disabled)
-        return;
-    if (drain->own_stream == 0) {
-        struct trk_trace_stream stream = {
-            .stream_id = drain->streams++, .thread_id = (uint32_t)getpid(), .name = "(recorder)"};
-        drain->own_stream = stream.stream_id + 1;
-        sink_stream(drain, &stream, error);
-    }
-    drain->events += 1;
-    drain->events_of[trk_session_loss_kind(event->type)] += 1;
-    if (drain->trigger)
-        trk_record_trigger_event(drain->trigger, &record);
-    sink_append(drain, drain->own_stream - 1, &record, 1, 0, error);
-}
-
-/* Copy the next records out of the ring, and give the room back. */
+/* Copy the next records out of the ring, of the time that is wanted, and give the room back. */
 static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_t head)
 {
     const struct trk_record_session *session = drain->session;
@@ -277,20 +232,25 @@ static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_
     const struct trk_record *records = session->records + (size_t)index * session->ring_records;
     uint64_t slot = ring->tail & (session->ring_records - 1);
     uint64_t count = head - ring->tail;
+    uint64_t taken = 0;
     if (count > session->ring_records - slot)
         count = session->ring_records - slot;
     if (count > BATCH_RECORDS)
         count = BATCH_RECORDS;
     memcpy(drain->batch, records + slot, count * sizeof(*records));
-    ring->tail += count;
+    if (drain->until == UINT64_MAX)
+        taken = count;
+    while (taken < count && drain->batch[taken].tsc <= drain->until)
+        ++taken;
+    ring->tail += taken;
     if (drain->book)
         drain->behind = drain->behind || ring->tail - ring->safe > session->ring_records / 4;
     else
         atomic_store_explicit(&session->rings[index].tail, ring->tail, memory_order_release);
-    return (size_t)count;
+    return (size_t)taken;
 }
 
-/* Take everything up to the head that the ring has now. */
+/* Take everything up to the head that the ring has now, of the time that is wanted. */
 static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
                       struct trk_error *error)
 {
@@ -299,12 +259,14 @@ static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     *held = head - ring->tail;
     if (*held > drain->session->ring_records) {
         ring->broken = true; /* written over by the program: its records are anybody's bytes */
-        make_nonsense(drain, ring, drain->batch);
+        trk_record_losses_nonsense(drain, ring, drain->batch);
         ring_append(drain, ring, drain->batch, 1, error);
         *held = 0;
     }
     while (!ring->broken && ring->tail != head) {
         size_t count = take_batch(drain, index, head);
+        if (count == 0)
+            return;
         hand_on(drain, ring, count, error);
     }
 }
@@ -327,7 +289,7 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
             {.argument = atomic_load_explicit(&loss->count, memory_order_relaxed),
              .context = (uint16_t)trk_session_loss_type(kind)}};
         trk_event_set_size(&record->event, last > first ? last - first : 0);
-        kept += make_loss(drain, ring, record);
+        kept += trk_record_losses_make(drain, ring, record);
     }
     ring_append(drain, ring, drain->batch, kept, error);
 }
@@ -344,6 +306,20 @@ static void begin_use(struct trk_record_drain *drain, uint32_t index)
     trk_record_book_keep(drain, index);
 }
 
+/* Whether a ring in that state is to be read; then the trace knows its use. */
+static bool meet(struct trk_record_drain *drain, uint32_t index, uint32_t state,
+                 struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->rings[index];
+    if (ring->broken || ring->ended ||
+        (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
+        return false;
+    if (!ring->in_use)
+        begin_use(drain, index);
+    announce(drain, index, error);
+    return true;
+}
+
 static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
                       struct trk_error *error)
 {
@@ -352,12 +328,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     /* The state first: whatever an ended thread has published is seen afterwards. */
     uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
     *held = 0;
-    if (ring->broken || ring->ended ||
-        (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
+    if (!meet(drain, index, state, error))
         return;
-    if (!ring->in_use)
-        begin_use(drain, index);
-    announce(drain, index, error);
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
         settle(drain, ring, &drain->session->losses[index], error);
@@ -369,36 +341,40 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     }
 }
 
-/* Whether the id is still the recorded program's: its thread ids are then ours to ask for. */
-static bool program_lives(const struct trk_record_drain *drain)
+/* Take from the other rings what they have of the time before an event that fired. */
+static void catch_up(struct trk_record_drain *drain, const struct trk_record_drain_ring *but,
+                     struct trk_error *error)
 {
-    uint32_t pid = atomic_load_explicit(&drain->session->control->pid, memory_order_acquire);
-    struct pollfd end = {.fd = drain->program_fd, .events = POLLIN};
-    return drain->program > 0 && (uint32_t)drain->program == pid &&
-           (drain->program_fd < 0 || poll(&end, 1, 0) == 0);
+    struct trk_record *batch = drain->batch; /* is still to be handed on */
+    drain->batch = batch + BATCH_RECORDS;
+    drain->until = drain->trigger->firing.ticks;
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
+        uint64_t held = 0;
+        uint32_t state =
+            atomic_load_explicit(&drain->session->rings[i].state, memory_order_acquire);
+        if (&drain->rings[i] != but && meet(drain, i, state, error))
+            take_ring(drain, i, &held, error);
+    }
+    drain->until = UINT64_MAX;
+    drain->batch = batch;
 }
 
-/*
- * Mark the rings of threads that are no more as ended. The program is looked at afterwards: while
- * it lives nobody else can have had its ids.
- */
-static void end_dead_threads(const struct trk_record_drain *drain)
+void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
+                          struct trk_error *error)
 {
-    const struct trk_record_session *session = drain->session;
-    bool dead[TRK_SESSION_RINGS];
-    for (uint32_t i = 0; i < session->ring_count; ++i) {
-        const struct trk_session_ring *shared = &session->rings[i];
-        dead[i] = drain->rings[i].in_use && shared->thread_id != 0 && drain->program > 0 &&
-                  syscall(SYS_tgkill, drain->program, (pid_t)shared->thread_id, 0) != 0 &&
-                  errno == ESRCH;
-    }
-    if (!program_lives(drain))
+    struct trk_record record = {trk_clock_ticks(), *event};
+    struct trk_record_drain_ring own = {.stream_id = drain->own_stream - 1};
+    if (drain->disabled)
         return;
-    for (uint32_t i = 0; i < session->ring_count; ++i) {
-        uint32_t state = TRK_RING_LIVE;
-        if (dead[i])
-            atomic_compare_exchange_strong(&session->rings[i].state, &state, TRK_RING_ENDED);
+    if (drain->own_stream == 0) {
+        struct trk_trace_stream stream = {
+            .stream_id = drain->streams++, .thread_id = (uint32_t)getpid(), .name = "(recorder)"};
+        drain->own_stream = stream.stream_id + 1;
+        own.stream_id = stream.stream_id;
+        sink_stream(drain, &stream, error);
     }
+    drain->batch[0] = record;
+    hand_on(drain, &own, 1, error);
 }
 
 enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *fullest,
@@ -415,7 +391,7 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
     }
     drain->scarce = in_use >= SCARCE_RINGS;
     if (drain->scarce)
-        end_dead_threads(drain);
+        trk_record_threads_end_dead(drain);
     if (trk_record_pages_take(drain, error))
         drain->scarce = true;
     return drain->status;

@@ -61,10 +61,15 @@ struct trk_record_drain {
         *writer; /* what takes the records: this, or else the flight ring, or nobody */
     struct trk_flight *flight;
     struct trk_record_trigger *trigger; /* NULL: nobody wants to see the events */
-    struct trk_record_book *book;       /* NULL: nobody continues when this process dies */
-    bool behind;                        /* with a book: a flush should come soon */
-    bool disabled;                      /* what comes is thrown away, and counted */
-    struct trk_record *batch;
+    /* With a trigger and a flight ring: called when an event has fired and is in the ring, before
+     * anything later can make the ring forget it. It does not drain. */
+    void (*fired)(void *context);
+    void *fired_context;
+    uint64_t until; /* what came later stays in the rings for now; UINT64_MAX: all is taken */
+    struct trk_record_book *book; /* NULL: nobody continues when this process dies */
+    bool behind;                  /* with a book: a flush should come soon */
+    bool disabled;                /* what comes is thrown away, and counted */
+    struct trk_record *batch;     /* for what is handed on, and behind it as much again */
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
     pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
     int program_fd;   /* a pidfd that tells whether the id is still its own; -1: it is */

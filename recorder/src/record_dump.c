@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "record_internal.h"
@@ -94,6 +95,16 @@ static void *run(void *argument)
     free(dump->header_json);
     atomic_store(&dump->done, true);
     return NULL;
+}
+
+void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number)
+{
+    size_t length = strlen(path);
+    size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
+    if (number == 1)
+        snprintf(dump->path, sizeof dump->path, "%s", path);
+    else
+        snprintf(dump->path, sizeof dump->path, "%.*s-%u%s", (int)stem, path, number, path + stem);
 }
 
 void trk_record_dump_start(struct trk_record_dump *dump)

@@ -25,6 +25,9 @@ struct trk_record_dump {
     uint64_t bytes;
 };
 
+/* Set path to that of the dump of a number, from 1: F.trk, F-2.trk, F-3.trk. */
+void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number);
+
 /*
  * Start writing: path, overwrite, header_json, view and child_status are set; the latter three are
  * the dump's from now on. The file appears under its name when it is whole. Without a thread it is

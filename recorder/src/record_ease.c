@@ -1,10 +1,41 @@
 #define _GNU_SOURCE /* SCHED_BATCH */
 #include "record_ease.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "record_internal.h"
+#define NICER_BY 10
+/*
+ * The longest slice that there is. Since Linux 6.12 a thread that wakes takes the processor at once
+ * from one with a longer slice than its own, and else waits until that one's is over.
+ */
+#define SLICE_NS UINT64_C(100000000)
+
+/* What sched_setattr(2) takes. <linux/sched/types.h> has it, and does not go with <sched.h>. */
+struct slice_attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t slice_ns, deadline_ns, period_ns;
+};
+
+void trk_record_give_way(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    const int nice = getpriority(PRIO_PROCESS, 0) + NICER_BY; /* to Linux 0 is the thread */
+    const struct slice_attr attr = {
+        .size = sizeof attr, .policy = SCHED_BATCH, .nice = nice, .slice_ns = SLICE_NS};
+    if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+        return;
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+    (void)setpriority(PRIO_PROCESS, 0, nice);
+}
 
 static void *ease_main(void *argument)
 {

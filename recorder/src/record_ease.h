@@ -33,4 +33,11 @@ void trk_record_ease_deinit(struct trk_record_ease *ease);
 void trk_record_ease_do(struct trk_record_ease *ease, bool hurry, trk_record_work_fn *work,
                         void *context);
 
+/*
+ * The calling thread comes after the program it records from now on where both want one processor,
+ * and does not interrupt it; a thread of the program that wakes need not wait for it (from Linux
+ * 6.12 on). On a busy machine it may get next to nothing.
+ */
+void trk_record_give_way(void);
+
 #endif

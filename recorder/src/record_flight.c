@@ -1,9 +1,11 @@
 /*
  * The flight recorder.
  *
- * A trigger that fires waits for its time after, then a view of the ring goes to a dump thread.
- * Only one dump is written at a time; what fires meanwhile waits, and within the cooldown or past
- * the last dump allowed it is counted and said at the end.
+ * A trigger that fires waits for its time after, then a view of the ring is taken, which goes to a
+ * dump thread. Where an event fires and there is nothing to wait for, its view is taken before the
+ * drain goes on: what comes later may push that event out of the ring. Only one dump is written at
+ * a time; what fires meanwhile waits, and within the cooldown or past the last dump allowed it is
+ * counted and said at the end.
  */
 #include "record_flight.h"
 
@@ -19,23 +21,31 @@
 #include "record_dump.h"
 #include "record_states.h"
 
+/* A firing that was taken: what its dump is of. */
+struct take {
+    struct trk_record_firing firing;
+    bool answers; /* the dump was asked for by the control FIFO */
+    struct trk_flight_view *view;
+    uint64_t forgotten; /* by the ring, when that was taken */
+    bool has_event;     /* that fired: it is in the view */
+};
+
 struct trk_record_flight {
     struct trk_flight *ring;
     struct trk_record_states *states; /* NULL: dumps begin with none */
     struct trk_record_trigger trigger;
     struct trk_record_dump dump;
     struct sigaction former;
-    bool answers; /* the dump under way was asked for by the control FIFO */
     bool snapshot_wanted;
     bool ending;
-    uint64_t due_ns;   /* a firing was taken and its dump is to be made then; 0: none */
+    uint64_t due_ns;   /* a firing was taken and its view is to be taken then; 0: none */
     uint64_t quiet_ns; /* until then triggers do nothing */
     uint64_t ignored;  /* firings that came in quiet times or past the last dump */
-    uint32_t tries;    /* dumps that were begun */
+    uint32_t tries;    /* views that were taken */
     uint32_t api_seen;
-    enum trk_trigger_kind kind;
-    uint64_t ticks;
-    uint64_t since_ticks;
+    struct take next; /* while one is due, or its view waits for the dump under way */
+    bool viewed;      /* the latter */
+    struct take dumped;
 };
 
 static volatile sig_atomic_t signals_came;
@@ -50,18 +60,6 @@ static void say(const struct recording *recording, const char *text)
 {
     if (recording->options->say)
         recording->options->say(text);
-}
-
-/* F.trk, F-2.trk, F-3.trk. */
-static void dump_path(const struct recording *recording, uint32_t number, char *out, size_t size)
-{
-    const char *path = recording->options->path;
-    size_t length = strlen(path);
-    size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
-    if (number == 1)
-        snprintf(out, size, "%s", path);
-    else
-        snprintf(out, size, "%.*s-%u%s", (int)stem, path, number, path + stem);
 }
 
 enum trk_status trk_record_flight_init(struct recording *recording)
@@ -105,6 +103,7 @@ void trk_record_flight_deinit(struct recording *recording)
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
         (void)sigaction(SIGUSR2, &flight->former, NULL);
     trk_record_dump_join(&flight->dump);
+    trk_flight_view_destroy(flight->next.view);
     trk_record_states_destroy(flight->states);
     trk_flight_destroy(flight->ring);
     free(flight);
@@ -118,6 +117,23 @@ static uint64_t ticks_of(const struct recording *recording, uint32_t millisecond
     uint64_t ns = now.monotonic_raw_ns - recording->start.monotonic_raw_ns;
     uint64_t ticks = now.ticks - recording->start.ticks;
     return ns > 0 ? (uint64_t)((double)ticks / (double)ns * 1e6 * milliseconds) : 0;
+}
+
+/* What is to be known of the firing whose dump was made. */
+static void say_firing(const struct recording *recording)
+{
+    const struct take *take = &recording->flight->dumped;
+    const struct trk_record_firing *firing = &take->firing;
+    char text[TRK_RECORD_TRIGGER_NOTE + 16];
+    if (firing->note[0] != '\0') {
+        snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(firing->kind), firing->note);
+        say(recording, text);
+    }
+    if (firing->by_event && !take->has_event) {
+        snprintf(text, sizeof text, "%s: the ring had forgotten the event that fired",
+                 trk_record_trigger_name(firing->kind));
+        say(recording, text);
+    }
 }
 
 static void end_dump(struct recording *recording)
@@ -135,23 +151,24 @@ static void end_dump(struct recording *recording)
         if (dump->missing > 0)
             snprintf(missing, sizeof missing, ", %" PRIu64 " missing", dump->missing);
         snprintf(text, sizeof text, "%s: %" PRIu64 " events%s, %" PRIu64 " bytes -> %.160s",
-                 trk_record_trigger_name(flight->kind), dump->events, missing, dump->bytes,
-                 dump->path);
+                 trk_record_trigger_name(flight->dumped.firing.kind), dump->events, missing,
+                 dump->bytes, dump->path);
     } else {
         recording->drain.status = dump->status;
         if (recording->error)
             *recording->error = dump->error;
-        snprintf(text, sizeof text, "%s: no dump: %.200s", trk_record_trigger_name(flight->kind),
-                 dump->error.text);
+        snprintf(text, sizeof text, "%s: no dump: %.200s",
+                 trk_record_trigger_name(flight->dumped.firing.kind), dump->error.text);
     }
     say(recording, text);
-    if (flight->answers) {
+    say_firing(recording);
+    if (flight->dumped.answers) {
         char answer[TRK_CONTROL_LINE];
         snprintf(answer, sizeof answer, "%s %.240s", dump->status == TRK_OK ? "ok" : "error",
                  dump->status == TRK_OK ? dump->path : dump->error.text);
         trk_record_control_answer(&recording->control, answer);
     }
-    flight->answers = false;
+    flight->dumped.answers = false;
     dump->path[0] = '\0';
 }
 
@@ -160,50 +177,91 @@ static bool is_dumping(const struct trk_record_flight *flight)
     return flight->dump.path[0] != '\0';
 }
 
-static struct trk_flight_view *take_view(const struct recording *recording, uint64_t since_ticks)
+static bool has_event(const struct trk_record_flight *flight, const struct trk_flight_view *view)
+{
+    const struct trk_record_firing *firing = &flight->next.firing;
+    return view && firing->by_event && trk_flight_view_has(view, firing->stream_id, firing->record);
+}
+
+/* What the ring has of after a time; behind a state, where there is one of before what fired. */
+static struct trk_flight_view *find_view(const struct recording *recording, uint64_t since_ticks)
 {
     const struct trk_record_flight *flight = recording->flight;
     char why[192];
     struct trk_flight_state *state =
         trk_record_states_for(flight->states, since_ticks, why, sizeof why);
+    struct trk_flight_view *view = NULL;
+    struct trk_flight_view *whole = NULL;
+    if (state)
+        view = trk_flight_view_behind(flight->ring, state, TRK_FLIGHT_ALL);
+    if (view && (!flight->next.firing.by_event || has_event(flight, view)))
+        return view;
+    if (!state || view)
+        whole = trk_flight_view(flight->ring, since_ticks);
+    if (view && !has_event(flight, whole)) { /* neither has it */
+        trk_flight_view_destroy(whole);
+        return view;
+    }
+    if (view)
+        snprintf(why, sizeof why,
+                 "the dump begins with no state: the oldest one is behind what fired");
+    trk_flight_view_destroy(view);
     if (why[0] != '\0') {
         char text[256];
-        snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(flight->kind), why);
+        snprintf(text, sizeof text, "%s: %s", trk_record_trigger_name(flight->next.firing.kind),
+                 why);
         say(recording, text);
     }
-    return state ? trk_flight_view_behind(flight->ring, state, TRK_FLIGHT_ALL)
-                 : trk_flight_view(flight->ring, since_ticks);
+    return whole;
 }
 
-static void start_dump(struct recording *recording)
+/* Take what the dump of the firing will be: all that was drained. */
+static void take_view(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
-    struct trk_record_dump *dump = &flight->dump;
     const struct trk_record_options *options = recording->options;
-    struct trk_record_header_dump note = {
-        .trigger = trk_record_trigger_name(flight->kind),
-        .number = recording->result->dumps + 1,
-        .ticks = flight->ticks,
-    };
+    struct take *take = &flight->next;
+    const struct trk_record_firing *firing = &take->firing;
     uint64_t since = 0;
     flight->tries += 1;
     if (options->before_ms > 0) {
         uint64_t window = ticks_of(recording, options->before_ms);
-        uint64_t base = flight->since_ticks < flight->ticks ? flight->since_ticks : flight->ticks;
+        uint64_t base = firing->since_ticks < firing->ticks ? firing->since_ticks : firing->ticks;
         since = base > window ? base - window : 0;
     }
-    uint64_t fullest = 0; /* what came before the trigger, and after the last turn, is in it */
-    if (trk_record_drain_pass(&recording->drain, &fullest, recording->error) == TRK_OK)
-        recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
-    note.forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
-    dump->view = take_view(recording, since);
-    note.view = dump->view;
-    dump_path(recording, note.number, dump->path, sizeof dump->path);
-    dump->overwrite = options->overwrite;
-    dump->child_status = flight->ending ? recording->child.wait_status : -1;
-    dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
+    recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
+    take->view = find_view(recording, since);
+    take->forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
+    take->has_event = has_event(flight, take->view);
+    flight->viewed = true;
     flight->due_ns = 0;
     flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
+}
+
+/* Write what was taken, in a thread of its own. */
+static void start_dump(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    struct trk_record_dump *dump = &flight->dump;
+    struct take *take = &flight->dumped;
+    *take = flight->next;
+    flight->next = (struct take){0};
+    flight->viewed = false;
+    struct trk_record_header_dump note = {
+        .trigger = trk_record_trigger_name(take->firing.kind),
+        .number = recording->result->dumps + 1,
+        .ticks = take->firing.ticks,
+        .forgotten = take->forgotten,
+        .by_event = take->firing.by_event,
+        .has_event = take->has_event,
+        .note = take->firing.note,
+        .view = take->view,
+    };
+    dump->view = take->view; /* the dump's from now on */
+    trk_record_dump_name(dump, recording->options->path, note.number);
+    dump->overwrite = recording->options->overwrite;
+    dump->child_status = flight->ending ? recording->child.wait_status : -1;
+    dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
     if (dump->header_json) {
         trk_record_dump_start(dump);
         return;
@@ -228,24 +286,29 @@ static void take_others(struct recording *recording, bool ignored)
         trigger->others[kind] = false;
         flight->ignored += ignored;
         snprintf(text, sizeof text, "%s: one dump with %s, which was still to be made",
-                 trk_record_trigger_name(kind), trk_record_trigger_name(trigger->kind));
+                 trk_record_trigger_name(kind), trk_record_trigger_name(trigger->firing.kind));
         if (!ignored)
             say(recording, text);
     }
+}
+
+static bool is_used_up(const struct recording *recording)
+{
+    const struct trk_record_options *options = recording->options;
+    return options->dumps_most > 0 && recording->flight->tries >= options->dumps_most;
 }
 
 /* Take a firing, if its dump is allowed. */
 static void take_firing(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
-    const struct trk_record_options *options = recording->options;
     uint64_t now = trk_record_now_ns();
-    bool asked = flight->trigger.kind == TRK_TRIGGER_CONTROL; /* somebody waits for an answer */
-    if (!flight->trigger.fired || flight->due_ns != 0)
+    bool asked =
+        flight->trigger.firing.kind == TRK_TRIGGER_CONTROL; /* somebody waits for an answer */
+    if (!flight->trigger.fired || flight->due_ns != 0 || flight->viewed)
         return;
     flight->trigger.fired = false;
-    bool used_up = options->dumps_most > 0 && flight->tries >= options->dumps_most;
-    bool ignored = used_up || (now < flight->quiet_ns && !asked && !flight->ending);
+    bool ignored = is_used_up(recording) || (now < flight->quiet_ns && !asked && !flight->ending);
     take_others(recording, ignored);
     if (ignored) {
         flight->ignored += 1;
@@ -253,11 +316,20 @@ static void take_firing(struct recording *recording)
             trk_record_control_answer(&recording->control, "error no further dump is allowed");
         return;
     }
-    flight->kind = flight->trigger.kind;
-    flight->ticks = flight->trigger.ticks;
-    flight->since_ticks = flight->trigger.since_ticks;
-    flight->answers = asked;
-    flight->due_ns = now + (uint64_t)options->after_ms * 1000000;
+    flight->next = (struct take){.firing = flight->trigger.firing, .answers = asked};
+    flight->due_ns = now + (uint64_t)recording->options->after_ms * 1000000;
+}
+
+/* An event fired, and is the newest that the ring has. */
+static void on_fired(void *context)
+{
+    struct recording *recording = context;
+    const struct trk_record_flight *flight = recording->flight;
+    bool waits = flight->due_ns != 0 || flight->viewed || recording->options->after_ms > 0;
+    if (waits || is_used_up(recording) || trk_record_now_ns() < flight->quiet_ns)
+        return; /* the next turn's matter */
+    take_firing(recording);
+    take_view(recording);
 }
 
 /* What fires from outside the events. */
@@ -281,11 +353,24 @@ static void look_outside(struct recording *recording)
     }
 }
 
+/* A firing that has waited as long as it was to: with all that came up to now. */
+static void take_due(struct recording *recording)
+{
+    struct trk_record_flight *flight = recording->flight;
+    uint64_t fullest = 0;
+    if (flight->due_ns == 0 || (!flight->ending && trk_record_now_ns() < flight->due_ns))
+        return;
+    recording->drain.status = trk_record_drain_pass(&recording->drain, &fullest, recording->error);
+    take_view(recording);
+}
+
 void trk_record_flight_turn(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     recording->drain.flight = flight->ring;
     recording->drain.trigger = &flight->trigger;
+    recording->drain.fired = on_fired;
+    recording->drain.fired_context = recording;
     if (is_dumping(flight) && atomic_load(&flight->dump.done))
         end_dump(recording);
     trk_record_states_turn(flight->states);
@@ -293,7 +378,8 @@ void trk_record_flight_turn(struct recording *recording)
     if (is_dumping(flight))
         return;
     take_firing(recording);
-    if (flight->due_ns != 0 && (flight->ending || trk_record_now_ns() >= flight->due_ns))
+    take_due(recording);
+    if (flight->viewed)
         start_dump(recording);
 }
 
@@ -320,7 +406,7 @@ void trk_record_flight_status(const struct recording *recording, char *out, size
 static void say_unmet(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
-    char text[160];
+    char text[256];
     for (size_t i = 0; i < TRK_RECORD_TRIGGER_ALL; ++i) {
         if (trk_record_trigger_unmet(&flight->trigger, i, text, sizeof text))
             say(recording, text);
@@ -336,12 +422,12 @@ static void say_unmet(struct recording *recording)
 void trk_record_flight_end(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
-    bool pending = flight->due_ns != 0;
     flight->ending = true;
     trk_record_states_end(flight->states);
     if (is_dumping(flight))
         end_dump(recording);
-    if (pending)
+    take_due(recording);
+    if (flight->viewed)
         start_dump(recording);
     if (is_dumping(flight))
         end_dump(recording);

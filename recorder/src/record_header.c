@@ -22,6 +22,7 @@
 #include "record_text.h"
 #include "track/address.h"
 #include "track/backend.h"
+#include "track/pages.h"
 #include "track/policy.h"
 
 #define HEADER_SCHEMA         "trk.header"
@@ -112,6 +113,9 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
     static const char *const payloads[] = {"none", "hash", "pages"};
     uint32_t payload = header->options->payload;
     cJSON_AddStringToObject(capture, "payload", payload < 3 ? payloads[payload] : "?");
+    if (header->append_ns > 0.0) /* tenths tell enough */
+        cJSON_AddNumberToObject(capture, "append_ns",
+                                (double)(uint64_t)(header->append_ns * 10.0 + 0.5) / 10.0);
     cJSON *hidden = cJSON_AddArrayToObject(root, "not_visible");
     static const char *const what[] = {
         "stores to pages that are open",
@@ -148,6 +152,11 @@ static void add_dump(cJSON *root, const struct trk_record_header *header)
     cJSON_AddNumberToObject(flight, "dump", header->dump->number);
     cJSON_AddStringToObject(flight, "trigger", header->dump->trigger);
     add_u64(flight, "trigger_ticks", header->dump->ticks);
+    if (header->dump->by_event)
+        cJSON_AddStringToObject(flight, "trigger_event",
+                                header->dump->has_event ? "in the dump" : "forgotten");
+    if (header->dump->note[0] != '\0')
+        cJSON_AddStringToObject(flight, "trigger_note", header->dump->note);
     add_u64(flight, "ring_bytes", header->options->flight_bytes);
     add_u64(flight, "forgotten_events", header->dump->forgotten);
     cJSON_AddNumberToObject(flight, "before_ms", header->options->before_ms);
@@ -207,6 +216,8 @@ static void add_model(cJSON *root)
     cJSON_AddNumberToObject(model, "host_page_bytes", (double)TRK_HOST_PAGE_BYTES);
     cJSON_AddNumberToObject(model, "guest_page_bytes", (double)TRK_GUEST_PAGE_BYTES);
     cJSON_AddNumberToObject(model, "region_bytes", (double)TRK_REGION_BYTES);
+    cJSON_AddNumberToObject(model, "write_watches", TRK_WRITE_WATCHES_MAX);
+    cJSON_AddNumberToObject(model, "read_watches", TRK_READ_WATCHES_MAX);
     cJSON *bands = cJSON_AddArrayToObject(model, "bands");
     add_band(bands, "low", TRK_LOW_FIRST, TRK_LOW_END);
     add_band(bands, "arena", TRK_ARENA_FIRST, TRK_ARENA_END);
@@ -291,6 +302,28 @@ static void add_build(cJSON *object, const uint8_t *id, size_t size)
         cJSON_AddNullToObject(object, "build_id");
 }
 
+/* What the program has said of itself so far. Its words are anybody's bytes. */
+static void add_about(cJSON *root, const struct trk_session_control *control)
+{
+    cJSON *object = cJSON_AddObjectToObject(root, "about");
+    for (size_t i = 0; i < TRK_SESSION_ABOUTS; ++i) {
+        const struct trk_session_about *about = &control->abouts[i];
+        char bytes[sizeof about->words];
+        if (atomic_load_explicit(&about->known, memory_order_acquire) == 0)
+            continue;
+        for (size_t k = 0; k < sizeof bytes / 8; ++k) {
+            uint64_t word = atomic_load_explicit(&about->words[k], memory_order_relaxed);
+            memcpy(bytes + 8 * k, &word, sizeof word);
+        }
+        char *text = bytes + TRK_SESSION_ABOUT_KEY_BYTES;
+        bytes[TRK_SESSION_ABOUT_KEY_BYTES - 1] = bytes[sizeof bytes - 1] = '\0';
+        trk_record_text_clean(bytes);
+        trk_record_text_clean(text);
+        cJSON_DeleteItemFromObjectCaseSensitive(object, bytes);
+        cJSON_AddStringToObject(object, bytes, text);
+    }
+}
+
 /* What wrote the trace, and what it is of. */
 static void add_builds(cJSON *root, const struct trk_session_control *control)
 {
@@ -338,6 +371,7 @@ char *trk_record_header_json(const struct trk_record_header *header)
     add_command(root, header->options->argv);
     cJSON_AddNumberToObject(root, "pid", header->child_pid);
     add_builds(root, header->session->control);
+    add_about(root, header->session->control);
     add_environment(root);
     add_capture(root, header);
     add_dump(root, header);

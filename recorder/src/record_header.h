@@ -23,6 +23,9 @@ struct trk_record_header_dump {
     uint32_t number;    /* from 1 */
     uint64_t ticks;     /* when the trigger fired */
     uint64_t forgotten; /* events that the ring no longer had */
+    bool by_event;      /* an event fired it */
+    bool has_event;     /* that is in the dump */
+    const char *note;   /* of the trigger; "": there is nothing to say */
     const struct trk_flight_view *view;
 };
 
@@ -32,6 +35,7 @@ struct trk_record_header {
     const struct trk_record_header_dump *dump; /* NULL: the trace is no dump */
     pid_t child_pid;
     bool attached;
+    double append_ns;                    /* what an event costs its thread; 0: not known */
     struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */
 };
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record_append.h"
 #include "record_ease.h"
 #include "record_internal.h"
 #include "recorder/capture.h"
@@ -85,6 +86,7 @@ static enum trk_status prepare(struct trk_record_here *here, struct trk_error *e
     if (status != TRK_OK)
         return status;
     trk_record_output_begin(recording);
+    recording->append_ns = trk_record_append_ns();
     recording->start = trk_record_header_anchor();
     recording->child.pid = here->process;
     status = trk_record_output_header(recording);

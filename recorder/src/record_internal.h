@@ -41,6 +41,7 @@ struct recording {
     bool told_waiting;
     uint64_t child_ended_ns; /* 0: it has not */
     struct trk_record_anchor start;
+    double append_ns; /* record_append.h */
 };
 
 /* record_output.c: the file of a recording that goes to one as it comes. */
@@ -73,12 +74,6 @@ struct trk_writer_options trk_record_output_options(const struct recording *reco
 void trk_record_output_marker(uint8_t marker[16]);
 
 uint64_t trk_record_now_ns(void);
-
-/*
- * The calling thread comes after the program it records from now on where both want one processor,
- * and does not interrupt it. On a busy machine it may get next to nothing (record_ease.h).
- */
-void trk_record_give_way(void);
 
 /* Turns of a drain: one after the other, as often and as urgent as what the rings hold. */
 struct trk_record_turns {

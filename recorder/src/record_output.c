@@ -4,15 +4,13 @@
  * It has its final name from the first byte on: if this process is killed, what is there can be
  * read. It is taken away only when the command never ran, or nothing could be written.
  */
-#define _GNU_SOURCE /* O_CLOEXEC and friends, SCHED_BATCH */
+#define _GNU_SOURCE /* O_CLOEXEC and friends */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +19,6 @@
 #include "recorder/blobs.h"
 #include "recorder/writer.h"
 
-#define NICER_BY 10
 /* A ring that is fuller than this is drained in a hurry, until it is emptier than that. */
 #define HURRY_SHARE      8
 #define CALM_SHARE       32
@@ -113,13 +110,6 @@ static bool has_joined(const struct recording *recording)
     return atomic_load_explicit(&recording->session.control->attached, memory_order_acquire) != 0;
 }
 
-void trk_record_give_way(void)
-{
-    const struct sched_param none = {.sched_priority = 0};
-    (void)sched_setscheduler(0, SCHED_BATCH, &none); /* to Linux 0 is the thread, as below */
-    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER_BY);
-}
-
 struct trk_record_turns trk_record_turns_begin(struct recording *recording, struct trk_error *error)
 {
     return (struct trk_record_turns){
@@ -196,6 +186,7 @@ char *trk_record_output_json(const struct recording *recording,
         .options = recording->options,
         .child_pid = recording->child.pid,
         .attached = has_joined(recording),
+        .append_ns = recording->append_ns,
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,
     };

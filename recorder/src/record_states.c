@@ -12,6 +12,7 @@
 
 #include "clock_ticks.h"
 #include "format.h"
+#include "record_ease.h"
 
 #define PARTS       4u /* of the ring, at least one between two states */
 #define STATES_MOST 16u

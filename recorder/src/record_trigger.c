@@ -7,7 +7,8 @@
 
 #include "record_text.h"
 
-#define WORD_MOST 64
+#define WORD_MOST   64
+#define PLACE_BYTES 56u /* frame:A-B with two numbers of 20 digits */
 
 static const char *const names[TRK_TRIGGER_KINDS] = {
     [TRK_TRIGGER_SIGNAL] = "signal",   [TRK_TRIGGER_API] = "api",
@@ -62,7 +63,7 @@ static bool read_word(struct trk_record_trigger *out, const char *word)
 enum trk_status trk_record_trigger_parse(struct trk_record_trigger *out, const char *text,
                                          struct trk_error *error)
 {
-    *out = (struct trk_record_trigger){.since_ticks = UINT64_MAX};
+    *out = (struct trk_record_trigger){0};
     for (const char *at = text != NULL ? text : TRK_RECORD_TRIGGER_DEFAULT;;) {
         char word[WORD_MOST];
         size_t length = strcspn(at, ",");
@@ -88,13 +89,22 @@ void trk_record_trigger_fire(struct trk_record_trigger *trigger, enum trk_trigge
         return;
     trigger->times[kind] += 1;
     if (trigger->fired) {
-        trigger->others[kind] = trigger->others[kind] || kind != trigger->kind;
+        trigger->others[kind] = trigger->others[kind] || kind != trigger->firing.kind;
         return;
     }
     trigger->fired = true;
-    trigger->kind = kind;
-    trigger->ticks = ticks;
-    trigger->since_ticks = UINT64_MAX;
+    trigger->firing =
+        (struct trk_record_firing){.kind = kind, .ticks = ticks, .since_ticks = UINT64_MAX};
+}
+
+/* As it was given. */
+static void print_place(const struct trk_record_trigger_place *place, char *out, size_t size)
+{
+    if (place->first == place->last)
+        snprintf(out, size, "%s:%" PRIu64, names[place->kind], place->first);
+    else
+        snprintf(out, size, "%s:%" PRIu64 "-%" PRIu64, names[place->kind], place->first,
+                 place->last);
 }
 
 static void fire_place(struct trk_record_trigger *trigger, struct trk_record_trigger_place *place,
@@ -105,22 +115,33 @@ static void fire_place(struct trk_record_trigger *trigger, struct trk_record_tri
         trigger->others[place->kind] = true;
     trk_record_trigger_fire(trigger, place->kind, ticks);
     /* One dump for two firings goes as far back as either wants it. */
-    if (place->kind == TRK_TRIGGER_FRAME && place->since < trigger->since_ticks)
-        trigger->since_ticks = place->since;
+    if (place->kind == TRK_TRIGGER_FRAME && place->since < trigger->firing.since_ticks)
+        trigger->firing.since_ticks = place->since;
 }
 
 static void see_frame(struct trk_record_trigger *trigger, struct trk_record_trigger_place *place,
                       const struct trk_record *record)
 {
     uint64_t frame = record->event.argument;
-    if (!place->begun && frame >= place->first && frame <= place->last) {
-        place->begun = true;
+    bool passed = place->times == 0 && (place->earlier || trigger->lost[TRK_TRIGGER_FRAME] > 0);
+    if (!place->begun && frame <= place->last) {
+        place->earlier = true;
+        place->begun = frame >= place->first;
         place->since = record->tsc;
     }
-    if (place->begun && frame > place->last) {
-        place->begun = false;
-        fire_place(trigger, place, record->tsc);
+    if (frame <= place->last || (!place->begun && !passed))
+        return;
+    if (!place->earlier)
+        place->since = record->tsc;
+    fire_place(trigger, place, record->tsc);
+    if (!place->begun && trigger->firing.note[0] == '\0') {
+        char word[PLACE_BYTES];
+        print_place(place, word, sizeof word);
+        snprintf(trigger->firing.note, sizeof trigger->firing.note,
+                 "no event of %s came, it is lost or there was none: frame %" PRIu64 " fired", word,
+                 frame);
     }
+    place->begun = false;
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -156,6 +177,8 @@ void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct t
 {
     switch (record->event.type) {
     case TRK_EVENT_FRAME:
+        if (!trigger->any_frame)
+            trigger->first_frame = record->event.argument;
         trigger->any_frame = true;
         trigger->last_frame = record->event.argument;
         see_place(trigger, TRK_TRIGGER_FRAME, record);
@@ -175,6 +198,17 @@ void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct t
     }
 }
 
+void trk_record_trigger_lost(struct trk_record_trigger *trigger, uint32_t type, uint64_t count)
+{
+    bool any = type == TRK_EVENT_NONE;
+    if (any || type == TRK_EVENT_FRAME)
+        trigger->lost[TRK_TRIGGER_FRAME] += count;
+    if (any || type == TRK_EVENT_MARK)
+        trigger->lost[TRK_TRIGGER_MARK] += count;
+    if (any || type == TRK_EVENT_FAIL || type == TRK_EVENT_PROTECT)
+        trigger->lost[TRK_TRIGGER_FAIL] += count;
+}
+
 void trk_record_trigger_end(struct trk_record_trigger *trigger, bool by_signal, uint64_t ticks)
 {
     for (size_t i = 0; i < trigger->place_count; ++i) {
@@ -187,24 +221,34 @@ void trk_record_trigger_end(struct trk_record_trigger *trigger, bool by_signal, 
     trk_record_trigger_fire(trigger, TRK_TRIGGER_EXIT, ticks);
 }
 
+/* The end of the sentence about what never fired. */
+static void say_lost(const struct trk_record_trigger *trigger, enum trk_trigger_kind kind,
+                     char *out, size_t size)
+{
+    size_t used = strlen(out);
+    if (trigger->lost[kind] > 0 && used < size)
+        snprintf(out + used, size - used,
+                 "; %" PRIu64 " events were lost that may have been what it waits for",
+                 trigger->lost[kind]);
+}
+
 static bool place_unmet(const struct trk_record_trigger *trigger,
                         const struct trk_record_trigger_place *place, char *out, size_t size)
 {
     char closest[48];
+    char word[PLACE_BYTES];
     if (place->times > 0)
         return false;
-    if (place->kind == TRK_TRIGGER_FRAME && trigger->any_frame)
+    print_place(place, word, sizeof word);
+    if (place->kind == TRK_TRIGGER_FRAME && trigger->any_frame && !place->earlier)
+        snprintf(closest, sizeof closest, "the first frame was %" PRIu64, trigger->first_frame);
+    else if (place->kind == TRK_TRIGGER_FRAME && trigger->any_frame)
         snprintf(closest, sizeof closest, "the last frame was %" PRIu64, trigger->last_frame);
     else if (place->kind == TRK_TRIGGER_MARK && place->any)
         snprintf(closest, sizeof closest, "the nearest mark was %" PRIu64, place->nearest);
     else
         snprintf(closest, sizeof closest, "no %s came", names[place->kind]);
-    if (place->first == place->last)
-        snprintf(out, size, "trigger %s:%" PRIu64 " never fired: %s", names[place->kind],
-                 place->first, closest);
-    else
-        snprintf(out, size, "trigger %s:%" PRIu64 "-%" PRIu64 " never fired: %s",
-                 names[place->kind], place->first, place->last, closest);
+    snprintf(out, size, "trigger %s never fired: %s", word, closest);
     return true;
 }
 
@@ -219,10 +263,17 @@ bool trk_record_trigger_unmet(const struct trk_record_trigger *trigger, size_t i
         [TRK_TRIGGER_FATAL] = "no signal ended the command",
         [TRK_TRIGGER_EXIT] = "the recording was cut off",
     };
-    if (i >= TRK_TRIGGER_KINDS && i - TRK_TRIGGER_KINDS < trigger->place_count)
-        return place_unmet(trigger, &trigger->places[i - TRK_TRIGGER_KINDS], out, size);
+    bool is_place = i >= TRK_TRIGGER_KINDS && i - TRK_TRIGGER_KINDS < trigger->place_count;
+    if (is_place) {
+        const struct trk_record_trigger_place *place = &trigger->places[i - TRK_TRIGGER_KINDS];
+        if (!place_unmet(trigger, place, out, size))
+            return false;
+        say_lost(trigger, place->kind, out, size);
+        return true;
+    }
     if (i >= TRK_TRIGGER_FRAME || !trigger->wanted[i] || trigger->times[i] > 0)
         return false;
     snprintf(out, size, "trigger %s never fired: %s", names[i], plain[i]);
+    say_lost(trigger, (enum trk_trigger_kind)i, out, size);
     return true;
 }

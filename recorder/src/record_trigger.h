@@ -2,8 +2,9 @@
  * What makes a flight recording write down what it holds.
  *
  * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, mark:N; the last two as
- * often as wanted. Events pass by and may fire; the others are told by name. What never fired says
- * what came closest.
+ * often as wanted. Events pass by and may fire; the others are told by name. Frames whose events
+ * were lost are over when a later one comes. What never fired says what came closest, and how many
+ * events that may have been it were lost.
  */
 #ifndef RECORDER_RECORD_TRIGGER_H
 #define RECORDER_RECORD_TRIGGER_H
@@ -27,16 +28,28 @@ enum trk_trigger_kind {
 };
 
 #define TRK_RECORD_TRIGGER_PLACES 32u
+#define TRK_RECORD_TRIGGER_NOTE   160u
 
 /* frame:A-B or mark:N. */
 struct trk_record_trigger_place {
     enum trk_trigger_kind kind;
     uint64_t first, last; /* of a mark both are it */
     uint64_t times;       /* fired */
+    bool earlier;         /* frames: one of before, or one of them, has come */
     bool begun;           /* frames: one of them has come, and none behind them */
-    uint64_t since;       /* that one's time */
+    uint64_t since;       /* that one's time; the last one's of before while none has come */
     bool any;             /* a mark came; the nearest was */
     uint64_t nearest;
+};
+
+struct trk_record_firing {
+    enum trk_trigger_kind kind;
+    uint64_t ticks;       /* when */
+    uint64_t since_ticks; /* what is wanted starts here at the latest; UINT64_MAX: not said */
+    char note[TRK_RECORD_TRIGGER_NOTE]; /* what is to be said of it; "": nothing */
+    bool by_event; /* whoever sees the events has said which one it was: a stream's record */
+    uint32_t stream_id;
+    uint64_t record;
 };
 
 struct trk_record_trigger {
@@ -44,15 +57,13 @@ struct trk_record_trigger {
     uint64_t times[TRK_TRIGGER_KINDS]; /* fired */
     struct trk_record_trigger_place places[TRK_RECORD_TRIGGER_PLACES];
     size_t place_count;
-    /* A firing that nobody has taken. */
-    bool fired;
-    enum trk_trigger_kind kind;
-    uint64_t ticks;       /* when */
-    uint64_t since_ticks; /* what is wanted starts here at the latest; UINT64_MAX: not said */
+    bool fired; /* and nobody has taken it */
+    struct trk_record_firing firing;
     bool others[TRK_TRIGGER_KINDS]; /* these fired as well before it was taken */
     /* What came closest. */
     bool any_frame;
-    uint64_t last_frame;
+    uint64_t first_frame, last_frame;
+    uint64_t lost[TRK_TRIGGER_KINDS]; /* events that may have fired it */
 };
 
 /* TRK_E_ARGUMENT names the word that cannot be meant, or is one too many. text NULL: the default.
@@ -65,6 +76,9 @@ TRK_MUST_USE enum trk_status trk_record_trigger_parse(struct trk_record_trigger 
 
 /* An event passes by. */
 void trk_record_trigger_event(struct trk_record_trigger *trigger, const struct trk_record *record);
+
+/* Events of a type were lost; TRK_EVENT_NONE: of one that is not known. */
+void trk_record_trigger_lost(struct trk_record_trigger *trigger, uint32_t type, uint64_t count);
 
 /* Fire, if this kind is wanted. An earlier firing that was not taken stays. */
 void trk_record_trigger_fire(struct trk_record_trigger *trigger, enum trk_trigger_kind kind,

@@ -94,11 +94,7 @@ bool trk_schema_fits(const struct trk_event *event)
 bool trk_event_range(const struct trk_event *event, uint64_t *size_bytes)
 {
     const struct trk_schema_type *type = &trk_schema_table[event->type];
-    *size_bytes = 0;
-    if (type->argument != TRK_SCHEMA_ARGUMENT_ADDRESS)
-        return false;
-    *size_bytes = type->pair == TRK_SCHEMA_PAIR_SIZE         ? trk_event_size(event)
-                  : type->pair == TRK_SCHEMA_PAIR_SIZE_STAMP ? event->seq
-                                                             : 1;
-    return true;
+    bool any = type->argument == TRK_SCHEMA_ARGUMENT_ADDRESS;
+    *size_bytes = any ? trk_schema_size(type, event) : 0;
+    return any;
 }

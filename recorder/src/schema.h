@@ -64,6 +64,15 @@ struct trk_schema_type {
 
 extern const struct trk_schema_type trk_schema_table[256];
 
+/* Bytes that an event with an address is about. */
+static inline uint64_t trk_schema_size(const struct trk_schema_type *type,
+                                       const struct trk_event *event)
+{
+    return type->pair == TRK_SCHEMA_PAIR_SIZE         ? trk_event_size(event)
+           : type->pair == TRK_SCHEMA_PAIR_SIZE_STAMP ? event->seq
+                                                      : 1;
+}
+
 /* Whether the event has nothing in fields its type does not use, and its type is known. */
 bool trk_schema_fits(const struct trk_event *event);
 

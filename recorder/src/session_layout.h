@@ -28,7 +28,7 @@
 
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
-#define TRK_SESSION_VERSION  5u
+#define TRK_SESSION_VERSION  6u
 
 /* Its inode tells whether a process id means the same to two processes. */
 #define TRK_SESSION_PID_NAMESPACE "/proc/self/ns/pid"
@@ -110,6 +110,16 @@ struct trk_session_tracker {
     _Atomic uint32_t known; /* not 0 once the two above are set */
 };
 
+#define TRK_SESSION_ABOUTS            24u
+#define TRK_SESSION_ABOUT_KEY_BYTES   24u
+#define TRK_SESSION_ABOUT_VALUE_BYTES 96u
+
+/* What the program says of itself: a key and a text, each a string with its end. */
+struct trk_session_about {
+    _Atomic uint32_t known; /* 1 once it is written */
+    _Atomic uint64_t words[(TRK_SESSION_ABOUT_KEY_BYTES + TRK_SESSION_ABOUT_VALUE_BYTES) / 8];
+};
+
 struct trk_session_control {
     uint64_t magic;
     uint32_t version;
@@ -129,6 +139,8 @@ struct trk_session_control {
     uint32_t payload;               /* enum trk_record_payload */
     _Atomic uint64_t pages_missed;  /* contents that found no room */
     struct trk_session_tracker trackers[TRK_SESSION_TRACKERS];
+    _Atomic uint32_t about_count; /* taken so far; more than there are: the rest was refused */
+    struct trk_session_about abouts[TRK_SESSION_ABOUTS];
 };
 
 #define TRK_SESSION_CONTROL_BYTES 4096u

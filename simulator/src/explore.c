@@ -121,11 +121,8 @@ static enum trk_status search_projection(struct search_state *state,
     state->whole &= !projection->full;
     while (status == TRK_OK) {
         struct window window;
-        if (options->go_on != NULL && !options->go_on(options->context, state->report)) {
-            state->whole = false;
-            state->ended = true;
+        if (!search_goes_on(state))
             break;
-        }
         status = cutter_next(&cutter, &window);
         if (status == TRK_E_END)
             break;

@@ -77,6 +77,12 @@ help = 1\n|own:1: no option help
 CASES
 run_with TRK_CONFIG=absent 2 record -f -o y.trk -- true
 said "absent"
+mkfifo fifo
+run_with TRK_CONFIG=fifo 2 info x.trk
+said "settings fifo: not a file"
+run_with TRK_CONFIG=. 2 info x.trk
+run_with TRK_CONFIG=/dev/zero 2 info x.trk
+run_with TRK_CONFIG=/dev/null 0 info x.trk
 run_with TRK_RECORD_RING=soon 2 record -f -o y.trk -- true
 said "TRK_RECORD_RING: 'soon'"
 # A bad setting is overruled by the command line, and does not keep anybody from help.

@@ -43,6 +43,13 @@ run 1 ctl mark "$recorder" 5
 same "answer" "$(cat out)" "error disabled"
 run 0 ctl status "$recorder"
 same "status while disabled" "$(cat out)" "ok 1000 events, 100 dropped, disabled"
+# What somebody began and never ended, short or long, spoils no command behind it.
+printf 'ena' >"run/trk/$recorder/commands"
+run 0 ctl status "$recorder"
+same "status behind half a line" "$(cat out)" "ok 1000 events, 100 dropped, disabled"
+head -c 3000 /dev/zero | tr '\0' x >"run/trk/$recorder/commands"
+run 0 ctl status "$recorder"
+same "status behind a long half" "$(cat out)" "ok 1000 events, 100 dropped, disabled"
 run 0 ctl --json enable "$recorder"
 same "command" "$(get command)" enable
 same "ok" "$(get ok)" true

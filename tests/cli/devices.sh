@@ -32,6 +32,12 @@ name=$(get devices.0.name)
 cp out devices.json
 run 0 demo --frames 1 --json
 same 'the name' "$name" "$(get device)"
+driver=$("$tools/json_get" devices.json devices.0.driver)
+run 0 record -o x.trk -- "$trk" demo --frames 1
+run 0 info --json x.trk
+same "the header's device, cut" "$(get header.about.vulkan_device)" "$(printf %.95s "$name")"
+same "the header's driver, cut" "$(get header.about.vulkan_driver)" "$(printf %.95s "$driver")"
+same "the backend's test of itself" "$(get header.about.backend_self_test)" "passed: a fault arrived"
 run 0 devices --json
 cmp -s out devices.json || fail "two lists of the same machine differ"
 finish

@@ -281,6 +281,79 @@ run 3 dump --json f.trk
 grep -q '"type":"tracker","tracker":0,' out || fail "the dump lacks its tracker"
 run 3 doctor --json f.trk
 
+# The event that fires is in the dump, however much comes behind it: more than the ring holds in one turn of a
+# recorder that was stopped meanwhile.
+cat >script <<'SCRIPT'
+touch ready
+await go
+marks 900000
+touch done
+await go2
+SCRIPT
+rm -f f*.trk ready go go2 done
+"$trk" record --flight 64K --ring 32M --trigger mark:899990 -o f.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+kill -STOP "$recorder"
+: >go
+while [ ! -e done ]; do sleep 0.02; done
+kill -CONT "$recorder"
+while [ ! -e f.trk ]; do sleep 0.02; done
+: >go2
+wait "$recorder" || fail "a recorder that was stopped: $?"
+"$trk" info --json f.trk >info 2>/dev/null
+same "the trigger's event" "$("$tools/json_get" info header.flight.trigger_event)" "in the dump"
+same "the mark that fired" "$("$trk" dump f.trk 2>/dev/null | grep -c ' mark  *number=899990$')" 1
+
+# Where so much comes in the time after that the ring forgets it, that is said.
+fly 0 --flight 64K --block 20000 --trigger mark:1499990 --after 60000 <<'SCRIPT'
+marks 1500000
+SCRIPT
+"$trk" info --json f.trk >info 2>/dev/null
+same "a forgotten event" "$("$tools/json_get" info header.flight.trigger_event)" "forgotten"
+said "^trk record: mark: the ring had forgotten the event that fired"
+
+# What nobody made an event fires without one.
+fly 0 --trigger exit <<'SCRIPT'
+marks 10
+SCRIPT
+"$trk" info --json f.trk >info 2>/dev/null
+same "no event" "$("$tools/json_get" info header.flight.trigger_event 2>/dev/null)" ""
+
+# A frame whose event is lost is over with the next one, and the dump says what fired.
+XDG_RUNTIME_DIR=$dir/run
+export XDG_RUNTIME_DIR
+mkdir run
+cat >script <<'SCRIPT'
+frame 1
+touch ready
+await go
+frame 2
+frame 3
+pause 200
+touch ready2
+await go2
+frame 4
+pause 200
+SCRIPT
+rm -f f*.trk ready ready2 go go2
+"$trk" record --flight 1M --trigger frame:2-3,frame:9 -o f.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+run 0 ctl disable "$recorder"
+: >go
+while [ ! -e ready2 ]; do sleep 0.02; done
+run 0 ctl enable "$recorder"
+: >go2
+wait "$recorder" || fail "recorder of lost frames: $?"
+dump_is f.trk frame 2
+note="no event of frame:2-3 came, it is lost or there was none: frame 4 fired"
+same "the note" "$("$tools/json_get" info header.flight.trigger_note)" "$note"
+grep -q "^trk record: frame: $note\$" err || fail "standard error does not say what fired"
+grep -q "trigger frame:9 never fired: the last frame was 4; 2 events were lost" err ||
+    fail "standard error does not say what was lost"
+rm -rf run
+
 # What cannot be meant, and files that are there.
 run 2 record --flight 1K -o g.trk -- true
 run 2 record --flight 1M -o - -- true

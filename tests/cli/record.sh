@@ -34,6 +34,39 @@ run 0 record -f -o x.trk -- true
 run 0 info --json x.trk
 same "build of a program that did not join" "$(get header.program.build_id)" null
 
+# What the program says of itself before its first tracker is in the header: the last text of a key, cut, and
+# whatever bytes it has; --redact leaves it out.
+long=$(head -c 200 /dev/zero | tr '\0' x)
+printf 'about first\nabout \377%s\nmarks 10\n' "$long" >script
+run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
+run 0 info --json x.trk
+same "what the program says" "$(get header.about.word)" "?$(printf %.94s "$long")"
+same "write watches" "$(get header.model.write_watches)" 127
+run 0 pack --redact -f -o y.trk x.trk
+run 0 info --json y.trk
+same "what the program says, redacted" "$(get header.about.word 2>/dev/null)" ""
+same "write watches, redacted" "$(get header.model.write_watches)" 127
+rm y.trk
+for i in 1 2 3 4 5 6 7 8; do printf 'about a\nabout b\nabout taken\n'; done >script
+printf 'about late\nmarks 10\n' >>script
+run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
+run 0 info --json x.trk
+same "the last of what was taken" "$(get header.about.word)" taken
+
+# What the recording cost the program: what the file says, however often it is asked.
+run 0 record -f -o x.trk -- "$tools/trace_tool" marks 10
+run 0 info --json x.trk
+append=$(get overhead_append_ns)
+same "an append" "$append" "$(get header.capture.append_ns)"
+cost=$(get overhead_ns)
+awk "BEGIN { exit !($append > 0 && $append < 100000 && $cost > 9.99 * $append && $cost < 10.01 * $append) }" ||
+    fail "10 events of $append ns cost $cost ns"
+cp out first
+run 0 info --json x.trk
+cmp -s first out || fail "info says another thing the second time"
+run 0 info x.trk
+grep -q "^overhead   about " out || fail "no overhead in the text"
+
 # Output and input of the command are its own.
 run 0 record -o x.trk -f -- echo hello
 same "output of the command" "$(cat out)" hello

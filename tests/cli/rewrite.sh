@@ -53,6 +53,10 @@ run 3 assemble /dev/null -o none.trk
 timeout 100 "$trk" assemble /dev/zero -o none.trk 2>err
 same "assemble of a line without an end" $? 2
 said "too long or holds a NUL"
+said "^trk assemble: -\{0,1\}.*line 1: it is too long"
+printf 'trk-text 1\n# two\n\0\n' | "$trk" assemble - -o none.trk 2>err
+same "assemble of a line with a NUL" $? 2
+said "line 3: it is too long or holds a NUL"
 tr '\0' x </dev/zero | timeout 100 "$trk" assemble - -o none.trk 2>err
 same "assemble of a long line without an end" $? 2
 

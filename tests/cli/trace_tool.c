@@ -296,6 +296,8 @@ static void obey_line(const char *word, const char *rest)
         make_threads(number);
     } else if (strcmp(word, "frame") == 0) {
         trk_capture_frame(number);
+    } else if (strcmp(word, "about") == 0) {
+        trk_capture_about("word", rest);
     } else if (strcmp(word, "trigger") == 0) {
         trk_capture_trigger();
     } else if (strcmp(word, "fail") == 0) {

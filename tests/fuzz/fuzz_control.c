@@ -21,8 +21,8 @@ static bool is_line(const char *command, const char *text, size_t size_bytes)
 {
     size_t length = strlen(command);
     for (size_t at = 0; at + length < size_bytes; at++) {
-        if ((at == 0 || text[at - 1] == '\n') && text[at + length] == '\n' &&
-            memcmp(text + at, command, length) == 0)
+        bool begins = at == 0 || text[at - 1] == '\n' || text[at - 1] == '\030';
+        if (begins && text[at + length] == '\n' && memcmp(text + at, command, length) == 0)
             return true;
     }
     return false;

@@ -17,6 +17,10 @@
 
 TRK_EXTERN_C_BEGIN
 
+/* Of a page: the most there are. */
+#define TRK_WRITE_WATCHES_MAX 127u
+#define TRK_READ_WATCHES_MAX  1u
+
 /* One more, or one less, write watch on each page that the range touches. */
 TRK_MUST_USE enum trk_status trk_pages_watch(struct trk_tracker *tracker, uint64_t guest_addr,
                                              uint64_t size_bytes);

@@ -64,6 +64,20 @@ struct trk_observer trk_capture_observer(void);
 void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
                          enum trk_backend_kind backend);
 
+/*
+ * Say something of this program that only it knows, such as its Vulkan device, for the trace's
+ * header (`about`): a key, cut at 23 bytes, and a text, cut at 95. Before the first tracker is
+ * declared; what comes later is in dumps of a flight recording only. Of a key that is said again
+ * the last counts; 24 are taken, those of the backend among them. Signal-safe: no.
+ */
+void trk_capture_about(const char *key, const char *text);
+
+/*
+ * The same of a backend: whether its self-test passed, where it puts guest memory, and what it asks
+ * of its owner (keys that begin with "backend_").
+ */
+void trk_capture_about_backend(const struct trk_backend *backend);
+
 enum trk_thread_role {
     TRK_ROLE_HOST = 0,
     TRK_ROLE_GUEST = 1,

@@ -56,8 +56,8 @@ struct trk_explore_options {
     uint64_t seed;        /* random, pct */
     uint64_t schedules;   /* at most, a window; at least 1 */
     uint32_t preemptions; /* pct */
-    /* Asked before each window; false ends the exploration, which is then not complete. NULL: no.
-     */
+    /* Asked before each window and behind each order that is tried; false ends the exploration,
+     * which is then not complete. What was found stays. NULL: no. */
     bool (*go_on)(void *context, const struct trk_explore_report *so_far);
     void *context;
     bool want_script; /* fill the report's script */
@@ -109,6 +109,7 @@ struct trk_explore_report {
     bool nothing;
     /* Operations of foreign trackers are in no window: not complete. Never so with a plug-in. */
     bool foreign;
+    bool ended;             /* by go_on, before all was tried */
     bool complete;          /* the trace is whole, and every order of every window was tried */
     uint64_t finding_count; /* findings beyond the first TRK_EXPLORE_FINDINGS_MOST are counted */
     struct trk_explore_finding findings[TRK_EXPLORE_FINDINGS_MOST];

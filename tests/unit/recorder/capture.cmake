@@ -30,6 +30,7 @@ target_compile_definitions(unit_recorder_capture_record
 add_dependencies(unit_recorder_capture_record capture_target)
 capture_unit(capture_drain capture_drain.c)
 capture_unit(capture_ease capture_ease.c)
+capture_unit(capture_trigger capture_trigger.c)
 capture_unit(capture_pages capture_pages.c)
 capture_unit(capture_guard capture_guard.c)
 capture_unit(capture_flight capture_flight.c)

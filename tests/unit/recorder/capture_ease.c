@@ -1,23 +1,37 @@
 /*
  * Goal: work that can wait is done by a thread that comes last, work that cannot by the caller;
  * either is done when the call comes back, so that what it wrote needs no lock.
- * Method: work that notes who did it, how nice that was, and counts; both kinds in turn.
+ * Method: work that notes who did it, how nice that was and how long its slices are, and counts;
+ * both kinds in turn. Linux before 6.12 tells of no slices.
  */
 #define _GNU_SOURCE /* SCHED_BATCH, gettid */
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record_ease.h"
 
-#define TURNS 1000u
+#define TURNS         1000u
+#define LONG_SLICE_NS UINT64_C(100000000)
+#define ATTR_WORDS    6 /* of sched_getattr(2) */
+#define ATTR_SLICE    3
 
 struct noted {
     unsigned count;
     pid_t thread;
     int nice, policy;
+    uint64_t slice_ns;
 };
+
+static uint64_t slice_ns(void)
+{
+    uint64_t attr[ATTR_WORDS] = {0};
+    cr_assert_eq(syscall(SYS_sched_getattr, 0, attr, sizeof attr, 0), 0);
+    return attr[ATTR_SLICE];
+}
 
 static void note(void *context)
 {
@@ -26,6 +40,7 @@ static void note(void *context)
     noted->thread = gettid();
     noted->nice = getpriority(PRIO_PROCESS, 0);
     noted->policy = sched_getscheduler(0);
+    noted->slice_ns = slice_ns();
 }
 
 Test(ease, who_works)
@@ -34,6 +49,7 @@ Test(ease, who_works)
     struct noted noted = {.count = 0};
     const int nice = getpriority(PRIO_PROCESS, 0);
     const int nicer = nice + 10 < 19 ? nice + 10 : 19;
+    const uint64_t slice = slice_ns();
     trk_record_ease_init(&ease);
     for (unsigned i = 0; i < TURNS; i++) {
         const bool hurry = i % 3 == 0;
@@ -42,6 +58,7 @@ Test(ease, who_works)
         cr_assert_eq(noted.thread == gettid(), hurry, "turn %u", i);
         cr_assert_eq(noted.nice, hurry ? nice : nicer, "turn %u: nice %d", i, noted.nice);
         cr_assert_eq(noted.policy == SCHED_BATCH, !hurry, "turn %u", i);
+        cr_assert_eq(noted.slice_ns, slice == 0 || hurry ? slice : LONG_SLICE_NS, "turn %u", i);
     }
     trk_record_ease_deinit(&ease);
 }

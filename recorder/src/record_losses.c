@@ -1,0 +1,57 @@
+#include "record_losses.h"
+
+#include <stdlib.h>
+
+static void count_lost(struct trk_record_drain *drain, uint32_t kind, uint64_t count)
+{
+    drain->dropped += count;
+    drain->dropped_of[kind] += count;
+    if (drain->trigger)
+        trk_record_trigger_lost(drain->trigger, trk_session_loss_type(kind), count);
+}
+
+bool trk_record_losses_make(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                            struct trk_record *loss)
+{
+    uint32_t kind = trk_session_loss_kind(loss->event.context);
+    uint64_t count = loss->event.argument;
+    if (count <= ring->told[kind])
+        return false;
+    uint64_t lost = count - ring->told[kind];
+    ring->told[kind] = count;
+    count_lost(drain, kind, lost);
+    struct trk_event event = {
+        .argument = lost, .type = TRK_EVENT_DROP, .context = (uint16_t)trk_session_loss_type(kind)};
+    uint64_t last_tsc = loss->tsc + trk_event_size(&loss->event);
+    if (loss->tsc < ring->last_tsc)
+        loss->tsc = ring->last_tsc;
+    trk_event_set_size(&event, last_tsc > loss->tsc ? last_tsc - loss->tsc : 0);
+    loss->event = event;
+    return true;
+}
+
+void trk_record_losses_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                                struct trk_record *record)
+{
+    *record =
+        (struct trk_record){ring->last_tsc, {.argument = 1, .type = TRK_EVENT_DROP, .context = 0}};
+    count_lost(drain, 0, 1);
+}
+
+bool trk_record_losses_discard(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                               const struct trk_record *record)
+{
+    if (!ring->discards)
+        ring->discards = calloc(1, sizeof(*ring->discards));
+    if (!ring->discards)
+        return false;
+    uint32_t kind = trk_session_loss_kind(record->event.type);
+    if (ring->discards->count[kind] == 0)
+        ring->discards->first[kind] = record->tsc;
+    ring->discards->last[kind] = record->tsc;
+    ring->discards->count[kind] += 1;
+    ring->discards->any = true;
+    drain->discarded += 1;
+    count_lost(drain, kind, 1);
+    return true;
+}
