@@ -225,6 +225,7 @@ void trk_bench_print_json(const struct trk_bench_result *result)
     trk_json_out_number(object, "seed", result->seed);
     trk_json_out_number(object, "rounds", result->bench.rounds);
     trk_json_out_number(object, "rounds_wanted", result->rounds_wanted);
+    cJSON_AddBoolToObject(object, "interrupted", result->interrupted);
     trk_json_out_number(object, "turns", result->bench.turns);
     add_detect(object, result);
     add_one_region(object, result);

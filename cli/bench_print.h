@@ -23,6 +23,7 @@ struct trk_bench_result {
     uint32_t rounds_wanted;
     struct trk_bench_verdict verdicts[TRK_BENCH_POLICIES_MOST];
     uint32_t verdict_count;
+    bool interrupted;
     bool detected; /* all verdicts' detectable is as small as runs->detect asks for */
 };
 

@@ -53,8 +53,13 @@ static void print_end(const struct trk_bench_result *result)
         printf("; too few to detect %.0f %%", percent);
     }
     if (timeout) {
-        printf("; %" PRIu32 " were %s, but %" PRIu64 " seconds were over", result->rounds_wanted,
-               runs->detect.share > 0.0 ? "allowed" : "asked for", runs->seconds);
+        printf("; %" PRIu32 " were %s, but ", result->rounds_wanted,
+               runs->detect.share > 0.0 ? "allowed" : "asked for");
+        if (result->interrupted) {
+            fputs("the bench was interrupted", stdout);
+        } else {
+            printf("%" PRIu64 " seconds were over", runs->seconds);
+        }
     }
 }
 

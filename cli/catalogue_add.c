@@ -202,7 +202,11 @@ int trk_catalogue_add_operands(const char *folder, const struct trk_options *opt
     for (size_t i = 0; i < count && code == TRK_EXIT_OK; i++) {
         code = store(catalogue, paths[i], &entries[i]);
     }
-    trk_catalogue_close(catalogue);
+    if (code == TRK_EXIT_OK) {
+        trk_catalogue_close(catalogue);
+    } else {
+        trk_catalogue_abandon(catalogue);
+    }
     free(entries);
     return code;
 }

@@ -1,4 +1,5 @@
 /* trk bench: the same copies under several policies, compared. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bench_print.h"
@@ -111,9 +112,10 @@ static int want(struct trk_policy_runs *runs, const struct trk_options *options)
         runs->want_one = true;
     }
     if (code == TRK_EXIT_OK && runs->count < 2) {
-        trk_terminal_say("bench", "nothing to compare with %s: give --b or --all",
-                         runs->runs[0].text);
-        return TRK_EXIT_USAGE;
+        char text[TRK_POLICY_TEXT_BYTES + 64];
+        snprintf(text, sizeof text, "nothing to compare with %s: give --b or --all",
+                 runs->runs[0].text);
+        return trk_policy_runs_refuse(runs, options, text);
     }
     if (code == TRK_EXIT_OK && trk_options_flag(options, "csv") &&
         trk_options_flag(options, "json")) {
@@ -137,7 +139,13 @@ static int print(struct trk_bench_result *result, const struct trk_options *opti
         trk_bench_print_text(result);
     }
     trk_terminal_flush();
-    return trk_input_report(&result->runs->input, options);
+    code = trk_input_report(&result->runs->input, options);
+    if (result->interrupted) {
+        trk_terminal_say("bench", "interrupted: %u of %u rounds were run", result->bench.rounds,
+                         result->rounds_wanted);
+        return TRK_EXIT_DAMAGED;
+    }
+    return code;
 }
 
 static int run_rounds(struct trk_policy_runs *runs, const struct trk_options *options)
@@ -158,7 +166,9 @@ static int run_rounds(struct trk_policy_runs *runs, const struct trk_options *op
     if (trk_options_given(options, "seconds")) {
         runs->seconds = trk_options_number(options, "seconds");
     }
+    trk_policy_runs_watch_interrupts();
     int code = trk_policy_runs_bench(runs, options, result.rounds_wanted, &result.bench);
+    result.interrupted = trk_policy_runs_interrupted();
     if (code == TRK_EXIT_OK) {
         code = print(&result, options);
         trk_bench_free(&result.bench);
@@ -222,12 +232,16 @@ const struct trk_command trk_cmd_bench = {
         "against the fastest of the gaps that were chosen by hand.\n"
         "\n"
         "Before the rounds each policy's bytes are compared once with what they should be; wrong "
-        "ones end the run with 1.",
+        "ones end the run with 1.\n"
+        "\n"
+        "An interrupt (SIGINT) ends the rounds behind the one that runs; those that were run are "
+        "judged, and the exit code is 3.",
     .examples = "trk bench --b auto trace.trk\n"
                 "trk bench --b auto --detect 4 --seconds 60 trace.trk\n"
                 "trk bench --all --seconds 250 --json trace.trk\n"
                 "trk bench --b per-range,slow=5% --csv trace.trk",
-    .exits = "0 good, 1 a policy brought wrong bytes, 2 usage, 3 damaged or incomplete input, 4 no "
+    .exits = "0 good, 1 a policy brought wrong bytes, 2 usage, 3 damaged or incomplete input, or "
+             "an interrupt, 4 no "
              "Vulkan, not what a policy needs, a device that was lost or has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
     .options = bench_options,

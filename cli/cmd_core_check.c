@@ -5,11 +5,12 @@
 #include "command.h"
 #include "core_check.h"
 #include "jobs.h"
+#include "json_out.h"
 #include "options.h"
 #include "terminal.h"
 
 static const struct trk_option core_check_options[] = {
-    {.name = "json", .about = "One JSON object, schema trk-core-check/1."},
+    {.name = "json", .about = "One JSON object, schema " TRK_CORE_CHECK_SCHEMA "."},
     TRK_JOBS_OPTION("Run cases in N processes"),
     {.name = "schedules",
      .kind = TRK_OPTION_NUMBER,
@@ -63,6 +64,11 @@ static int run_core_check(const struct trk_options *options)
         }
     }
     int code;
+    error.status = status;
+    if (status != TRK_OK && trk_options_flag(options, "json")) {
+        trk_json_out_refusal(TRK_CORE_CHECK_SCHEMA, path, &error);
+        trk_terminal_flush();
+    }
     if (status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE) { /* of the plug-in */
         (void)trk_terminal_error("core-check", path, &error);
         code = trk_contained_exit_code(status);

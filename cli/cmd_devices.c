@@ -202,6 +202,7 @@ const struct trk_command trk_cmd_devices = {
         "use are there. Nothing is run on a device. Without a loader, a driver or a device this "
         "ends with 4, and says which of them is missing.",
     .examples = "trk devices\ntrk devices --json",
+    .exits = "0 good, 2 usage, 4 no Vulkan loader, driver or device, 70 internal",
     .options = devices_options,
     .run = run_devices,
 };

@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "contained.h"
+#include "explore_going.h"
 #include "explore_print.h"
+#include "explore_range.h"
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
 #include "out_file.h"
-#include "range.h"
 #include "terminal.h"
 
 static const struct trk_option explore_options[] = {
@@ -80,7 +80,7 @@ static const struct trk_option explore_options[] = {
      .value = "SECONDS",
      .least = 1,
      .most = 1000000,
-     .about = "Begin no further window after so many seconds. What is reported then depends on "
+     .about = "Try no further order after so many seconds. What is reported then depends on "
               "the machine; by default nothing does."},
     {.name = "schedule",
      .kind = TRK_OPTION_TEXT,
@@ -96,30 +96,6 @@ static const struct trk_option explore_options[] = {
     TRK_CONTAINED_OPTIONS,
     {.name = NULL},
 };
-
-/* ---- going on -------------------------------------------------------------------------------- */
-
-struct going {
-    bool limited, shown; /* a time; on a terminal */
-    struct timespec end;
-};
-
-static bool past(const struct timespec *end)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
-}
-
-static bool go_on(void *context, const struct trk_explore_report *so_far)
-{
-    const struct going *going = context;
-    if (going->shown) {
-        fprintf(stderr, "\r%" PRIu64 " windows, %" PRIu64 " orders, %" PRIu64 " findings\033[K",
-                so_far->windows, so_far->schedules, so_far->finding_count);
-    }
-    return !going->limited || !past(&going->end);
-}
 
 /* ---- options that would do nothing ------------------------------------------------------------
  */
@@ -157,12 +133,10 @@ static bool refused(const struct trk_options *options)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static bool read_options(const struct trk_options *options, struct trk_explore_options *explore,
-                         struct going *going)
+static bool read_options(const struct trk_options *options, struct trk_explore_options *explore)
 {
     static const char *const engines[] = {"exhaustive", "random", "pct"};
     *explore = trk_explore_options_default();
-    *going = (struct going){.shown = isatty(STDERR_FILENO) == 1};
     if (trk_options_given(options, "page")) {
         explore->guest_addr = trk_options_number(options, "page");
         explore->pages = 1;
@@ -184,13 +158,6 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
     explore->schedules = trk_options_number(options, "schedules");
     explore->preemptions = (uint32_t)trk_options_number(options, "preemptions");
     explore->want_script = trk_options_given(options, "export");
-    if (trk_options_given(options, "budget")) {
-        going->limited = true;
-        clock_gettime(CLOCK_MONOTONIC, &going->end);
-        going->end.tv_sec += (time_t)trk_options_number(options, "budget");
-    }
-    explore->go_on = go_on;
-    explore->context = going;
     if (explore->from > explore->to) {
         trk_terminal_say("explore", "--from is behind --to");
         return false;
@@ -209,44 +176,6 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
         return false;
     }
     return true;
-}
-
-/* Read RANGE: events, or the events of frames. An exit code. */
-static int read_range(struct trk_input *input, const struct trk_options *options,
-                      struct trk_explore_options *explore)
-{
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct trk_range range;
-    struct trk_trace_event event;
-    bool any = false;
-    enum trk_status status = trk_range_parse(options->operands[1], &range, &error);
-    if (status == TRK_OK && (range.kind == TRK_RANGE_REGION || range.step > 1)) {
-        status = trk_error_set(&error, TRK_E_ARGUMENT,
-                               "expected events or frames without steps; --page names pages");
-    }
-    while (status == TRK_OK) {
-        status = trk_trace_next(input->trace, &event, &error);
-        if (status != TRK_OK || trk_range_ends_at(&range, &event)) {
-            break;
-        }
-        if (trk_range_has(&range, &event)) {
-            explore->from = any ? explore->from : event.number;
-            explore->to = event.number;
-            any = true;
-        }
-    }
-    if (status == TRK_OK || status == TRK_E_END) {
-        status = trk_trace_rewind(input->trace, &error);
-    }
-    if (status != TRK_OK) {
-        error.status = status;
-        return trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
-    }
-    if (!any) {
-        trk_terminal_say("explore", "%s: nothing in range", input->path);
-        return TRK_EXIT_USAGE;
-    }
-    return TRK_EXIT_OK;
 }
 
 /* ---- the exported window --------------------------------------------------------------------- */
@@ -279,21 +208,34 @@ static int exit_code_of(const struct trk_explore_report *report, bool once)
     return report->complete || once ? TRK_EXIT_OK : TRK_EXIT_DAMAGED;
 }
 
-static int finish(const struct trk_options *options, const struct trk_input *input,
-                  const struct trk_explore_report *report, bool once)
+struct trace_run {
+    const struct trk_options *options;
+    struct trk_explore_options explore;
+    struct trk_explore_going going;
+    struct trk_input input;
+};
+
+/* core: the plug-in; NULL: none. */
+static int finish(const struct trace_run *run, const struct trk_explore_report *report,
+                  const struct trk_core_about *core)
 {
+    const struct trk_options *options = run->options;
+    const struct trk_input *input = &run->input;
     const char *path = trk_options_text(options, "export");
-    struct trk_core_about about;
+    const bool once = trk_options_text(options, "schedule") != NULL;
     const struct trk_explore_of of = {
         .path = input->path,
         .core_path = trk_options_text(options, "core"),
-        .core = trk_core_about(&about) ? &about : NULL,
+        .core = core,
         .once = once,
     };
     int code = exit_code_of(report, once);
     (trk_options_flag(options, "json") ? trk_explore_print_json : trk_explore_print)(report, &of);
     trk_terminal_flush();
     (void)trk_input_report(input, options);
+    if (report->ended) {
+        trk_explore_say_ended(&run->going, options, core);
+    }
     if (path == NULL) {
         return code;
     }
@@ -306,34 +248,53 @@ static int finish(const struct trk_options *options, const struct trk_input *inp
 }
 
 /* What a plug-in did that is no answer ends what can be said of it. */
-static bool complains(const struct trk_options *options, enum trk_status status)
+static bool complains(const struct trace_run *run, enum trk_status status)
 {
     const char *complaint = trk_core_complaint();
     bool ended = complaint != NULL && (status != TRK_OK || trk_core_misused());
     if (ended) {
-        trk_terminal_say("explore", "the core %s: %s", trk_options_text(options, "core"),
-                         complaint);
+        trk_contained_complain(&run->input, run->options, TRK_EXPLORE_SCHEMA);
     }
     return ended;
 }
 
-struct trace_run {
-    const struct trk_options *options;
-    struct trk_explore_options explore;
-    struct going going;
-    struct trk_input input;
-};
+/* It was to end while the trace was still being read. */
+static int ended_reading(const struct trace_run *run, struct trk_error *error)
+{
+    (void)trk_error_set(error, TRK_E_INCOMPLETE, "%s before anything was tried",
+                        *trk_explore_stop(&run->going) == TRK_CONTAINED_LATE
+                            ? "--core-limit was over"
+                            : "interrupted");
+    (void)trk_input_fail(&run->input, run->options, TRK_EXPLORE_SCHEMA, error);
+    return TRK_EXIT_DAMAGED;
+}
+
+/* The plug-in's process did not come to its end. What it had found until it was ended stays. */
+static int tell_so_far(const struct trace_run *run, const struct trk_error *error)
+{
+    struct trk_core_about core;
+    const struct trk_explore_report *report = trk_explore_so_far(&run->going, &core);
+    if (!trk_contained_ended(error) || report == NULL) {
+        return trk_contained_fail(&run->input, run->options, TRK_EXPLORE_SCHEMA, error);
+    }
+    (void)trk_terminal_error("explore", trk_options_text(run->options, "core"), error);
+    int code = finish(run, report, &core);
+    return trk_contained_stuck(error) ? TRK_EXIT_BROKEN : code;
+}
 
 /* Before there is a plug-in, so what is printed of it is nobody else's: an exit code. */
 static int open_trace(struct trace_run *run)
 {
     const struct trk_options *options = run->options;
-    if (!read_options(options, &run->explore, &run->going)) {
+    if (!read_options(options, &run->explore)) {
         return TRK_EXIT_USAGE;
     }
+    run->explore.go_on = trk_explore_go_on;
+    run->explore.context = &run->going;
+    run->going.shown = isatty(STDERR_FILENO) == 1;
     int code = trk_input_open(&run->input, options, TRK_EXPLORE_SCHEMA);
     if (code == TRK_EXIT_OK && options->operand_count > 1) {
-        code = read_range(&run->input, options, &run->explore);
+        code = trk_explore_read_range(&run->input, options, &run->explore);
         if (code != TRK_EXIT_OK) {
             trk_input_close(&run->input);
         }
@@ -346,10 +307,9 @@ static void explore_opened(void *out, const void *context)
 {
     static struct trk_explore_report report; /* some KiB */
     const struct trace_run *run = context;
-    const struct trk_options *options = run->options;
     const struct trk_input *input = &run->input;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    const char *schedule = trk_options_text(options, "schedule");
+    const char *schedule = trk_options_text(run->options, "schedule");
     int code = TRK_EXIT_OK;
     enum trk_status status = schedule != NULL
                                  ? trk_explore_replay(input->trace, schedule, &report, &error)
@@ -358,15 +318,18 @@ static void explore_opened(void *out, const void *context)
         fputs("\r\033[K", stderr);
     }
     trk_contained_leave();
-    if (complains(options, status)) {
+    if (complains(run, status)) {
         code = TRK_EXIT_BROKEN;
+    } else if (status == TRK_E_SYSTEM && *trk_explore_stop(&run->going) != 0) {
+        code = ended_reading(run, &error);
     } else if (status != TRK_OK) {
         error.status = status;
-        code = trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
+        code = trk_input_fail(input, run->options, TRK_EXPLORE_SCHEMA, &error);
         /* An order that leads elsewhere is a difference between the cores. */
         code = status == TRK_E_CONFLICT ? TRK_EXIT_BROKEN : code;
     } else {
-        code = finish(options, input, &report, schedule != NULL);
+        struct trk_core_about core;
+        code = finish(run, &report, trk_core_about(&core) ? &core : NULL);
     }
     free(report.script);
     *(int *)out = code;
@@ -378,30 +341,41 @@ static void explore_apart(void *out, const void *context)
     explore_opened(out, context);
 }
 
-static int run_explore(const struct trk_options *options)
+/* With the trace open, in this process or another: an exit code. */
+static int explore_somewhere(struct trace_run *run)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    const struct trk_contained contained = trk_contained_asked(options);
+    struct trk_contained contained = trk_contained_asked(run->options);
+    int code = TRK_EXIT_OK;
+    contained.stop = trk_explore_stop(&run->going);
+    trk_explore_watch_interrupts(&run->going);
+    trk_trace_stop_on(run->input.trace, contained.stop);
+    if (contained.core == NULL) {
+        explore_opened(&code, run);
+        return code;
+    }
+    return trk_contained_run(&contained, explore_apart, run, &code, sizeof code, &error) == TRK_OK
+               ? code
+               : tell_so_far(run, &error);
+}
+
+static int run_explore(const struct trk_options *options)
+{
     struct trace_run run = {.options = options};
     if (refused(options)) {
         return TRK_EXIT_USAGE;
     }
+    if (!trk_explore_going_open(&run.going, options)) {
+        trk_terminal_say("explore", "no memory");
+        return TRK_EXIT_ENVIRONMENT;
+    }
     int code = open_trace(&run);
-    if (code != TRK_EXIT_OK) {
-        return code;
+    if (code == TRK_EXIT_OK) {
+        code = explore_somewhere(&run);
+        trk_input_close(&run.input);
     }
-    enum trk_status status = TRK_OK;
-    if (contained.core == NULL) {
-        explore_opened(&code, &run);
-    } else {
-        status = trk_contained_run(&contained, explore_apart, &run, &code, sizeof code, &error);
-    }
-    trk_input_close(&run.input);
-    if (status == TRK_OK) {
-        return code;
-    }
-    (void)trk_terminal_error("explore", contained.core, &error);
-    return trk_contained_exit_code(status);
+    trk_explore_going_close(&run.going);
+    return code;
 }
 
 const struct trk_command trk_cmd_explore = {
@@ -424,7 +398,8 @@ const struct trk_command trk_cmd_explore = {
         "many the tries run out (--schedules for each window), and 3 is the usual end, though "
         "nothing was found. Then name a page and fewer events (--page, RANGE), take a smaller "
         "--window, raise --schedules, or look at many long windows by chance (--engine pct), with "
-        "--budget to end in time.\n\n"
+        "--budget to end in time. What was found when that is over, or an interrupt (SIGINT) ends "
+        "it, is reported.\n\n"
         "With --core the orders are tried on the tracker in a plug-in, of traces of libtrack's "
         "trackers and of the emulator's own: inside its operations where it takes its locks "
         "through "

@@ -149,6 +149,11 @@ static int run_scenarios(const struct trk_options *options)
     }
     enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
     int code = TRK_EXIT_OK;
+    error.status = status;
+    if (status != TRK_OK && trk_options_flag(options, "json")) {
+        trk_scenario_files_refuse_json(&files, path, &error);
+        trk_terminal_flush();
+    }
     if (status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE) { /* of the plug-in */
         (void)trk_terminal_error("sim", asked.core.core, &error);
         code = trk_contained_exit_code(status);
@@ -185,9 +190,7 @@ static void run_trace(void *out, const void *context)
     enum trk_status status = trk_sim_trace_with(input->trace, run->sim, &report, &error);
     trk_contained_leave();
     if (trk_core_misused()) {
-        trk_terminal_say("sim", "the core %s: %s", trk_options_text(options, "core"),
-                         trk_core_complaint());
-        code = TRK_EXIT_BROKEN;
+        code = trk_contained_complain(input, options, SCHEMA);
     } else if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(input, options, SCHEMA, &error);
@@ -239,12 +242,11 @@ static int run_sim(const struct trk_options *options)
     } else {
         status = trk_contained_run(&contained, run_trace, &run, &code, sizeof code, &error);
     }
-    trk_input_close(&input);
-    if (status == TRK_OK) {
-        return code;
+    if (status != TRK_OK) {
+        code = trk_contained_fail(&input, options, SCHEMA, &error);
     }
-    (void)trk_terminal_error("sim", contained.core, &error);
-    return trk_contained_exit_code(status);
+    trk_input_close(&input);
+    return code;
 }
 
 const struct trk_command trk_cmd_sim = {

@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,9 +17,10 @@
 #include <unistd.h>
 
 #include "carried.h"
-#include "clock.h"
 #include "command.h"
+#include "contained_wait.h"
 #include "orphans.h"
+#include "terminal.h"
 
 /* What both processes see; the work's own memory lies behind it. */
 struct board {
@@ -215,80 +214,6 @@ static _Noreturn void child(struct board *board, const struct trk_contained *con
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Whether it has ended; it is not reaped, so its number stays its own. */
-static bool ended(pid_t pid)
-{
-    siginfo_t what = {.si_pid = 0};
-    int result = waitid(P_PID, (id_t)pid, &what, WEXITED | WNOHANG | WNOWAIT);
-    return (result == 0 && what.si_pid == pid) || (result < 0 && errno != EINTR);
-}
-
-#define SECOND_NS UINT64_C(1000000000)
-
-/* How long a process's first thread, which does the work, was ready to run and had no processor. */
-static uint64_t waited_ns(pid_t pid)
-{
-    char path[64];
-    uint64_t waited = 0;
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0; /* the kernel does not say */
-    }
-    if (fscanf(file, "%*s %" SCNu64, &waited) != 1) {
-        waited = 0;
-    }
-    fclose(file);
-    return waited;
-}
-
-/* Whether a process has had its time by now, where nothing that a busy machine took away counts. */
-static bool is_late(pid_t pid, uint64_t begun_ns, uint64_t limit_ns)
-{
-    uint64_t now_ns = trk_clock_ns(), end_ns = begun_ns + limit_ns;
-    return now_ns >= end_ns && now_ns >= end_ns + waited_ns(pid);
-}
-
-/* How a wait for a process has ended. */
-enum waited {
-    IN_TIME,
-    STUCK, /* it took too long, and came to the end of nothing any more */
-    SLOW,  /* it took too long, and was going on */
-};
-
-/*
- * Wait for a process as long as it may take, and end it then. The time in which a busy machine has
- * no processor for it does not count. One that has come to the end of something before gets as much
- * time again, to be seen going on. The pipe's other end is its: closed means that it ends, or that
- * it has closed what it had and goes on. Processes of its group end with it; others that it has
- * left behind end after it.
- */
-static enum waited wait_for(pid_t pid, int pipe_fd, unsigned seconds, const uint64_t *progress,
-                            int *end)
-{
-    struct pollfd poll_fd = {.fd = pipe_fd, .events = POLLIN};
-    const uint64_t limit_ns = seconds * SECOND_NS, begun_ns = trk_clock_ns();
-    uint64_t then = 0; /* what it had done when its time was over; 0: it is not, or nothing */
-    bool in_time = false, stuck = false, slow = false;
-    /* In steps, since a child of its own may keep the pipe open. */
-    while (!(in_time = ended(pid)) && !stuck && !slow) {
-        uint64_t now = __atomic_load_n(progress, __ATOMIC_RELAXED);
-        slow = then != 0 && now != then;
-        if (is_late(pid, begun_ns, then != 0 ? 2 * limit_ns : limit_ns)) {
-            stuck = then != 0 || now == 0;
-            then = now;
-        }
-        if (poll(&poll_fd, 1, poll_fd.fd < 0 ? 1 : 100) > 0) {
-            poll_fd.fd = -1; /* poll() just waits */
-        }
-    }
-    (void)kill(-pid, SIGKILL);
-    (void)kill(pid, SIGKILL);
-    while (waitpid(pid, end, 0) < 0 && errno == EINTR) {
-    }
-    return in_time ? IN_TIME : slow ? SLOW : STUCK;
-}
-
 static const char *core_name(const struct trk_contained *contained)
 {
     return contained->core != NULL ? contained->core : "that is built in";
@@ -307,6 +232,28 @@ static enum trk_status how_it_ended(const struct trk_contained *contained, bool 
     return trk_error_set(error, TRK_E_INCOMPLETE,
                          "the core %.60s ended its process%s: exit code %d", core_name(contained),
                          when, WEXITSTATUS(end));
+}
+
+/* Of one that had to be ended. */
+static enum trk_status not_in_time(const struct trk_contained *contained, bool loaded,
+                                   enum trk_wait waited, struct trk_error *error)
+{
+    static const int reasons[] = {
+        [TRK_WAIT_STUCK] = ETIMEDOUT, [TRK_WAIT_SLOW] = ETIME, [TRK_WAIT_DEAF] = EINTR};
+    if (waited == TRK_WAIT_DEAF) {
+        (void)trk_error_set(error, TRK_E_INCOMPLETE,
+                            "the core %.60s did not heed an interrupt and was ended",
+                            core_name(contained));
+    } else {
+        (void)trk_error_set(error, TRK_E_INCOMPLETE,
+                            "the core %.60s took longer than %u s%s and was ended%s",
+                            core_name(contained), contained->seconds, loaded ? "" : " to be loaded",
+                            waited == TRK_WAIT_SLOW ? ", though it was going on" : "");
+    }
+    if (error != NULL) {
+        error->os_errno = reasons[waited];
+    }
+    return TRK_E_INCOMPLETE;
 }
 
 static enum trk_status run(const struct trk_contained *contained, trk_contained_fn *work,
@@ -338,22 +285,15 @@ static enum trk_status run(const struct trk_contained *contained, trk_contained_
     if (pid > 0) {
         (void)setpgid(pid, pid); /* whoever comes first */
     }
-    enum waited waited =
-        pid > 0 ? wait_for(pid, ends[0], contained->seconds, &board->progress, &end) : STUCK;
+    const struct trk_wait_for watch = {pid, ends[0], contained, &board->progress};
+    enum trk_wait waited = pid > 0 ? trk_wait_for(&watch, &end) : TRK_WAIT_STUCK;
     trk_orphans_end(&orphans);
     close(ends[0]);
     if (pid < 0) {
         return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
     }
-    if (waited != IN_TIME) {
-        (void)trk_error_set(
-            error, TRK_E_INCOMPLETE, "the core %.60s took longer than %u s%s and was ended%s",
-            core_name(contained), contained->seconds, board->loaded ? "" : " to be loaded",
-            waited == SLOW ? ", though it was going on" : "");
-        if (error != NULL) {
-            error->os_errno = waited == SLOW ? ETIME : 0;
-        }
-        return TRK_E_INCOMPLETE;
+    if (waited != TRK_WAIT_IN_TIME) {
+        return not_in_time(contained, board->loaded, waited, error);
     }
     if (!__atomic_load_n(&board->done, __ATOMIC_ACQUIRE)) {
         return how_it_ended(contained, board->loaded, end, error);
@@ -401,6 +341,17 @@ bool trk_contained_slow(const struct trk_error *error)
     return error->status == TRK_E_INCOMPLETE && error->os_errno == ETIME;
 }
 
+bool trk_contained_stuck(const struct trk_error *error)
+{
+    return error->status == TRK_E_INCOMPLETE && error->os_errno == ETIMEDOUT;
+}
+
+bool trk_contained_ended(const struct trk_error *error)
+{
+    return trk_contained_slow(error) || trk_contained_stuck(error) ||
+           (error->status == TRK_E_INCOMPLETE && error->os_errno == EINTR);
+}
+
 static void about(void *out, const void *context)
 {
     (void)context;
@@ -418,4 +369,23 @@ enum trk_status trk_contained_probe(const struct trk_contained *contained,
 int trk_contained_exit_code(enum trk_status status)
 {
     return status == TRK_E_INCOMPLETE ? TRK_EXIT_BROKEN : TRK_EXIT_ENVIRONMENT;
+}
+
+int trk_contained_fail(const struct trk_input *input, const struct trk_options *options,
+                       const char *schema, const struct trk_error *error)
+{
+    trk_input_print_refusal(input, options, schema, error);
+    (void)trk_terminal_error(options->command->name, trk_options_text(options, "core"), error);
+    return trk_contained_exit_code(error->status);
+}
+
+int trk_contained_complain(const struct trk_input *input, const struct trk_options *options,
+                           const char *schema)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    (void)trk_error_set(&error, TRK_E_INCOMPLETE, "%s", trk_core_complaint());
+    trk_input_print_refusal(input, options, schema, &error);
+    trk_terminal_say(options->command->name, "the core %s: %s", trk_options_text(options, "core"),
+                     trk_core_complaint());
+    return trk_contained_exit_code(error.status);
 }

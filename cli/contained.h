@@ -8,17 +8,28 @@
 #ifndef CLI_CONTAINED_H
 #define CLI_CONTAINED_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "input.h"
 #include "options.h"
 #include "simulator/core.h"
 #include "track/status.h"
+
+/* Why work is to come to an end of its own; 0: it is not. */
+enum trk_contained_stop {
+    TRK_CONTAINED_LATE = 1,
+    TRK_CONTAINED_INTERRUPTED, /* set by whoever asked for the work */
+};
 
 /* A plug-in to run against, and how long one piece of work may take. */
 struct trk_contained {
     const char *core; /* path; NULL: the core that is built in */
     unsigned seconds;
+    /* In memory that the work's process sees, too: work that can end early looks there, and has
+     * time for that. NULL: it is ended when it is late. */
+    volatile sig_atomic_t *stop;
 };
 
 /* How long, where nobody says. */
@@ -68,6 +79,10 @@ TRK_MUST_USE enum trk_status trk_contained_probe(const struct trk_contained *con
 /* Of TRK_E_INCOMPLETE: it took too long, but was coming to the end of one schedule after another,
  * so nothing is wrong with the plug-in. */
 bool trk_contained_slow(const struct trk_error *error);
+/* Likewise, or it came to the end of nothing any more. */
+bool trk_contained_stuck(const struct trk_error *error);
+/* Likewise: it was ended, for either, or because it did not heed an interrupt. */
+bool trk_contained_ended(const struct trk_error *error);
 
 /*
  * For work that prints itself: the plug-in is called no more, and what is printed and said from
@@ -79,5 +94,12 @@ void trk_contained_leave(void);
 
 /* The exit code of such an error: 4 for a plug-in that is none, 1 for one that ended. */
 int trk_contained_exit_code(enum trk_status status);
+
+/* Say such an error of a trace's run, in JSON too with --json. The exit code. */
+int trk_contained_fail(const struct trk_input *input, const struct trk_options *options,
+                       const char *schema, const struct trk_error *error);
+/* Likewise what trk_core_complaint() says. */
+int trk_contained_complain(const struct trk_input *input, const struct trk_options *options,
+                           const char *schema);
 
 #endif

@@ -8,8 +8,6 @@
 #include "json_out.h"
 #include "terminal.h"
 
-#define SCHEMA "trk-core-check/1"
-
 /* ---- summing up ------------------------------------------------------------------------------ */
 
 enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file)
@@ -330,7 +328,7 @@ static void add_case(cJSON *list, const struct trk_scenario_file *file)
 void trk_core_report_print_json(const struct trk_core_report *report)
 {
     const struct trk_core_about *about = &report->files->core;
-    cJSON *object = trk_json_out_object(SCHEMA);
+    cJSON *object = trk_json_out_object(TRK_CORE_CHECK_SCHEMA);
     trk_json_out_text(object, "path", report->path);
     cJSON *core = cJSON_AddObjectToObject(object, "core");
     trk_json_out_text(core, "name", about->name);

@@ -6,6 +6,8 @@
 
 #include "scenario_files.h"
 
+#define TRK_CORE_CHECK_SCHEMA "trk-core-check/1"
+
 enum trk_core_case {
     TRK_CORE_HOLDS = 0,
     TRK_CORE_DEPARTS,   /* another verdict, or another result */

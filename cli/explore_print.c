@@ -95,6 +95,14 @@ static void print_counts(const struct trk_explore_report *report)
     if (report->nothing) {
         puts("nothing to judge: in these events no two threads meet on these pages");
     }
+    if (report->unsettled > 0) {
+        printf("%" PRIu32 " sets of pages are never in a state that the trace proves, as where it "
+               "begins in the middle or lacks events: nothing was tried there\n",
+               report->unsettled);
+    }
+    if (report->ended) {
+        puts("not everything was tried: it was ended before");
+    }
     if (report->stopped > 0) {
         printf("%" PRIu64 " windows have more orders than were tried\n", report->stopped);
     }
@@ -207,6 +215,7 @@ void trk_explore_print_json(const struct trk_explore_report *report,
     add_core(object, of->core);
     trk_json_out_text(object, "recorded", trk_verdict_name(&report->recorded));
     cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "ended", report->ended);
     cJSON_AddBoolToObject(object, "foreign", report->foreign);
     cJSON_AddBoolToObject(object, "nothing", report->nothing);
     cJSON_AddBoolToObject(object, "not_shown", report->not_shown);
@@ -218,6 +227,7 @@ void trk_explore_print_json(const struct trk_explore_report *report,
         {"distinct", report->distinct},     {"left_out", report->left_out},
         {"unfaithful", report->unfaithful}, {"stopped", report->stopped},
         {"schedules", report->schedules},   {"finding_count", report->finding_count},
+        {"unsettled", report->unsettled},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, counts[i].number);

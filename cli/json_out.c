@@ -136,6 +136,15 @@ void trk_json_out_error(cJSON *object, const struct trk_error *error)
     trk_json_out_number(detail, "event", error->event_number);
 }
 
+void trk_json_out_refusal(const char *schema, const char *path, const struct trk_error *error)
+{
+    cJSON *object = trk_json_out_object(schema);
+    trk_json_out_text(object, "path", path);
+    cJSON_AddBoolToObject(object, "complete", false);
+    trk_json_out_error(object, error);
+    trk_json_out_print(object);
+}
+
 static void print(cJSON *object, char *text)
 {
     puts(text);

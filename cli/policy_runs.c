@@ -1,6 +1,7 @@
 #include "policy_runs.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,14 @@ static int fail_early(const struct trk_policy_runs *runs, const struct trk_optio
         trk_json_out_print(object);
     }
     return trk_terminal_error(options->command->name, subject, error);
+}
+
+int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
+                           const char *text)
+{
+    struct trk_error error = no_place;
+    (void)trk_error_set(&error, TRK_E_ARGUMENT, "%s", text);
+    return fail_early(runs, options, NULL, &error);
 }
 
 static bool noted(const struct trk_policy_runs *runs, const char *text)
@@ -300,6 +309,27 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
     (void)trk_gpu_clock_read(&out->gpu, trk_gpu_info(runs->gpu)->device_name);
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void trk_policy_runs_watch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt,
+                               .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool trk_policy_runs_interrupted(void)
+{
+    return interrupted != 0;
+}
+
 /* A round is expected to last as long as the longest before it. */
 static bool round_fits(struct trk_policy_runs *runs)
 {
@@ -311,8 +341,9 @@ static bool round_fits(struct trk_policy_runs *runs)
 static bool round_more(void *context, const struct trk_bench *so_far)
 {
     struct trk_policy_runs *runs = context;
-    const bool more = round_fits(runs) && !(runs->detect.share > 0.0 &&
-                                            trk_bench_detects(so_far, &runs->detect, runs->seed));
+    const bool more =
+        interrupted == 0 && round_fits(runs) &&
+        !(runs->detect.share > 0.0 && trk_bench_detects(so_far, &runs->detect, runs->seed));
     runs->round_start_ns = trk_clock_ns();
     return more;
 }

@@ -113,9 +113,19 @@ int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_optio
 int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs,
                                     const struct trk_options *options);
 
+/* From now on an interrupt ends the rounds behind the one that runs; a second one ends the program.
+ */
+void trk_policy_runs_watch_interrupts(void);
+/* Whether one did. */
+bool trk_policy_runs_interrupted(void);
+
 /* Run all in rounds, as many as there is time for; at least one. */
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
                           uint32_t rounds, struct trk_bench *out);
+
+/* Say what is wrong with what was asked for. */
+int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
+                           const char *text);
 
 /* Say an error of a policy. */
 int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,

@@ -180,7 +180,7 @@ static enum trk_status run_once(const struct errand *errand, const struct trk_re
                                 struct trk_regress_outcome *out, struct trk_error *error)
 {
     const struct trk_regress *regress = errand->regress;
-    const struct trk_contained contained = {core->path, regress->limit_s};
+    const struct trk_contained contained = {.core = core->path, .seconds = regress->limit_s};
     *out = (struct trk_regress_outcome){.event_at = TRK_NOT_KNOWN, .event_visible = TRK_NOT_KNOWN};
     if (regress->budget_s != 0 && now_s() - regress->begun_s >= regress->budget_s) {
         snprintf(out->left_out, sizeof out->left_out, "the time for all, %" PRIu64 " s, was over",
@@ -284,7 +284,7 @@ enum trk_status trk_regress_core_open(struct trk_regress_core *core, unsigned li
         core->about = (struct trk_core_about){.name = "built-in", .inside = true, .events = true};
         return trk_content_name("/proc/self/exe", core->build, NULL, error);
     }
-    const struct trk_contained contained = {core->path, limit_s};
+    const struct trk_contained contained = {.core = core->path, .seconds = limit_s};
     core->stamp = trk_regress_stamp(core->path);
     enum trk_status status = trk_contained_probe(&contained, &core->about, error);
     return status == TRK_OK ? trk_content_name(core->path, core->build, NULL, error) : status;

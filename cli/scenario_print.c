@@ -282,6 +282,12 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file, bool f
     trk_json_out_text(error, "text", file->fault.text);
 }
 
+void trk_scenario_files_refuse_json(const struct trk_scenario_files *files, const char *path,
+                                    const struct trk_error *error)
+{
+    trk_json_out_refusal(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE, path, error);
+}
+
 static void add_core(cJSON *object, const struct trk_scenario_files *files)
 {
     if (!files->core.inside) {

@@ -60,7 +60,9 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream,
         .tsc = (next != NULL ? next->first_tsc : to->last_tsc) >> clock_shift << clock_shift,
         .event = {.type = TRK_EVENT_DROP, .argument = to->lost},
     };
-    if (!to->lost_anytime && to->lost_first_tsc >= to->last_tsc &&
+    /* At the time of the event before it a loss may have been earlier still: the recorder moves it.
+     */
+    if (!to->lost_anytime && to->lost_first_tsc > to->last_tsc &&
         to->lost_last_tsc >= to->lost_first_tsc && to->lost_last_tsc <= end_tsc) {
         clock_shift = 0; /* the lost chunks may have had another */
         drop.tsc = to->lost_first_tsc;

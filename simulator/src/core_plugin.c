@@ -286,7 +286,7 @@ static enum trk_status plugin_gen_map(struct trk_tracker *tracker,
 static struct trk_page_view plugin_page(struct trk_tracker *tracker, uint64_t guest_addr)
 {
     struct trk_core_page page = {0};
-    core_table->page(core_its(tracker), guest_addr, &page);
+    core_page_of(core_its(tracker), guest_addr, &page);
     return (struct trk_page_view){
         .cpu_dirty = page.cpu_dirty,
         .gpu_dirty = page.gpu_dirty,

@@ -91,6 +91,10 @@ uint32_t core_plugin_self(void);
 enum trk_status core_plugin_renew(struct trk_tracker *tracker);
 /* core_plugin_host.c: what the plug-in may call. */
 extern const struct trk_core_host core_plugin_host;
+/* The plug-in's page() is asked; whatever calls the host meanwhile is none. */
+void core_page_of(void *its, uint64_t guest_addr, struct trk_core_page *out);
+/* Whether it is: what was called, in words, is told of, and must not be done. */
+bool core_page_calls(const char *what);
 
 /* ---- core_plugin_locks.c: what it says of its locks ------------------------------------------ */
 

@@ -1,26 +1,65 @@
 /*
  * What a plug-in may call, of whatever tracker of its.
  */
+#include "core_apart.h"
 #include "core_plugin.h"
 #include "run.h"
 #include "scenario_run.h"
 
-/* Comes back at once where no scenario is run: in a trace the log says when locks are free. */
+/* ---- page() ---------------------------------------------------------------------------------- */
+
+/* It is asked whenever the host wants to look, also while others are inside the tracker. */
+static bool looking;
+
+void core_page_of(void *its, uint64_t guest_addr, struct trk_core_page *out)
+{
+    looking = true;
+    core_table->page(its, guest_addr, out);
+    looking = false;
+}
+
+bool core_page_calls(const char *what)
+{
+    if (looking)
+        core_misuse("page() %s: it is to look, and to call nobody", what);
+    return looking;
+}
+
+/* ---- what it may call ------------------------------------------------------------------------ */
+
+/*
+ * In a scenario others run until the lock is free. Behind that a word that is not 0 is one of a
+ * trace that is run again. There the log says when libtrack's locks are free. A tracker's own code
+ * is entered by one operation at a time, so nobody is there to give the lock back: it never comes
+ * back from here.
+ */
 static void host_lock(const uint32_t *word)
 {
+    if (core_page_calls("takes a lock"))
+        return;
     core_locks_wanted(word);
     trk_hook_lock(word);
-    while (*word != 0)
+    while (*word != 0) {
         run_wait_word(word);
+        core_apart_leave();
+    }
     core_locks_taken(word);
 }
 
 static void host_unlock(const uint32_t *word)
 {
+    if (core_page_calls("gives a lock back"))
+        return;
     if (*word == 0)
         core_misuse("it gave back a lock that nobody holds");
     core_locks_given(word);
     trk_hook_unlock(word);
+}
+
+static void host_yield(void)
+{
+    if (!core_page_calls("yields"))
+        run_core_yield();
 }
 
 static void host_complain(const char *text)
@@ -43,7 +82,7 @@ const struct trk_core_host core_plugin_host = {
     .abi = TRK_CORE_ABI,
     .lock = host_lock,
     .unlock = host_unlock,
-    .yield = run_core_yield,
+    .yield = host_yield,
     .self = core_plugin_self,
     .word = host_word,
     .pages = host_pages,

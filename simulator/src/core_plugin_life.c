@@ -4,6 +4,7 @@
 #include "core_plugin.h"
 #include "simulator/core.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,8 @@ static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes
 {
     struct core_tracker *tracker = context;
     struct trk_backend *backend = tracker->options.backend;
+    if (core_page_calls("changes what the host lets through"))
+        return 0;
     core_locks_protect(guest_addr);
     int error = backend->protect(backend, guest_addr, size_bytes, rights);
     if (error == 0 && core_foreign())
@@ -119,6 +122,11 @@ static int owner_protect(void *context, uint64_t guest_addr, uint64_t size_bytes
 static void owner_fail(void *context, uint32_t status, uint64_t guest_addr, const char *text)
 {
     const struct core_tracker *tracker = context;
+    if (core_page_calls("refuses"))
+        return;
+    if (status == TRK_CORE_OK || status >= TRK_CORE_ARGUMENT ||
+        known_status((enum trk_core_status)status) == TRK_E_UNSUPPORTED)
+        core_misuse("fail() was called with %" PRIu32 ", which is no refusal", status);
     struct trk_failure failure = {.failure_class = known_status((enum trk_core_status)status),
                                   .guest_addr = guest_addr};
     if (text != NULL)
@@ -129,6 +137,8 @@ static void owner_fail(void *context, uint32_t status, uint64_t guest_addr, cons
 void core_plugin_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     const struct trk_resource_layer *layer = &((struct core_tracker *)context)->layer;
+    if (core_page_calls("has bytes flushed"))
+        return;
     if (layer->flush != NULL)
         layer->flush(layer->context, guest_addr, size_bytes);
 }
@@ -136,6 +146,8 @@ void core_plugin_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 static void owner_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     const struct trk_resource_layer *layer = &((struct core_tracker *)context)->layer;
+    if (core_page_calls("has bytes read back"))
+        return;
     if (layer->read_back != NULL)
         layer->read_back(layer->context, guest_addr, size_bytes);
 }

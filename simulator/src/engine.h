@@ -59,8 +59,15 @@ struct engine_program {
     enum trk_status (*end)(void *context, uint32_t *came);
 };
 
+/* Asked behind each schedule: false ends the search. NULL: it goes on. */
+struct engine_leave {
+    bool (*go_on)(void *context);
+    void *context;
+};
+
 struct engine_limits {
-    uint64_t most;              /* schedules */
+    uint64_t most; /* schedules */
+    struct engine_leave leave;
     bool plain;                 /* hashed: no state is known again */
     struct engine_graph *graph; /* hashed: note all steps there; NULL: not wanted */
 };
@@ -71,6 +78,7 @@ struct engine_result {
     uint64_t cut;       /* dpor: schedules left, since all behind them had been seen */
     uint64_t steps;
     bool stopped_early;
+    bool left;                    /* stopped early, for nobody wanted more: nothing is estimated */
     uint32_t covered_percent;     /* stopped early: about how much was seen, see the engines */
     schedule_count interleavings; /* hashed: all there are; 0: not known */
 };
@@ -116,6 +124,11 @@ enum trk_status engine_share(const struct engine_program *program, uint64_t runs
 static inline bool engine_keep(const struct engine_program *program, void *slot)
 {
     return program->keep == NULL || program->keep(program->context, slot);
+}
+
+static inline bool engine_goes_on(const struct engine_leave *leave)
+{
+    return leave->go_on == NULL || leave->go_on(leave->context);
 }
 
 static inline schedule_count engine_sum(schedule_count a, schedule_count b)

@@ -399,9 +399,11 @@ enum trk_status engine_dpor(const struct engine_program *program,
         status = run_on(&search);
         if (status != TRK_OK)
             break;
-        bool enough = result->schedules >= limits->most;
+        bool leaves = !engine_goes_on(&limits->leave);
+        bool enough = leaves || result->schedules >= limits->most;
         more = back(&search);
         result->stopped_early = enough && more;
+        result->left = leaves && more;
         if (result->stopped_early)
             result->covered_percent = covered_percent(&search);
         more = more && !enough;

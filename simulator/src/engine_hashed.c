@@ -249,8 +249,11 @@ static enum trk_status search_run(struct search *search)
                 engine_sum(search->nodes[search->count - 1].schedules, schedules);
         else if (end != STEP_CHOICE)
             result->interleavings = schedules;
-        if (result->schedules >= search->limits->most) {
+        bool enough = result->schedules >= search->limits->most;
+        bool leaves = end != STEP_CHOICE && !enough && !engine_goes_on(&search->limits->leave);
+        if (enough || leaves) {
             result->stopped_early = search->count > 0;
+            result->left = leaves && search->count > 0;
             if (result->stopped_early)
                 result->interleavings = 0;
             return TRK_OK;
@@ -305,7 +308,8 @@ enum trk_status engine_hashed(const struct engine_program *program,
     search.edge.from = ENGINE_GRAPH_START;
     enum trk_status status = search_run(&search);
     result->states = search.met.count;
-    if (status == TRK_OK && result->stopped_early && !limits->plain && !recapture(&search))
+    bool estimates = result->stopped_early && !result->left && !limits->plain;
+    if (status == TRK_OK && estimates && !recapture(&search))
         status = TRK_E_MEMORY;
     for (size_t i = 0; i < search.capacity; i++) {
         if (search.nodes[i].slot != NULL)

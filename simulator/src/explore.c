@@ -119,13 +119,11 @@ static enum trk_status search_projection(struct search_state *state,
     enum trk_status status =
         cutter_init(&cutter, projection, options->from, options->to, options->steps);
     state->whole &= !projection->full;
+    state->report->unsettled += projection_foreign(projection) && projection_unsettled(projection);
     while (status == TRK_OK) {
         struct window window;
-        if (options->go_on != NULL && !options->go_on(options->context, state->report)) {
-            state->whole = false;
-            state->ended = true;
+        if (!search_goes_on(state))
             break;
-        }
         status = cutter_next(&cutter, &window);
         if (status == TRK_E_END)
             break;

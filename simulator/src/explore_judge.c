@@ -39,12 +39,19 @@ static enum trk_status load(const char *script, struct trk_scenario **out)
 
 enum trk_status judge_run(const char *script, uint64_t most, struct judged *out)
 {
+    const struct engine_leave never = {.go_on = NULL};
+    return judge_run_while(script, most, &never, out);
+}
+
+enum trk_status judge_run_while(const char *script, uint64_t most, const struct engine_leave *leave,
+                                struct judged *out)
+{
     struct trk_scenario *scenario;
     memset(out, 0, sizeof *out);
     enum trk_status status = load(script, &scenario);
     if (status != TRK_OK)
         return status;
-    struct schedule_request request = {.most = most};
+    struct schedule_request request = {.most = most, .leave = *leave};
     status = schedule_scenario(scenario, &request, &out->report);
     out->seen = request.seen;
     trk_scenario_destroy(scenario);

@@ -4,6 +4,7 @@
 #ifndef SIMULATOR_EXPLORE_JUDGE_H
 #define SIMULATOR_EXPLORE_JUDGE_H
 
+#include "engine.h"
 #include "simulator/scenario_story.h"
 
 /* What the schedules of a script came to. */
@@ -14,6 +15,9 @@ struct judged {
 
 /* Run a script with the schedules that it asks for, at most so many. */
 TRK_MUST_USE enum trk_status judge_run(const char *script, uint64_t most, struct judged *out);
+/* Likewise, until nobody wants more; one schedule at least. */
+TRK_MUST_USE enum trk_status judge_run_while(const char *script, uint64_t most,
+                                             const struct engine_leave *leave, struct judged *out);
 
 /*
  * Run one schedule of a script's twin: its steps, whatever script the line names.

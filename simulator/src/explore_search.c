@@ -17,6 +17,17 @@ void search_init(struct search_state *state, const struct trk_explore_options *o
         .options = options, .report = report, .orders_known = true, .whole = true};
 }
 
+bool search_goes_on(void *context)
+{
+    struct search_state *state = context;
+    const struct trk_explore_options *options = state->options;
+    if (options->go_on != NULL && !options->go_on(options->context, state->report)) {
+        state->whole = false;
+        state->ended = true;
+    }
+    return !state->ended;
+}
+
 static bool breaks(enum trk_verdict_kind verdict)
 {
     return verdict != TRK_VERDICT_OK && verdict != TRK_VERDICT_TRACE_INCOMPLETE &&
@@ -30,10 +41,11 @@ void search_end(struct search_state *state)
     const struct trk_explore_options *options = state->options;
     bool asked = options->guest_addr != TRK_NOT_KNOWN || options->from > 0 ||
                  options->to < report->recorded.events;
-    report->nothing = asked && report->windows == 0;
+    report->ended = state->ended;
+    report->nothing = asked && report->windows == 0 && !state->ended;
     report->complete = !report->nothing && state->whole && report->recorded.complete &&
-                       report->left_out == 0 && report->unfaithful == 0 && report->stopped == 0 &&
-                       !report->not_shown;
+                       report->left_out == 0 && report->unsettled == 0 && report->unfaithful == 0 &&
+                       report->stopped == 0 && !report->not_shown;
     report->orders[0] = '\0';
     if (state->orders_known && state->whole) {
         char digits[48];
@@ -237,30 +249,36 @@ static void add_orders(struct search_state *state, const char *digits)
         state->orders = ~(order_count)0;
 }
 
+/* A window's recorded order. */
+struct recorded_order {
+    char *script;
+    struct judged judged;
+    bool bad;        /* it, too, ends otherwise than it should */
+    bool unfaithful; /* than it did */
+};
+
 /*
- * Whether the recorded order, too, ends otherwise than it should; unfaithful: than it did. Of a
- * plug-in the latter is what libtrack's own core makes of it: who was recorded is somebody else.
+ * Of a plug-in whether it is faithful is what libtrack's own core makes of it: who was recorded is
+ * somebody else. The script is the caller's.
  */
 static enum trk_status run_recorded(const struct search_state *state, const struct window *window,
-                                    bool *bad, bool *unfaithful)
+                                    struct recorded_order *out)
 {
     struct script_request request = request_of(state->options, SCRIPT_RECORDED);
-    struct judged judged;
-    char *script = window_script(window, &request);
-    if (script == NULL)
+    *out = (struct recorded_order){.script = window_script(window, &request)};
+    if (out->script == NULL)
         return TRK_E_MEMORY;
     core_put_aside(true);
-    enum trk_status status = judge_run(script, 1, &judged);
+    enum trk_status status = judge_run(out->script, 1, &out->judged);
     core_put_aside(false);
-    *bad = strcmp(judged.report.verdict, "ok") != 0;
+    out->bad = strcmp(out->judged.report.verdict, "ok") != 0;
     /* What only the end of the window shows was not looked at in the trace. */
-    bool at_end = strcmp(judged.report.thread, "finally") == 0 && !core_is_plugin();
-    *unfaithful = *bad && !at_end && !broke_in(&state->report->recorded, window);
-    if (status == TRK_OK && !*unfaithful && core_is_plugin()) {
-        status = judge_run(script, 1, &judged);
-        *bad = strcmp(judged.report.verdict, "ok") != 0;
+    bool at_end = strcmp(out->judged.report.thread, "finally") == 0 && !core_is_plugin();
+    out->unfaithful = out->bad && !at_end && !broke_in(&state->report->recorded, window);
+    if (status == TRK_OK && !out->unfaithful && core_is_plugin()) {
+        status = judge_run(out->script, 1, &out->judged);
+        out->bad = strcmp(out->judged.report.verdict, "ok") != 0;
     }
-    free(script);
     return status;
 }
 
@@ -274,33 +292,61 @@ static void count_orders(struct search_state *state, const struct trk_scenario_r
     add_orders(state, tried->interleavings);
 }
 
+#define BROKEN (~UINT32_C(1)) /* of verdicts that were seen */
+
+/* Whether an order breaks: one that was tried, or the recorded one, where the tries ran out before
+ * it came. */
+static enum trk_status tell_found(struct search_state *state, const struct window *window,
+                                  const struct recorded_order *recorded, const char *script,
+                                  struct judged *tried)
+{
+    if ((tried->seen & BROKEN) != 0)
+        return found(state, window, tried, recorded->bad, script);
+    if (!recorded->bad)
+        return TRK_OK;
+    struct judged judged = recorded->judged;
+    judged.report.schedules = tried->report.schedules;
+    tried->seen |= judged.seen;
+    return found(state, window, &judged, true, recorded->script);
+}
+
+static enum trk_status explore_orders(struct search_state *state, const struct window *window,
+                                      const struct recorded_order *recorded)
+{
+    struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
+    const struct engine_leave leave = {.go_on = search_goes_on, .context = state};
+    struct judged judged = {.seen = 0};
+    char *script = window_script(window, &request);
+    enum trk_status status =
+        script == NULL ? TRK_E_MEMORY
+                       : judge_run_while(script, state->options->schedules, &leave, &judged);
+    if (status == TRK_OK)
+        count_orders(state, &judged.report);
+    if (status == TRK_OK)
+        status = tell_found(state, window, recorded, script, &judged);
+    free(script);
+    return status == TRK_OK ? keep_script(state, window, &judged) : status;
+}
+
 static enum trk_status try_orders(struct search_state *state, const struct window *window)
 {
     struct trk_explore_report *report = state->report;
-    struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
-    bool bad = false, unfaithful = false;
-    enum trk_status status = run_recorded(state, window, &bad, &unfaithful);
+    struct recorded_order recorded;
+    enum trk_status status = run_recorded(state, window, &recorded);
     const char *lacks = judge_lacks();
     bool complained = core_is_plugin() && lacks == NULL && trk_core_complaint() != NULL;
     if (status == TRK_E_UNSUPPORTED && !complained) {
         report->left_out++;
         if (report->lacks[0] == '\0' && lacks != NULL)
             snprintf(report->lacks, sizeof report->lacks, "%s", lacks);
-        return TRK_OK;
+        status = TRK_OK;
+    } else if (status != TRK_OK || recorded.unfaithful) {
+        report->unfaithful += recorded.unfaithful;
+    } else {
+        status = explore_orders(state, window, &recorded);
     }
-    if (status != TRK_OK || unfaithful) {
-        report->unfaithful += unfaithful;
-        return status;
-    }
-    char *script = window_script(window, &request);
-    struct judged judged;
-    status = script == NULL ? TRK_E_MEMORY : judge_run(script, state->options->schedules, &judged);
-    if (status == TRK_OK)
-        count_orders(state, &judged.report);
-    if (status == TRK_OK && (judged.seen & ~UINT32_C(1)) != 0)
-        status = found(state, window, &judged, bad, script);
-    free(script);
-    return status == TRK_OK ? keep_script(state, window, &judged) : status;
+    free(recorded.script);
+    return status;
 }
 
 enum trk_status search_window(struct search_state *state, const struct window *window)

@@ -42,7 +42,7 @@ struct search_state {
     uint64_t script_schedules; /* of the window that the script is of */
     bool orders_known;
     bool whole; /* nothing was left out */
-    bool ended;
+    bool ended; /* nobody wants more */
     bool shown; /* a window's recorded order breaks a rule */
 };
 
@@ -50,6 +50,9 @@ void search_init(struct search_state *state, const struct trk_explore_options *o
                  struct trk_explore_report *report);
 /* Finish the report. */
 void search_end(struct search_state *state);
+
+/* Whether more is wanted; asked before each window and behind each order. */
+bool search_goes_on(void *state);
 
 enum trk_status search_window(struct search_state *state, const struct window *window);
 enum trk_status search_replay(struct search_state *state, const struct window *window,

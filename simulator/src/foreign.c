@@ -354,6 +354,8 @@ static void end(struct run *run, const struct trk_trace_event *event)
     struct foreign_ending ending = {operation, event, handed, &foreign->joined};
     struct foreign_core *core = foreign->trackers[operation->tracker].core;
     bool certain = core != NULL && settle(run, operation, &range, event->stream);
+    if (core != NULL && foreign_core_stuck(run, core, &ending))
+        return;
     foreign->core.unknown += !certain;
     end_pages(run, &ending, &range);
     if (certain && !run->stopped && run->failure == TRK_OK)

@@ -1,25 +1,13 @@
 /*
  * A foreign tracker's operations, run again on a core with the policy that it follows.
  */
-#include "foreign_core.h"
+#include "foreign_core_inside.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "run.h"
+#include "core_apart.h"
 #include "simulator/core.h"
-#include "story.h"
 #include "track/pages.h"
-
-struct foreign_core {
-    struct trk_backend *backend;
-    struct trk_tracker *tracker;
-    uint64_t page_bytes;
-    uint32_t fault_bytes; /* that a fault is taken to touch */
-    struct foreign_runs runs;
-    bool refused; /* the operation under way */
-    enum trk_status refusal;
-};
 
 static void note_run(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
@@ -75,6 +63,8 @@ void foreign_core_destroy(struct foreign_core *core)
 {
     if (core == NULL)
         return;
+    if (core->stuck)
+        core_abandon(core->tracker);
     core_live->destroy(core->tracker);
     trk_backend_destroy(core->backend);
     foreign_runs_deinit(&core->runs);
@@ -133,12 +123,40 @@ static enum trk_status put(struct foreign_core *core, uint64_t number, struct fo
     }
 }
 
+struct putting {
+    struct foreign_core *core;
+    uint64_t number;
+    struct foreign_page *page;
+    enum trk_status status;
+};
+
+static void put_apart(void *context)
+{
+    struct putting *putting = context;
+    putting->status = put(putting->core, putting->number, putting->page);
+}
+
+/* A tracker's own code may wait for itself. */
+static enum trk_status enter(struct foreign_core *core, core_apart_fn *call, void *context)
+{
+    enum trk_status status = TRK_OK;
+    if (core_is_trackers_own())
+        status = core_apart(call, context);
+    else
+        call(context);
+    core->stuck |= status == TRK_E_LOCK;
+    return status;
+}
+
 enum trk_status foreign_core_settle(struct foreign_core *core, uint64_t number,
                                     struct foreign_page *page)
 {
+    struct putting putting = {.core = core, .number = number, .page = page};
     core->refused = false;
     foreign_runs_clear(&core->runs);
-    enum trk_status status = put(core, number, page);
+    enum trk_status status = enter(core, put_apart, &putting);
+    if (status == TRK_OK)
+        status = putting.status;
     return status == TRK_OK && core->refused ? TRK_E_CONFLICT : status;
 }
 
@@ -224,183 +242,25 @@ static enum trk_status ask(struct foreign_core *core, const struct foreign_opera
     }
 }
 
-static void diverge(struct run *run, const struct foreign_ending *ending, const char *recorded,
-                    const char *executed)
+struct asking {
+    struct foreign_core *core;
+    const struct foreign_operation *operation;
+    bool answer;
+    enum trk_status status;
+};
+
+static void ask_apart(void *context)
 {
-    const struct foreign_operation *operation = ending->operation;
-    const struct trk_trace_event *event = ending->event;
-    story_set(run, TRK_VERDICT_DIVERGENCE, operation->event, event->stream, event->number);
-    story_range(run, operation->guest_addr, operation->size_bytes);
-    story_detail(run, "not what the policy does");
-    story_text(run, "%s " STORY_SPAN " of foreign tracker %u: recorded %s; the core did %s",
-               trk_op_name(operation->op), operation->guest_addr, operation->size_bytes,
-               operation->tracker, recorded, executed);
-    story_add(run, operation->event, event->stream, "%s " STORY_SPAN, trk_op_name(operation->op),
-              operation->guest_addr, operation->size_bytes);
-    story_add(run, event->number, event->stream, "recorded: %s", recorded);
-    story_add(run, event->number, event->stream, "executed: %s", executed);
-    run->report->divergences = 1;
-    run->foreign.broken_core = true;
-    run->stopped = true;
+    struct asking *asking = context;
+    asking->status = ask(asking->core, asking->operation, &asking->answer);
 }
 
-static const char *rights_words(unsigned rights)
+bool foreign_core_stuck(struct run *run, const struct foreign_core *core,
+                        const struct foreign_ending *ending)
 {
-    return rights & TRK_RIGHT_WRITE ? "stores" : rights & TRK_RIGHT_READ ? "loads" : "nobody";
-}
-
-static const char *states_words(unsigned states)
-{
-    return states == FOREIGN_CPU   ? "the CPU's"
-           : states == FOREIGN_GPU ? "the GPU's"
-           : states == 0           ? "clean"
-                                   : "both sides'";
-}
-
-/* Whose a page is, where the log leaves no doubt. */
-static void compare_state(struct run *run, const struct foreign_ending *ending,
-                          const struct foreign_page *page, const struct trk_page_view *view,
-                          uint64_t at)
-{
-    unsigned its = (view->cpu_dirty ? FOREIGN_CPU : 0) | (view->gpu_dirty ? FOREIGN_GPU : 0);
-    unsigned states = page->states == FOREIGN_CLEAN ? 0 : page->states;
-    char recorded[96], executed[96];
-    if ((page->states & (page->states - 1)) != 0 || its == states)
-        return;
-    snprintf(recorded, sizeof recorded, "page %#" PRIx64 " is %s", at, states_words(states));
-    snprintf(executed, sizeof executed, "say that it is %s", states_words(its));
-    diverge(run, ending, recorded, executed);
-}
-
-/*
- * What was handed over of a page: all of it, as the interface has it, or what the log has. false:
- * it is another part.
- */
-static bool compare_handed(struct run *run, const struct foreign_core *core,
-                           const struct foreign_ending *ending, const struct foreign_page *page,
-                           uint64_t at)
-{
-    uint64_t end = at + core->page_bytes;
-    uint64_t bytes = foreign_runs_bytes(&core->runs, at, end);
-    bool handed = page->handed > ending->operation->event, again = bytes > 0;
-    char recorded[96], executed[96];
-    if (handed == again && (bytes == 0 || bytes == core->page_bytes ||
-                            foreign_runs_agree(&core->runs, ending->handed, at, end)))
-        return true;
-    snprintf(recorded, sizeof recorded, "page %#" PRIx64 " %shanded over", at,
-             handed ? "" : "not ");
-    if (handed && again)
-        snprintf(executed, sizeof executed, "hand over %" PRIu64 " of its %" PRIu64 " bytes", bytes,
-                 core->page_bytes);
-    else
-        snprintf(executed, sizeof executed, "%shand it over", again ? "" : "not ");
-    diverge(run, ending, recorded, executed);
-    return false;
-}
-
-static bool transfers_noted(const struct run *run, const struct foreign_ending *ending)
-{
-    const struct foreign_operation *operation = ending->operation;
-    bool transfers = operation->op == TRK_OP_UPLOAD || operation->op == TRK_OP_DOWNLOAD ||
-                     operation->op == TRK_OP_DRAIN;
-    return transfers && run->foreign.trackers[operation->tracker].notes & TRK_NOTES_HANDED;
-}
-
-/* What no page of the range shows: bytes that come twice, runs of nothing, and other pages. */
-static void compare_runs(struct run *run, struct foreign_core *core,
-                         const struct foreign_ending *ending, const struct foreign_range *range)
-{
-    struct foreign_runs *theirs = ending->handed, *its = &core->runs;
-    const struct span below = {0, range->first * core->page_bytes};
-    const struct span above = {range->end * core->page_bytes,
-                               UINT64_MAX - range->end * core->page_bytes};
-    uint64_t at = 0, other = 0;
-    char executed[96];
-    foreign_runs_sort(its);
-    foreign_runs_sort(theirs);
-    bool same = foreign_runs_same(its, theirs);
-    if (!same && foreign_runs_twice(its, &at) && !foreign_runs_twice(theirs, &other)) {
-        snprintf(executed, sizeof executed, "hand %#" PRIx64 " over twice", at);
-        diverge(run, ending, "no byte handed over twice", executed);
-    } else if (!same && foreign_runs_empty(its, &at) && !foreign_runs_empty(theirs, &other)) {
-        snprintf(executed, sizeof executed, "hand over 0 bytes at %#" PRIx64, at);
-        diverge(run, ending, "no run without a byte handed over", executed);
-    }
-    foreign_runs_join(its);
-    foreign_runs_join(theirs);
-    if (!run->stopped && (foreign_runs_more(its, theirs, below, &at) ||
-                          foreign_runs_more(its, theirs, above, &at))) {
-        snprintf(executed, sizeof executed, "hand over %#" PRIx64 ", which is outside", at);
-        diverge(run, ending, "only pages of the range handed over", executed);
-    }
-}
-
-/* Whose a page is and what the host lets through of it afterwards. */
-static void compare_page(struct run *run, const struct foreign_core *core,
-                         const struct foreign_ending *ending, uint64_t number)
-{
-    const struct foreign_operation *operation = ending->operation;
-    unsigned notes = run->foreign.trackers[operation->tracker].notes;
-    const struct foreign_page *page =
-        foreign_pages_find(&run->foreign.pages, operation->tracker, number);
-    uint64_t at = number * core->page_bytes;
-    char recorded[96], executed[96];
-    if (page == NULL)
-        return;
-    if (transfers_noted(run, ending) && !core->runs.lost && !ending->handed->lost &&
-        !compare_handed(run, core, ending, page, at))
-        return;
-    struct trk_page_view view = core_live->page(core->tracker, at);
-    unsigned rights = view.host_rights & TRK_RIGHTS_RW;
-    if (foreign_rules_change(operation) && notes & TRK_NOTES_PROTECTION && page->rights_known &&
-        rights != page->rights) {
-        snprintf(recorded, sizeof recorded, "page %#" PRIx64 " open to %s", at,
-                 rights_words(page->rights));
-        snprintf(executed, sizeof executed, "leave it open to %s", rights_words(rights));
-        diverge(run, ending, recorded, executed);
-    } else {
-        compare_state(run, ending, page, &view, at);
-    }
-}
-
-/* A fault's outcome, or a status, in words. */
-static const char *outcome_words(enum trk_status status, bool fault)
-{
-    if (fault && status == TRK_E_INCOMPLETE)
-        return "unhandled";
-    return fault && status == TRK_E_CONFLICT ? "retry, which changes nothing, and changed the page"
-                                             : trk_status_name(status);
-}
-
-/* Whether the operation was refused in words, and its status is another. */
-static bool belied(const struct foreign_core *core, enum trk_status status, bool fault)
-{
-    return core->refused && (status == TRK_OK || (!fault && status != core->refusal));
-}
-
-static void diverge_belied(struct run *run, const struct foreign_core *core,
-                           const struct foreign_ending *ending, enum trk_status status)
-{
-    bool fault = ending->operation->op == TRK_OP_FAULT;
-    char executed[96];
-    snprintf(executed, sizeof executed, "refuse it (%s), and end with %s",
-             core->refusal == TRK_OK ? "for nothing" : trk_status_name(core->refusal),
-             fault && status == TRK_OK ? "served" : outcome_words(status, fault));
-    diverge(run, ending,
-            fault ? "served" : trk_status_name((enum trk_status)ending->event->event.flags),
-            executed);
-}
-
-/* Run again, it came to the same end. */
-static void compare_pages(struct run *run, struct foreign_core *core,
-                          const struct foreign_ending *ending, const struct foreign_range *range)
-{
-    if (transfers_noted(run, ending) && !core->runs.lost && !ending->handed->lost)
-        compare_runs(run, core, ending, range);
-    for (uint64_t i = range->first; i < range->end && !run->stopped; i++)
-        compare_page(run, core, ending, i);
-    if (!run->stopped && belied(core, TRK_OK, false))
-        diverge_belied(run, core, ending, TRK_OK); /* asked how its pages are */
+    if (core->stuck)
+        foreign_core_deadlock(run, ending);
+    return core->stuck;
 }
 
 void foreign_core_run(struct run *run, struct foreign_core *core,
@@ -410,23 +270,28 @@ void foreign_core_run(struct run *run, struct foreign_core *core,
     bool fault = ending->operation->op == TRK_OP_FAULT;
     bool question =
         ending->operation->op == TRK_OP_IS_CPU || ending->operation->op == TRK_OP_IS_GPU;
-    bool answer = false;
+    struct asking asking = {.core = core, .operation = ending->operation};
     if (fault && event->argument != TRK_FAULT_SERVED)
         return; /* it has changed nothing */
     run->foreign.core.judged++;
-    enum trk_status status = ask(core, ending->operation, &answer);
+    enum trk_status status = enter(core, ask_apart, &asking);
+    if (foreign_core_stuck(run, core, ending))
+        return;
+    if (status == TRK_OK)
+        status = asking.status;
     enum trk_status recorded = fault ? TRK_OK : (enum trk_status)event->flags;
     core_progress();
     if (status == TRK_E_MEMORY || trk_core_misused()) {
         run->failure = status != TRK_OK ? status : TRK_E_UNSUPPORTED;
     } else if (status != recorded) {
-        diverge(run, ending, fault ? "served" : trk_status_name(recorded),
-                outcome_words(status, fault));
-    } else if (belied(core, status, fault)) {
-        diverge_belied(run, core, ending, status);
-    } else if (question && status == TRK_OK && answer != (event->argument != 0)) {
-        diverge(run, ending, answer ? "no" : "yes", answer ? "say yes" : "say no");
+        foreign_core_diverge(run, ending, fault ? "served" : trk_status_name(recorded),
+                             foreign_core_outcome(status, fault));
+    } else if (foreign_core_belied(core, status, fault)) {
+        foreign_core_diverge_belied(run, core, ending, status);
+    } else if (question && status == TRK_OK && asking.answer != (event->argument != 0)) {
+        foreign_core_diverge(run, ending, asking.answer ? "no" : "yes",
+                             asking.answer ? "say yes" : "say no");
     } else if (status == TRK_OK) {
-        compare_pages(run, core, ending, range);
+        foreign_core_compare(run, core, ending, range);
     }
 }

@@ -32,6 +32,10 @@ TRK_MUST_USE enum trk_status foreign_core_settle(struct foreign_core *core, uint
 /* Why a plug-in's core cannot be put into a state that was certain. */
 const char *foreign_core_lacks(void);
 
+/* Whether it waits for a lock for ever since it was settled; then that is the verdict. */
+bool foreign_core_stuck(struct run *run, const struct foreign_core *core,
+                        const struct foreign_ending *ending);
+
 /* Run an operation that has ended, and compare; run->stopped may be set. */
 void foreign_core_run(struct run *run, struct foreign_core *core,
                       const struct foreign_ending *ending, const struct foreign_range *range);

@@ -41,7 +41,7 @@ static void take(struct losses *losses, const struct trk_trace_event *drop, uint
     /* A time that would be earlier than the event's before is moved up to that by the recorder. And
      * what nobody knows the type of may be a chunk of a file that was recovered: without its header
      * it is told of with the time of the chunk behind it [F-32]. */
-    bool moved = drop->tsc <= before + SLACK_TICKS;
+    bool moved = drop->tsc <= before;
     uint64_t known = type == TRK_EVENT_NONE ? before : drop->tsc;
     uint64_t first = !moved && known > SLACK_TICKS ? known - SLACK_TICKS : 0;
     uint64_t end = drop->tsc + trk_event_size(&drop->event) + SLACK_TICKS;

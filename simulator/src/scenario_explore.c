@@ -260,7 +260,8 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
     const struct schedule_request *request = explorer->request;
     struct driver *driver = explorer->driver;
     struct engine_graph graph = {0};
-    struct engine_limits limits = {.most = request->most, .plain = request->plain, .graph = &graph};
+    struct engine_limits limits = {
+        .most = request->most, .leave = request->leave, .plain = request->plain, .graph = &graph};
     struct engine_result result = {0};
     bool dpor;
     explorer->program = program_of(explorer);
@@ -273,7 +274,7 @@ static enum trk_status explore(struct explorer *explorer, struct explored *explo
                                         "(capture and recapture)";
     driver->tally->schedules = result.schedules;
     uint32_t failing_percent = 0;
-    if (status == TRK_OK && result.stopped_early)
+    if (status == TRK_OK && result.stopped_early && !result.left)
         status = estimate(&explorer->program, driver, &failing_percent);
     bool counted = !dpor && !result.stopped_early && engine_graph_counts(&graph, explored->came);
     if (status == TRK_OK)

@@ -127,12 +127,13 @@ enum trk_status schedule_walk(struct driver *driver, uint64_t runs, uint64_t see
     return status;
 }
 
-enum trk_status schedule_random(struct driver *driver)
+enum trk_status schedule_random(struct driver *driver, const struct engine_leave *leave)
 {
     const struct scenario_schedule *schedule = &driver->run->scenario->schedule;
     uint64_t choices = 0, most = 0; /* the most that a schedule has had yet */
     enum trk_status status = driver_prime(driver);
-    for (uint64_t i = 0; status == TRK_OK && i < schedule->runs; i++) {
+    bool goes_on = true;
+    for (uint64_t i = 0; status == TRK_OK && goes_on && i < schedule->runs; i++) {
         uint64_t state = random_seed(schedule->seed, i);
         struct priorities priorities = {0};
         if (i > 0)
@@ -141,6 +142,7 @@ enum trk_status schedule_random(struct driver *driver)
             priorities_init(&priorities, driver, most > 0 ? most : 1, &state);
         status = random_run(driver, &priorities, &state, &choices);
         most = choices > most ? choices : most;
+        goes_on = engine_goes_on(leave);
     }
     return status;
 }

@@ -256,7 +256,7 @@ static enum trk_status drive(struct driver *driver, struct schedule_request *req
         return list(driver);
     case SCHEDULE_RANDOM:
     case SCHEDULE_PCT:
-        return schedule_random(driver);
+        return schedule_random(driver, &request->leave);
     case SCHEDULE_EXPLORE:
         status = schedule_explore(driver, request, &request->explored);
         if (request->explored.interleavings != 0)

@@ -184,8 +184,8 @@ enum trk_status schedule_replay(struct driver *driver, const struct repro *repro
 
 /* ---- scenario_random.c ----------------------------------------------------------------------- */
 
-/* As many schedules as the file asks for. */
-enum trk_status schedule_random(struct driver *driver);
+/* As many schedules as the file asks for, or until nobody wants more. */
+enum trk_status schedule_random(struct driver *driver, const struct engine_leave *leave);
 
 /*
  * Schedules by a walk that is uniform over them, as far as threads do not wait: a thread goes on
@@ -215,6 +215,7 @@ struct schedule_request {
     struct states_looker *looker;     /* told of operations; one schedule only; NULL: nobody */
     struct trk_scenario_fault *fault; /* why it does not fit */
     uint64_t most;                    /* schedules to explore; 0: as many as the format says */
+    struct engine_leave leave;        /* of them, and of random ones */
     uint64_t steps_most;              /* of a schedule; 0: no bound */
     bool plain;                       /* explore every schedule, though it leads to known states */
     bool stacks;                      /* know states by the stacks, too */

@@ -35,6 +35,14 @@ echo '{}' >s.trk
 run 3 bench --b auto s.trk
 said 'no .trk file but JSON'
 
+# In JSON, too, where a program has asked.
+run 2 bench --json absent.trk
+get error.text | grep -q 'nothing to compare with per-range: give --b or --all' || fail "no text of what is lacking"
+run 2 bench --json --b nope absent.trk
+same 'a policy that is none' "$(get error.status)" argument
+run 2 replay --json --policy nope absent.trk
+get error.text | grep -q -- '--policy: ' || fail "no text of the policy"
+
 need_vulkan
 "$trk" record --payload hash -o t.trk -- "$trk" demo --frames 4 >out 2>err || fail "recording the demo"
 run 2 bench --b auto --from 3 --to 2 t.trk
@@ -139,6 +147,27 @@ if [ "$(get 'left_out.#')" -gt 0 ]; then
     [ -s out ] && fail "a bench that did not run prints something"
 fi
 
+# An interrupt ends the rounds, and those that were run are judged; in each form.
+interrupted() { # CODE ARGUMENT...
+    env --default-signal=INT "$trk" bench --b auto --rounds 10000 --no-check "$@" t.trk </dev/null >out 2>err &
+    pid=$!
+    sleep 4
+    kill -s INT "$pid"
+    wait "$pid"
+    same "an interrupted bench: exit code" $? 3
+    said 'bench: interrupted: [1-9][0-9]* of 10000 rounds were run'
+}
+interrupted
+grep -Eq '^rounds   [0-9]+, .*; 10000 were asked for, but the bench was interrupted$' out ||
+    fail "no word on the interrupt"
+grep -Eq '^auto .*(no difference shown|slower|faster|times as)' out || grep -q '^b  auto ' out || fail "no verdict"
+interrupted --json
+same 'interrupted' "$(get interrupted)" true
+at_least 'rounds' "$(get rounds)" 6
+same 'comparisons' "$(get 'comparisons.#')" 1
+interrupted --csv
+at_least 'rows of the CSV' "$(wc -l <out)" 25
+
 # A second is over with the first round, and that is said.
 run 0 bench --all --seconds 1 --no-check t.trk
 quiet
@@ -153,6 +182,7 @@ run 0 bench --all --seconds 1 --no-check --csv t.trk
 grep -q ',"one region",' out || fail "the CSV has no row of one region"
 run 0 bench --b auto --rounds 6 --no-check --json t.trk
 same 'one region without --all' "$(get one_region)" null
+same 'not interrupted' "$(get interrupted)" false
 
 run 0 advise --rounds 6 t.trk
 quiet

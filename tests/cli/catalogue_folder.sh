@@ -137,7 +137,7 @@ for name in pipe.trk pipe.json odd; do
     at_once 5 2 catalogue add fresh $name
 done
 [ ! -e fresh ] || fail "a catalogue is made for what is refused"
-# The database itself: rebuild is the way out.
+# The database itself: it is nobody's to replace, and rebuild is the way out when it is moved away.
 for kind in pipe link folder; do
     "$trk" catalogue add $kind.k "$trace" >/dev/null || fail "add"
     rm $kind.k/catalogue.db
@@ -153,11 +153,31 @@ for kind in pipe link folder; do
     at_once 5 3 regress $kind.k
     said "trk catalogue rebuild"
     at_once 5 3 catalogue add $kind.k "$trace"
+    at_once 5 3 catalogue rebuild $kind.k
+    said "catalogue.db is no regular file, and stays: move it away"
+    grep -q "is called" err && fail "a $kind is said to be renamed"
+    case $kind in
+    pipe) [ -p pipe.k/catalogue.db ] ;;
+    link) [ -L link.k/catalogue.db ] ;;
+    folder) [ -d folder.k/catalogue.db ] ;;
+    esac || fail "a $kind is gone: $(ls folder.k)"
+    same "beside a $kind" "$(ls $kind.k | tr '\n' ' ')" "catalogue.db traces "
+    # Likewise where nothing is stored.
+    mkdir $kind.only
+    mv $kind.k/catalogue.db $kind.only
+    at_once 5 3 catalogue add $kind.only "$trace"
+    at_once 5 3 catalogue rebuild $kind.only
+    [ -e $kind.only/catalogue.db ] || [ -L $kind.only/catalogue.db ] || fail "a $kind alone is gone"
     at_once 5 0 catalogue rebuild $kind.k
     run 0 catalogue list --json $kind.k
     same "after a $kind" "$(get traces.#)" 1
 done
 [ ! -e nowhere ] && [ ! -e link.k/nowhere ] || fail "a database is made where a link leads"
+# An empty one, which nothing was ever stored in, has nothing to remove.
+mkdir empty.k
+: >empty.k/catalogue.db
+run 0 catalogue gc empty.k
+same "gc of nothing" "$(cat out)" "0 files removed"
 # And one without the others.
 rm pipe.k/catalogue.db
 for command in list gc runs; do
@@ -331,6 +351,11 @@ if ! unshare -rm true 2>/dev/null; then
     exit 77
 fi
 mkdir disk
+{
+    echo '{"scenario": 1, "name": "large", "memory": {"A": {"at": "0x200010000", "size": "4K"}},'
+    printf '%300000s\n' ''
+    echo '"threads": {"guest": ["store A 8 1"]}, "expect": {"verdict": "ok"}}'
+} >large.json
 cat >full.sh <<'SCRIPT'
 mount -t tmpfs -o size=600k none disk || exit 77
 "$1" catalogue add disk/k "$2/foreign.trk" "$2/policy-strict.trk" >/dev/null || echo "add"
@@ -355,6 +380,18 @@ try 4 "the disk is full" "$1" catalogue rebuild disk/k
 try 4 "the disk is full" "$1" catalogue add disk/k "$2/demo-seed-1.trk"
 try 4 "the disk is full" "$1" catalogue add disk/new "$2/demo-seed-1.trk"
 rm disk/fill
+# With room for a database and none for what is to be stored nothing is left, of an empty folder that folder.
+mkdir disk/empty
+for left in 80 100 120 140; do
+    head -c $((($(df --output=avail disk | tail -1) - left) * 1024)) /dev/zero >disk/fill
+    for name in new empty; do
+        "$1" catalogue add disk/$name "$3" >out 2>err && echo "add to $name: it has room"
+        grep -q "the disk is full\|No space left on device" err || echo "add to $name: $(cat err)"
+    done
+    [ ! -e disk/new ] || echo "$left KiB: half a catalogue is left: $(ls disk/new)"
+    [ -z "$(ls disk/empty)" ] || echo "$left KiB: left in a folder: $(ls disk/empty)"
+    rm disk/fill
+done
 head -c $((($(df --output=avail disk | tail -1) - 40) * 1024)) /dev/zero >disk/fill
 try 0 "0 files removed" "$1" catalogue gc disk/k
 rm disk/fill
@@ -381,7 +418,7 @@ while [ "$left" -le 160 ]; do
 done
 [ "$full" -gt 3 ] && [ "$stored" -gt 3 ] || echo "full $full times, stored $stored times"
 SCRIPT
-unshare -rm sh full.sh "$trk" "$corpus" >full.out 2>&1
+unshare -rm sh full.sh "$trk" "$corpus" "$PWD/large.json" >full.out 2>&1
 code=$?
 [ "$code" -eq 77 ] || [ ! -s full.out ] || fail "on a full disk: $(cat full.out)"
 finish

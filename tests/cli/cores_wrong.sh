@@ -34,6 +34,9 @@ tells 10 "it gave back a lock that nobody holds"
 tells 11 "an exception left fault: no such page"
 tells 13 "upload reported a run behind done()"
 tells 17 "upload came to its end without done()"
+tells 37 "page() takes a lock: it is to look, and to call nobody"
+tells 38 "page() yields: it is to look, and to call nobody"
+tells 39 "fail() was called with 0, which is no refusal"
 tells 22 "page() says that the host was told 0x3 of 0x200010000, and it was told 0x1"
 while read -r number words; do
     run 1 sim --core "${wrong}_$number.so" own.trk
@@ -50,7 +53,20 @@ done <<'CALLS'
 17 upload came to its end without done()
 21 changes what the host lets through of 0x[0-9a-f]* without one
 22 page() says that the host was told
+37 page() takes a lock
+38 page() yields
+39 fail() was called with 0
 CALLS
+
+# One that waits for a lock that it holds itself, now or since an earlier operation, is told of at once,
+# long before its time is over.
+for number in 35 36; do
+    run 1 sim --json --core-limit 3600 --core "${wrong}_$number.so" own.trk
+    same "$number: verdict" "$(get verdict)" deadlock
+    get text | grep -q "^upload .* of foreign tracker 0: the core waits for a lock that it has taken itself" ||
+        fail "$number: text: $(get text)"
+    quiet
+done
 
 # What page() says of whose a page is, and a fault's word, are held against the trace.
 run 1 sim --core "${wrong}_18.so" own.trk

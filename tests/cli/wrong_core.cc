@@ -53,6 +53,13 @@ enum : int {
     prattles,     // a thread that its constructor starts prints without end
     jabbers,      // a thread that its entry point starts prints without end
     ticks,        // a timer of upload's prints without end
+    waits_twice,  // upload takes a lock, and takes it once more
+    leaks,        // upload takes a lock, and never gives it back
+    page_locks,   // page() takes a lock
+    page_yields,  // page() lets others run
+    denies_none,  // upload refuses by fail() with OK
+    forgetful,    // upload hands nothing over, and no state is known again
+    hangs,        // likewise; behind many trackers it never comes back
 };
 
 trk_core_table changed;
@@ -104,10 +111,20 @@ trk_core_fault fault_retried(void *its, std::uint64_t guest_addr, bool store)
 
 void page(void *its, std::uint64_t guest_addr, trk_core_page *out)
 {
+    if (WRONG == page_locks) {
+        trk::core_host->lock(&lock_over_all);
+        lock_over_all = trk::core_self();
+    }
+    if (WRONG == page_yields)
+        trk::core_host->yield();
     example_plugin(&changed_host)->page(its, guest_addr, out);
+    if (WRONG == page_locks) {
+        trk::core_host->unlock(&lock_over_all);
+        lock_over_all = 0;
+    }
     if (WRONG == never_gpu)
         out->gpu_dirty = false;
-    else
+    else if (WRONG == loose_lips)
         out->host_rights = TRK_CORE_READ | TRK_CORE_WRITE;
 }
 
@@ -149,12 +166,16 @@ void done_otherwise(void *context)
         asked->range(asked->context, asked->guest_addr, asked->size_bytes);
 }
 
+constexpr bool forgets_states = WRONG == forgetful || WRONG == hangs;
 constexpr bool changes_runs = WRONG == short_up || WRONG == twice_up || WRONG == outside_up ||
-                              WRONG == empty_up || WRONG == short_down;
+                              WRONG == empty_up || WRONG == short_down || forgets_states;
+constexpr bool takes_lock = WRONG == waits_twice || WRONG == leaks;
 
 void range_otherwise(void *context, std::uint64_t guest_addr, std::uint64_t size_bytes)
 {
     const bool ends_early = WRONG == short_up || WRONG == short_down;
+    if (forgets_states)
+        return;
     range_as_asked(context, guest_addr, ends_early ? size_bytes - 4096 : size_bytes);
     if (WRONG == twice_up)
         range_as_asked(context, guest_addr, size_bytes);
@@ -207,6 +228,14 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
         print_by_timer();
     if (WRONG == denies)
         newest_owner->fail(newest_owner->context, TRK_CORE_CONFLICT, asked->guest_addr, "no");
+    if (WRONG == denies_none)
+        newest_owner->fail(newest_owner->context, TRK_CORE_OK, asked->guest_addr, "no");
+    for (volatile bool again = WRONG == hangs && trackers_made > 400; again;)
+        continue;
+    for (int i = takes_lock ? 0 : 2; i < (WRONG == leaks ? 1 : 2); i++) {
+        trk::core_host->lock(&lock_over_all);
+        lock_over_all = trk::core_self();
+    }
     if (changes_runs)
         return transfer_otherwise(example_plugin(&changed_host)->upload, its, asked);
     if (WRONG == one_lock) {
@@ -263,16 +292,18 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
         WRONG == late_run || WRONG == crashes || WRONG == never_done || WRONG == one_lock ||
         WRONG == writes || WRONG == shuts || WRONG == chatters || WRONG == denies ||
-        WRONG == ticks || (changes_runs && WRONG != short_down))
+        WRONG == denies_none || takes_lock || WRONG == ticks ||
+        (changes_runs && WRONG != short_down))
         changed.upload = upload;
     if (WRONG == short_down)
         changed.download = download;
     if (WRONG == always_retry)
         changed.fault = fault_retried;
-    if (WRONG == never_gpu || WRONG == loose_lips)
+    if (WRONG == never_gpu || WRONG == loose_lips || WRONG == page_locks || WRONG == page_yields)
         changed.page = page;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets ||
-        WRONG == one_lock || WRONG == denies)
+        WRONG == one_lock || WRONG == denies || WRONG == denies_none || takes_lock ||
+        WRONG == page_locks || forgets_states)
         changed.create = create;
     if (WRONG == throws)
         changed.invalidate = invalidate;
@@ -280,6 +311,8 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.is_cpu = changed.is_gpu = nullptr;
     if (WRONG == no_changes)
         changed.unmark_gpu = changed.mark_cpu = nullptr;
+    if (forgets_states)
+        changed.digest = nullptr;
     if (WRONG == no_watches)
         changed.watch = watch;
     if (WRONG == claims_loads)

@@ -7,11 +7,18 @@
 
 #include "traces/catalogue.h"
 
+/* What was made for a new one. */
+struct catalogue_made {
+    bool folder, traces;
+    bool database; /* there was none before */
+};
+
 struct trk_catalogue {
     sqlite3 *db;
     char folder[PATH_MAX];
     bool read_only; /* it may not be written */
     bool writes;    /* db is the file itself, no copy of it */
+    struct catalogue_made made;
 };
 
 /* How long others are waited for. */
@@ -80,8 +87,12 @@ TRK_MUST_USE enum trk_status catalogue_write_abouts(struct trk_catalogue *catalo
  * does it, for longer than one waits. */
 TRK_MUST_USE enum trk_status catalogue_lock(const char *folder, int *fd, struct trk_error *error);
 /* Where nobody has the database open: take away a journal that is empty, and its index. made: and
- * the database, if it is empty; under the lock. */
+ * the database, if it is an empty file; under the lock. */
 void catalogue_clear(const char *folder, bool made);
+/* Take away what was made for a new one that did not come to be, and is empty. */
+void catalogue_take_back(const char *folder, struct catalogue_made made);
+/* TRK_E_DAMAGED: what is called like the database is no file, so nobody's to read or to replace. */
+TRK_MUST_USE enum trk_status catalogue_check_file(const char *folder, struct trk_error *error);
 
 /* What SQLite says, as ours: damaged, or the system's. */
 TRK_MUST_USE enum trk_status catalogue_fail(struct trk_catalogue *catalogue,

@@ -283,6 +283,9 @@ static enum trk_status sweep(struct trk_catalogue *catalogue, const struct sweep
     struct dirent **files = NULL;
     snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES, catalogue->folder);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 && errno == ENOENT) {
+        return TRK_OK; /* nothing was ever stored */
+    }
     int count = folder >= 0 ? scandir(path, &files, NULL, alphasort) : -1;
     enum trk_status status =
         count >= 0 ? TRK_OK : trk_error_set_errno(error, TRK_E_SYSTEM, errno, TRK_CATALOGUE_TRACES);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -44,13 +45,74 @@ static void remove_ending(const char *path, const char *ending)
     (void)unlink(name);
 }
 
-/* Bytes of one; -1: there is none. */
+/* Bytes of one; -1: there is none, or it is no file. */
 static int64_t bytes_of(const char *path, const char *ending)
 {
     char name[PATH_MAX + 64];
     struct stat about;
     snprintf(name, sizeof name, "%s%s", path, ending);
-    return stat(name, &about) == 0 ? about.st_size : -1;
+    return lstat(name, &about) == 0 && S_ISREG(about.st_mode) ? about.st_size : -1;
+}
+
+/* Where nobody else has it open, and it is not changed since; under the lock. */
+static void remove_unused(const char *path, const struct stat *then)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_FIRST, .l_len = LOCKS_BYTES};
+    struct stat now;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0 && bytes_of(path, "-wal") <= 0 && fstat(fd, &now) == 0 &&
+        now.st_ino == then->st_ino && now.st_size == then->st_size &&
+        now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == then->st_mtim.tv_nsec) {
+        remove_ending(path, "-wal");
+        remove_ending(path, "-shm");
+        remove_ending(path, "");
+    }
+    close(fd);
+}
+
+/* Whether any row of its own is in it; also where that is not to be known. */
+static bool is_used(struct trk_catalogue *catalogue)
+{
+    struct trk_error reason;
+    sqlite3_stmt *statement = NULL;
+    if (catalogue_prepare(catalogue,
+                          "SELECT 1 FROM traces UNION ALL SELECT 1 FROM verdicts UNION ALL "
+                          "SELECT 1 FROM benches LIMIT 1",
+                          NULL, 0, &statement, &reason) != TRK_OK) {
+        return true;
+    }
+    bool none = sqlite3_step(statement) == SQLITE_DONE;
+    sqlite3_finalize(statement);
+    return !none;
+}
+
+void trk_catalogue_abandon(struct trk_catalogue *catalogue)
+{
+    char folder[PATH_MAX], path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
+    struct trk_error reason;
+    struct stat then;
+    int fd = -1;
+    if (catalogue == NULL) {
+        return;
+    }
+    const struct catalogue_made made = catalogue->made;
+    memcpy(folder, catalogue->folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
+    bool unused = made.database && catalogue_lock(folder, &fd, &reason) == TRK_OK &&
+                  stat(path, &then) == 0 && !is_used(catalogue) && !catalogue_has_stored(folder);
+    trk_catalogue_close(catalogue);
+    if (unused) {
+        remove_unused(path, &then);
+        catalogue_take_back(folder, made);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 void catalogue_clear(const char *folder, bool made)

@@ -163,18 +163,14 @@ static enum trk_status bring_up(struct trk_catalogue *catalogue, enum trk_catalo
                                               : status;
 }
 
-/* What was made for a new one. */
-struct made {
-    bool folder, traces;
-};
-
 static bool traces_of(const char *folder, char out[PATH_MAX])
 {
     int length = snprintf(out, PATH_MAX, "%s/" TRK_CATALOGUE_TRACES, folder);
     return length > 0 && length < PATH_MAX;
 }
 
-static enum trk_status make_folders(const char *folder, struct made *made, struct trk_error *error)
+static enum trk_status make_folders(const char *folder, struct catalogue_made *made,
+                                    struct trk_error *error)
 {
     char path[PATH_MAX];
     if (!traces_of(folder, path)) {
@@ -189,8 +185,7 @@ static enum trk_status make_folders(const char *folder, struct made *made, struc
                : trk_error_set_errno(error, TRK_E_SYSTEM, errno, "the folder cannot be made");
 }
 
-/* Nothing of a new one stays that did not come to be one. */
-static void take_back(const char *folder, struct made made)
+void catalogue_take_back(const char *folder, struct catalogue_made made)
 {
     char path[PATH_MAX];
     catalogue_clear(folder, true);
@@ -282,20 +277,31 @@ static enum trk_status open_to_read(struct trk_catalogue *catalogue, const char 
     return status == TRK_OK ? check(catalogue, error) : status;
 }
 
+enum trk_status catalogue_check_file(const char *folder, struct trk_error *error)
+{
+    char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
+    return lstat(path, &about) != 0 || (stat(path, &about) == 0 && S_ISREG(about.st_mode))
+               ? TRK_OK
+               : trk_error_set(error, TRK_E_DAMAGED,
+                               TRK_CATALOGUE_FILE
+                               " is no regular file, and stays: move it away; " CATALOGUE_WAY_OUT);
+}
+
 static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalogue_for what,
                                const struct catalogue_filler *filler, struct trk_error *error)
 {
     char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
-    struct stat about;
     bool old = false;
-    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, catalogue->folder);
-    if (lstat(path, &about) == 0 && (stat(path, &about) != 0 || !S_ISREG(about.st_mode))) {
-        return trk_error_set(error, TRK_E_DAMAGED,
-                             TRK_CATALOGUE_FILE " is no file: " CATALOGUE_WAY_OUT);
+    enum trk_status status = catalogue_check_file(catalogue->folder, error);
+    if (status != TRK_OK) {
+        return status;
     }
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, catalogue->folder);
     if (what == TRK_CATALOGUE_TO_READ) {
         catalogue->read_only = !may_write(catalogue->folder, path);
-        enum trk_status status = open_to_read(catalogue, path, &old, error);
+        status = open_to_read(catalogue, path, &old, error);
         if (status != TRK_OK || !old) {
             return status;
         }
@@ -330,18 +336,21 @@ static enum trk_status open_or_make(struct trk_catalogue **out, const char *fold
                                     enum trk_catalogue_for what,
                                     const struct catalogue_filler *filler, struct trk_error *error)
 {
-    struct made made = {false, false};
+    struct catalogue_made made = {.folder = false};
     int lock_fd = -1;
     const bool locks = what == TRK_CATALOGUE_TO_ADD && is_new(folder);
     enum trk_status status = make_folders(folder, &made, error);
     if (status == TRK_OK && locks) {
         status = catalogue_lock(folder, &lock_fd, error);
+        made.database = status == TRK_OK && is_new(folder);
     }
     if (status == TRK_OK) {
         status = open_there(out, folder, what, filler, error);
     }
-    if (status != TRK_OK && (locks || what == TRK_CATALOGUE_TO_REBUILD)) {
-        take_back(folder, made);
+    if (status == TRK_OK) {
+        (*out)->made = made;
+    } else if (locks || what == TRK_CATALOGUE_TO_REBUILD) {
+        catalogue_take_back(folder, made);
     }
     if (lock_fd >= 0) {
         close(lock_fd);

@@ -56,8 +56,8 @@ struct trk_explore_options {
     uint64_t seed;        /* random, pct */
     uint64_t schedules;   /* at most, a window; at least 1 */
     uint32_t preemptions; /* pct */
-    /* Asked before each window; false ends the exploration, which is then not complete. NULL: no.
-     */
+    /* Asked before each window and behind each order that is tried; false ends the exploration,
+     * which is then not complete. What was found stays. NULL: no. */
     bool (*go_on)(void *context, const struct trk_explore_report *so_far);
     void *context;
     bool want_script; /* fill the report's script */
@@ -107,8 +107,12 @@ struct trk_explore_report {
     bool not_shown;
     /* Pages or events were asked for in which no threads meet: no window, so nothing was judged. */
     bool nothing;
+    /* Sets of pages in which no window begins, since the log never proves what state they are in: of
+     * a foreign tracker's trace that begins in the middle, or lacks events. Not complete. */
+    uint32_t unsettled;
     /* Operations of foreign trackers are in no window: not complete. Never so with a plug-in. */
     bool foreign;
+    bool ended;             /* by go_on, before all was tried */
     bool complete;          /* the trace is whole, and every order of every window was tried */
     uint64_t finding_count; /* findings beyond the first TRK_EXPLORE_FINDINGS_MOST are counted */
     struct trk_explore_finding findings[TRK_EXPLORE_FINDINGS_MOST];
