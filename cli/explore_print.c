@@ -95,6 +95,11 @@ static void print_counts(const struct trk_explore_report *report)
     if (report->nothing) {
         puts("nothing to judge: in these events no two threads meet on these pages");
     }
+    if (report->unsettled > 0) {
+        printf("%" PRIu32 " sets of pages are never in a state that the trace proves, as where it "
+               "begins in the middle or lacks events: nothing was tried there\n",
+               report->unsettled);
+    }
     if (report->ended) {
         puts("not everything was tried: it was ended before");
     }
@@ -222,6 +227,7 @@ void trk_explore_print_json(const struct trk_explore_report *report,
         {"distinct", report->distinct},     {"left_out", report->left_out},
         {"unfaithful", report->unfaithful}, {"stopped", report->stopped},
         {"schedules", report->schedules},   {"finding_count", report->finding_count},
+        {"unsettled", report->unsettled},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         trk_json_out_number(object, counts[i].key, counts[i].number);

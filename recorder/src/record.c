@@ -176,7 +176,8 @@ static void set_disabled(struct recording *recording, bool disabled)
     recording->drain.disabled = disabled;
 }
 
-/* A command acts on all that was recorded before it was given, so the rings are emptied once more. */
+/* A command acts on all that was recorded before it was given, so the rings are emptied once more.
+ */
 static void obey_control(struct recording *recording, struct trk_record_turns *turns)
 {
     const char *command;

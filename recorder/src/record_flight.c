@@ -28,6 +28,7 @@ struct take {
     struct trk_flight_view *view;
     uint64_t forgotten; /* by the ring, when that was taken */
     bool has_event;     /* that fired: it is in the view */
+    bool at_end;        /* and so is all that ever came */
 };
 
 struct trk_record_flight {
@@ -233,6 +234,7 @@ static void take_view(struct recording *recording)
     take->view = find_view(recording, since);
     take->forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
     take->has_event = has_event(flight, take->view);
+    take->at_end = flight->ending;
     flight->viewed = true;
     flight->due_ns = 0;
     flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
@@ -260,7 +262,7 @@ static void start_dump(struct recording *recording)
     dump->view = take->view; /* the dump's from now on */
     trk_record_dump_name(dump, recording->options->path, note.number);
     dump->overwrite = recording->options->overwrite;
-    dump->child_status = flight->ending ? recording->child.wait_status : -1;
+    dump->child_status = take->at_end ? recording->child.wait_status : -1;
     dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
     if (dump->header_json) {
         trk_record_dump_start(dump);

@@ -119,6 +119,7 @@ static enum trk_status search_projection(struct search_state *state,
     enum trk_status status =
         cutter_init(&cutter, projection, options->from, options->to, options->steps);
     state->whole &= !projection->full;
+    state->report->unsettled += projection_foreign(projection) && projection_unsettled(projection);
     while (status == TRK_OK) {
         struct window window;
         if (!search_goes_on(state))

@@ -79,6 +79,14 @@ static struct page_start look(const struct projection *projection, uint64_t gues
     };
 }
 
+bool projection_unsettled(const struct projection *projection)
+{
+    for (uint32_t i = 0; i < projection->count; i++)
+        if (projection->items[i].start != SCENARIO_NONE)
+            return false;
+    return projection->count > 0;
+}
+
 /* A foreign tracker's page as the log proves it; false: it may be in several states. */
 static bool look_foreign(const struct projection *projection, uint64_t guest_addr,
                          struct page_start *out)

@@ -179,6 +179,8 @@ const uint64_t *projection_clock(const struct projection *projection, const stru
 
 /* Whether the operations are a foreign tracker's, and a plug-in is in force that may try them. */
 bool projection_foreign(const struct projection *projection);
+/* Whether it has items, and the state of its pages is certain before none of them. */
+bool projection_unsettled(const struct projection *projection);
 
 /* ---- explore_forget.c ------------------------------------------------------------------------ */
 

@@ -44,8 +44,8 @@ void search_end(struct search_state *state)
     report->ended = state->ended;
     report->nothing = asked && report->windows == 0 && !state->ended;
     report->complete = !report->nothing && state->whole && report->recorded.complete &&
-                       report->left_out == 0 && report->unfaithful == 0 && report->stopped == 0 &&
-                       !report->not_shown;
+                       report->left_out == 0 && report->unsettled == 0 && report->unfaithful == 0 &&
+                       report->stopped == 0 && !report->not_shown;
     report->orders[0] = '\0';
     if (state->orders_known && state->whole) {
         char digits[48];

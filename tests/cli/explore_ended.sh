@@ -84,6 +84,20 @@ interrupt 0.4 3 explore --json long.trk
 same "reading: error" "$(get error.status)" incomplete
 said "interrupted before anything was tried"
 
+# A part of a trace does not say in which state pages are: no window begins, and that is said.
+run 0 trim -o part.trk own.trk 500-1500
+run 3 explore --json --core "$examples/example_core.so" part.trk
+same "a part: windows" "$(get windows)" 0
+same "a part: unsettled" "$(get unsettled)" "$(get sets_of_pages)"
+same "a part: ended" "$(get ended)" false
+run 3 explore --core "$examples/example_core.so" part.trk
+grep -q "^[1-9][0-9]* sets of pages are never in a state that the trace proves, as where it begins in the middle" out ||
+    fail "a part: no reason: $(cat out)"
+run 3 explore --json --core "$examples/example_core.so" --page 0x2000a8000 part.trk
+same "a part, one page: unsettled" "$(get unsettled)" 1
+run 0 explore --json --core "$examples/example_core.so" --page 0x2000a8000 own.trk
+same "the whole, one page: unsettled" "$(get unsettled)" 0
+
 # All that was to be tried, in time: not ended.
 run 1 explore --json --core "${wrong}_40.so" --budget 600 --window 3 --schedules 20 own.trk
 same "in time" "$(get ended)" false

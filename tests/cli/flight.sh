@@ -306,6 +306,32 @@ wait "$recorder" || fail "a recorder that was stopped: $?"
 same "the trigger's event" "$("$tools/json_get" info header.flight.trigger_event)" "in the dump"
 same "the mark that fired" "$("$trk" dump f.trk 2>/dev/null | grep -c ' mark  *number=899990$')" 1
 
+# A dump of before the end does not have the command's status, though the command has ended meanwhile.
+cat >script <<'SCRIPT'
+touch ready
+await go
+marks 20000
+exit 3
+SCRIPT
+rm -f f*.trk ready go
+"$trk" record --flight 1M --trigger mark:19990,exit --cooldown 0 -o f.trk -- \
+    sh -c '"$0" obey script; code=$?; touch done2; exit $code' "$tools/trace_tool" 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+kill -STOP "$recorder"
+: >go
+while [ ! -e done2 ]; do sleep 0.02; done
+sleep 0.2
+kill -CONT "$recorder"
+wait "$recorder"
+same "status of a recorder that was stopped" $? 3
+dump_is f-2.trk exit 20000
+same "exit code at the end" "$("$tools/json_get" info exit_code)" 3
+"$trk" info --json f.trk >info 2>/dev/null
+same "exit code before the end" "$("$tools/json_get" info exit_code)" null
+same "trigger before the end" "$("$tools/json_get" info header.flight.trigger)" mark
+[ "$("$tools/json_get" info events)" -lt 20000 ] || fail "a dump of the middle has everything"
+
 # Where so much comes in the time after that the ring forgets it, that is said.
 fly 0 --flight 64K --block 20000 --trigger mark:1499990 --after 60000 <<'SCRIPT'
 marks 1500000

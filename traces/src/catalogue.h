@@ -91,8 +91,10 @@ TRK_MUST_USE enum trk_status catalogue_lock(const char *folder, int *fd, struct 
 void catalogue_clear(const char *folder, bool made);
 /* Take away what was made for a new one that did not come to be, and is empty. */
 void catalogue_take_back(const char *folder, struct catalogue_made made);
-/* TRK_E_DAMAGED: what is called like the database is no file, so nobody's to read or to replace. */
-TRK_MUST_USE enum trk_status catalogue_check_file(const char *folder, struct trk_error *error);
+/* TRK_E_DAMAGED: what is called like the database is no file, so nobody's to read or to replace; a
+ * link to nothing may be all right, for it can be renamed. */
+TRK_MUST_USE enum trk_status catalogue_check_file(const char *folder, bool links,
+                                                  struct trk_error *error);
 
 /* What SQLite says, as ours: damaged, or the system's. */
 TRK_MUST_USE enum trk_status catalogue_fail(struct trk_catalogue *catalogue,

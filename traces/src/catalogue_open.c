@@ -277,12 +277,21 @@ static enum trk_status open_to_read(struct trk_catalogue *catalogue, const char 
     return status == TRK_OK ? check(catalogue, error) : status;
 }
 
-enum trk_status catalogue_check_file(const char *folder, struct trk_error *error)
+enum trk_status catalogue_check_file(const char *folder, bool links, struct trk_error *error)
 {
     char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
     struct stat about;
     snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_FILE, folder);
-    return lstat(path, &about) != 0 || (stat(path, &about) == 0 && S_ISREG(about.st_mode))
+    if (lstat(path, &about) != 0) {
+        return TRK_OK;
+    }
+    if (stat(path, &about) != 0) {
+        return links ? TRK_OK
+                     : trk_error_set(error, TRK_E_DAMAGED,
+                                     TRK_CATALOGUE_FILE
+                                     " is a link to what is not there: " CATALOGUE_WAY_OUT);
+    }
+    return S_ISREG(about.st_mode)
                ? TRK_OK
                : trk_error_set(error, TRK_E_DAMAGED,
                                TRK_CATALOGUE_FILE
@@ -294,7 +303,7 @@ static enum trk_status open_it(struct trk_catalogue *catalogue, enum trk_catalog
 {
     char path[PATH_MAX + sizeof TRK_CATALOGUE_FILE + 1];
     bool old = false;
-    enum trk_status status = catalogue_check_file(catalogue->folder, error);
+    enum trk_status status = catalogue_check_file(catalogue->folder, false, error);
     if (status != TRK_OK) {
         return status;
     }
