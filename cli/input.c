@@ -256,7 +256,6 @@ void trk_input_close(struct trk_input *input)
     if (input->fd >= 0) {
         close(input->fd);
         input->fd = -1;
-        input->fd = -1;
     }
 }
 
