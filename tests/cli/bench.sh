@@ -74,7 +74,8 @@ quiet
 grep -q '^a  per-range ' out || fail "no row for a"
 grep -q '^b  auto ' out || fail "no row for b"
 grep -Eq '^whole .*(no difference shown|slower|faster|times as)' out || fail "no verdict on c"
-[ "$(grep -c 'time .*smallest detectable [0-9.]* %$' out)" -eq 2 ] || fail "not two smallest detectable"
+# Six rounds on a busy machine may be too far apart to know it.
+[ "$(grep -Ec 'time .*smallest detectable ([0-9.]+ %|not known)$' out)" -eq 2 ] || fail "not two smallest detectable"
 
 run 0 bench --b per-range,slow=5% --rounds 6 --json t.trk
 quiet

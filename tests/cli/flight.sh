@@ -210,12 +210,13 @@ dump_is f.trk api 100
 dump_is f-2.trk api 200
 [ ! -e f-3.trk ] || fail "more dumps than allowed"
 
-# The time before: chunks that ended before it stay away, and count as missing.
-fly 0 --trigger api,exit --cooldown 0 --before 100 <<'SCRIPT'
+# The time before: chunks that ended before it stay away, and count as missing. A busy machine has time
+# for the dump of the end.
+fly 0 --trigger api,exit --cooldown 0 --before 2000 <<'SCRIPT'
 marks 9000
 pause 50
 trigger
-pause 400
+pause 4000
 marks 20
 SCRIPT
 "$trk" info --json f-2.trk >info 2>/dev/null
