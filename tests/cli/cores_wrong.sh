@@ -68,6 +68,21 @@ for number in 35 36; do
     quiet
 done
 
+# A program that asks for JSON gets the reason there, of a plug-in that is none and of one that crashes.
+case=$(ls own_pages/*.json | head -1)
+for arguments in "sim --core absent.so own.trk" "explore --core absent.so own.trk" \
+    "sim --core absent.so $case" "sim --core absent.so own_pages" "core-check absent.so"; do
+    # shellcheck disable=SC2086 # the arguments are words
+    run 4 $arguments --json
+    same "$arguments: error" "$(get error.status)" unsupported
+    [ -n "$(get error.text)" ] || fail "$arguments: no text"
+done
+for command in sim explore; do
+    run 1 $command --json --core "${wrong}_14.so" own.trk
+    same "$command: a crash" "$(get error.status)" incomplete
+    get error.text | grep -q "crashed: SIGSEGV" || fail "$command: a crash: $(get error.text)"
+done
+
 # What page() says of whose a page is, and a fault's word, are held against the trace.
 run 1 sim --core "${wrong}_18.so" own.trk
 grep -q "is the GPU's; the core did say that it is clean" out || fail "never the GPU's: $(head -2 out)"
