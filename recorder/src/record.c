@@ -220,10 +220,8 @@ static enum trk_status drain_until_end(struct recording *recording)
 static void end_without_file(struct recording *recording, enum trk_status *status)
 {
     struct trk_record_result *result = recording->result;
-    if (recording->flight && *status == TRK_OK) {
-        trk_record_flight_end(recording);
-        *status = recording->drain.status;
-    }
+    if (recording->flight && recording->drain.batch != NULL) /* there was a drain */
+        *status = trk_record_flight_end(recording);
     if (!recording->flight)
         result->events = recording->drain.events;
     result->dropped = recording->drain.dropped;
