@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bisect_probe.h"
@@ -72,6 +73,23 @@ static bool joined(const char *path, uint64_t *lost)
     return any;
 }
 
+/* Whether a run's recording is its own: there is none but what it made. Said. */
+static bool left_recording(struct live *live, int status)
+{
+    if (status == -1) {
+        return false;
+    }
+    if (WIFSIGNALED(status)) { /* the command's own signal is an exit code */
+        trk_terminal_say("bisect", "the recording was ended by signal %d", WTERMSIG(status));
+        return false;
+    }
+    bool any = joined(live->recorded, &live->lost);
+    if (!any) {
+        trk_terminal_say("bisect", "nothing was recorded");
+    }
+    return any;
+}
+
 /* Record the command with a limit; its wait status, or -1, said. */
 static int record(struct live *live, const char *limit)
 {
@@ -91,6 +109,12 @@ static int record(struct live *live, const char *limit)
         argv[count++] = live->options->operands[i];
     }
     argv[count] = NULL;
+    /* A recording that cannot begin leaves the file alone: it must not pass for that of this run.
+     */
+    if (unlink(live->recorded) != 0 && errno != ENOENT) {
+        trk_terminal_say("bisect", "%s: %s", live->recorded, strerror(errno));
+        return -1;
+    }
     if (setenv("TRK_TRUST_LIMIT", limit, 1) != 0) {
         trk_terminal_say("bisect", "no memory");
         return -1;
@@ -98,11 +122,7 @@ static int record(struct live *live, const char *limit)
     int status = trk_bisect_spawn(argv);
     unsetenv("TRK_TRUST_LIMIT");
     live->runs++;
-    if (status != -1 && !joined(live->recorded, &live->lost)) {
-        trk_terminal_say("bisect", "nothing was recorded");
-        return -1;
-    }
-    return status;
+    return left_recording(live, status) ? status : -1;
 }
 
 static enum trk_bisect_answer run_once(struct live *live, const char *limit)

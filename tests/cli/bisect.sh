@@ -175,6 +175,25 @@ done
 same "live, two threads: exit code" "$code" 1
 run 4 bisect live --json -f -o x.trk -- "$trk" demo --frames 6 --bug nothing-of-this-name
 said "nothing was recorded"
+# A run that left no recording is not judged by that of the run before, and its exit code is no answer: the
+# second run is the last that there is a program for.
+cat >program <<EOF
+#!/bin/sh
+[ "\$TRK_TRUST_LIMIT" = 0 ] && rm -f fleeting
+exec "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug kernel-store --check
+EOF
+chmod +x program
+for answer in exit sim; do
+    cp program fleeting
+    run 4 bisect live --json -f -o x.trk --answer $answer -- ./fleeting
+    said "nothing was recorded"
+    same "a run that failed, $answer: runs" "$(grep -c '^run ' err)" 3
+done
+# Nor by what a recording that was killed says of the command.
+printf '#!/bin/sh\n"%s" demo --frames 2 --megabytes 2\nkill -9 $PPID\n' "$trk" >killer
+chmod +x killer
+run 4 bisect live --json -f -o x.trk -- ./killer
+said "the recording was ended by signal 9"
 printf '#!/bin/sh\nn=$(cat count)\necho $((n + 1)) >count\n[ $((n %% 2)) -eq 0 ]\n' >flap
 chmod +x flap
 echo 1 >count
