@@ -155,14 +155,10 @@ static enum trk_bisect_answer run_once(struct live *live, const char *limit)
         out = trk_bisect_answer_of(status);
     }
     live->untold |= code == TRK_EXIT_DAMAGED && live->lost > 0;
-    if (out == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
-        trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
-        return TRK_BISECT_FAILED;
-    }
     return out;
 }
 
-/* A probe: so many runs as are asked for, which must agree. */
+/* A probe: so many runs as are asked for, which must agree. If all are bad, the last is kept. */
 static enum trk_bisect_answer probe(struct live *live, const char *limit)
 {
     enum trk_bisect_answer first = run_once(live, limit);
@@ -171,6 +167,10 @@ static enum trk_bisect_answer probe(struct live *live, const char *limit)
         if (again != first) {
             return again == TRK_BISECT_GOOD || again == TRK_BISECT_BAD ? TRK_BISECT_FLAPS : again;
         }
+    }
+    if (first == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
+        trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
+        return TRK_BISECT_FAILED;
     }
     return first;
 }
@@ -207,11 +207,16 @@ static const char *find_decision(const struct trk_live_keys *keys, struct trk_li
     for (size_t i = 0; i < keys->count && found == NULL; i++) {
         found = trk_live_key_same(&keys->all[i], decision) ? &keys->all[i] : NULL;
     }
-    if (found != NULL && trk_live_key_sure(keys, found)) {
+    bool sure = found != NULL && trk_live_key_sure(keys, found);
+    if (sure && found->trusted) {
         *decision = *found;
         return NULL;
     }
-    *ended = found != NULL || keys->lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+    bool lacking = found != NULL ? !sure : keys->lacks;
+    *ended = lacking ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+    if (sure) {
+        return "the last run that was bad did not trust that decision";
+    }
     if (found != NULL) {
         return "the recording of the last run that was bad lacks events of the decision's frame, "
                "so which one it is is not certain" MORE_ROOM;

@@ -200,6 +200,30 @@ echo 1 >count
 run 3 bisect live --json -f -o x.trk --repeat 2 --judge ./flap -- "$trk" demo --megabytes 2 --frames 2
 same "it flaps" "$(get flaps)" true
 get why | grep -q "^a probe flaps" || fail "it flaps: $(get why)"
+# A limit that is bad once and then not to be tested is not bad: the recording is of the run that trusts all.
+cat >once <<EOF
+#!/bin/sh
+"$trk" demo --megabytes 2 --frames 2 --threads 1
+case \$TRK_TRUST_LIMIT in
+18446744073709551615) exit 1 ;;
+0) exit 0 ;;
+esac
+[ -e half ] || echo "\$TRK_TRUST_LIMIT" >half
+[ "\$(cat half)" = "\$TRK_TRUST_LIMIT" ] || exit 0
+[ ! -e asked ] || exit 125
+: >asked
+exit 1
+EOF
+chmod +x once
+run 1 bisect live --json -f -o x.trk --repeat 2 -- ./once
+[ -e asked ] || fail "bad, then not to be tested: it was not asked"
+run 0 info --json x.trk
+same "bad, then not to be tested: the trace's run" "$(get header.environment.TRK_TRUST_LIMIT)" 18446744073709551615
+# Nor is a decision blamed that the bad run did not trust.
+printf '#!/bin/sh\nTRK_TRUST_LIMIT=0 "%s" demo --frames 2 --megabytes 2\n[ "$TRK_TRUST_LIMIT" = 0 ]\n' "$trk" >own
+chmod +x own
+run 3 bisect live --json -f -o x.trk -- ./own
+same "a limit of its own: why" "$(get why)" "the last run that was bad did not trust that decision"
 printf 'bad\nbad\n' >answers
 "$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
 [ $? -eq 3 ] || fail "bad without any trust: $(cat out)"
