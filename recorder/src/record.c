@@ -151,7 +151,7 @@ static void make_snapshot(struct recording *recording)
     trk_record_control_answer(&recording->control, answer);
 }
 
-static void tell_status(const struct recording *recording)
+static void tell_status(struct recording *recording)
 {
     char flight[TRK_CONTROL_LINE - 64] = "";
     char answer[TRK_CONTROL_LINE];
@@ -220,10 +220,8 @@ static enum trk_status drain_until_end(struct recording *recording)
 static void end_without_file(struct recording *recording, enum trk_status *status)
 {
     struct trk_record_result *result = recording->result;
-    if (recording->flight && *status == TRK_OK) {
-        trk_record_flight_end(recording);
-        *status = recording->drain.status;
-    }
+    if (recording->flight && recording->drain.batch != NULL) /* there was a drain */
+        *status = trk_record_flight_end(recording);
     if (!recording->flight)
         result->events = recording->drain.events;
     result->dropped = recording->drain.dropped;
@@ -295,13 +293,24 @@ static enum trk_status open_target(struct recording *recording)
     return trk_record_output_open(recording);
 }
 
+/* A recording that nobody can talk to is as good as any other; who wants to is told. */
+static void open_control(struct recording *recording)
+{
+    struct trk_error error = {.text = ""};
+    char text[sizeof error.text + 40];
+    if (trk_record_control_init(&recording->control, &error) == TRK_OK || !recording->options->say)
+        return;
+    snprintf(text, sizeof text, "trk ctl will not reach it: %s", error.text);
+    recording->options->say(text);
+}
+
 static enum trk_status record_with_session(struct recording *recording)
 {
     enum trk_status status = open_target(recording);
     if (status == TRK_OK && recording->options->guard)
         status = trk_record_guard_start(recording);
     if (status == TRK_OK && recording->options->control)
-        trk_record_control_init(&recording->control);
+        open_control(recording);
     if (status == TRK_OK)
         status = start_child(recording);
     bool started = status == TRK_OK;

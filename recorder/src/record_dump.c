@@ -36,7 +36,10 @@ static void write_file(struct trk_record_dump *dump, int fd)
     }
     dump->events = trk_writer_events(writer);
     dump->missing = trk_writer_dropped(writer);
-    dump->status = trk_writer_end(writer, dump->child_status, &dump->error);
+    if (dump->is_cut)
+        trk_writer_destroy(writer);
+    else
+        dump->status = trk_writer_end(writer, dump->child_status, &dump->error);
     off_t end = lseek(fd, 0, SEEK_CUR);
     dump->bytes = end >= 0 ? (uint64_t)end : 0;
 }
@@ -91,6 +94,7 @@ static void *run(void *argument)
     } else {
         write_whole(dump, target);
     }
+    dump->error.status = dump->status;
     trk_flight_view_destroy(dump->view);
     free(dump->header_json);
     atomic_store(&dump->done, true);

@@ -14,6 +14,7 @@ struct trk_record_dump {
     char *header_json;
     struct trk_flight_view *view;
     int32_t child_status; /* -1: it still runs */
+    bool is_cut;          /* more came than the view has: the file gets no END */
     bool running;         /* the thread was started and not joined */
     pthread_t thread;
     _Atomic bool done;
@@ -29,9 +30,9 @@ struct trk_record_dump {
 void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number);
 
 /*
- * Start writing: path, overwrite, header_json, view and child_status are set; the latter three are
- * the dump's from now on. The file appears under its name when it is whole. Without a thread it is
- * written before this returns.
+ * Start writing: path, overwrite, header_json, view, child_status and is_cut are set; header_json
+ * and view are the dump's from now on. The file appears under its name when it is whole. Without a
+ * thread it is written before this returns.
  */
 void trk_record_dump_start(struct trk_record_dump *dump);
 

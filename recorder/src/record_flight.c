@@ -29,6 +29,7 @@ struct take {
     uint64_t forgotten; /* by the ring, when that was taken */
     bool has_event;     /* that fired: it is in the view */
     bool at_end;        /* and so is all that ever came */
+    bool is_cut;        /* the ring had failed: what came behind that is nowhere */
 };
 
 struct trk_record_flight {
@@ -47,6 +48,7 @@ struct trk_record_flight {
     struct take next; /* while one is due, or its view waits for the dump under way */
     bool viewed;      /* the latter */
     struct take dumped;
+    struct trk_error failure; /* of the first dump that failed; status TRK_OK: none did */
 };
 
 static volatile sig_atomic_t signals_came;
@@ -155,9 +157,8 @@ static void end_dump(struct recording *recording)
                  trk_record_trigger_name(flight->dumped.firing.kind), dump->events, missing,
                  dump->bytes, dump->path);
     } else {
-        recording->drain.status = dump->status;
-        if (recording->error)
-            *recording->error = dump->error;
+        if (flight->failure.status == TRK_OK) /* the ring's it is not: that goes on */
+            flight->failure = dump->error;
         snprintf(text, sizeof text, "%s: no dump: %.200s",
                  trk_record_trigger_name(flight->dumped.firing.kind), dump->error.text);
     }
@@ -235,6 +236,7 @@ static void take_view(struct recording *recording)
     take->forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
     take->has_event = has_event(flight, take->view);
     take->at_end = flight->ending;
+    take->is_cut = recording->drain.status != TRK_OK;
     flight->viewed = true;
     flight->due_ns = 0;
     flight->quiet_ns = trk_record_now_ns() + (uint64_t)options->cooldown_ms * 1000000;
@@ -262,6 +264,7 @@ static void start_dump(struct recording *recording)
     dump->view = take->view; /* the dump's from now on */
     trk_record_dump_name(dump, recording->options->path, note.number);
     dump->overwrite = recording->options->overwrite;
+    dump->is_cut = take->is_cut;
     dump->child_status = take->at_end ? recording->child.wait_status : -1;
     dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;
     if (dump->header_json) {
@@ -270,7 +273,6 @@ static void start_dump(struct recording *recording)
     }
     trk_flight_view_destroy(dump->view);
     dump->status = trk_error_set(&dump->error, TRK_E_MEMORY, "out of memory for a dump");
-    dump->running = false;
     end_dump(recording);
 }
 
@@ -305,8 +307,7 @@ static void take_firing(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     uint64_t now = trk_record_now_ns();
-    bool asked =
-        flight->trigger.firing.kind == TRK_TRIGGER_CONTROL; /* somebody waits for an answer */
+    bool asked = flight->trigger.firing.kind == TRK_TRIGGER_CONTROL; /* somebody waits */
     if (!flight->trigger.fired || flight->due_ns != 0 || flight->viewed)
         return;
     flight->trigger.fired = false;
@@ -421,7 +422,7 @@ static void say_unmet(struct recording *recording)
     }
 }
 
-void trk_record_flight_end(struct recording *recording)
+enum trk_status trk_record_flight_end(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     flight->ending = true;
@@ -440,4 +441,9 @@ void trk_record_flight_end(struct recording *recording)
     if (is_dumping(flight))
         end_dump(recording);
     say_unmet(recording);
+    if (recording->drain.status != TRK_OK || flight->failure.status == TRK_OK)
+        return recording->drain.status;
+    if (recording->error)
+        *recording->error = flight->failure;
+    return flight->failure.status;
 }

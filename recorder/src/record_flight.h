@@ -11,8 +11,11 @@ void trk_record_flight_deinit(struct recording *recording);
 /* Once a turn, after the rings were drained: looks for triggers, starts and ends dumps. */
 void trk_record_flight_turn(struct recording *recording);
 
-/* Everything has been drained: the triggers of the end, the last dumps, what was never met. */
-void trk_record_flight_end(struct recording *recording);
+/*
+ * Everything has been drained: the triggers of the end, the last dumps, what was never met. The
+ * ring's status; where that is well, the one of the first dump that failed.
+ */
+TRK_MUST_USE enum trk_status trk_record_flight_end(struct recording *recording);
 
 /* A snapshot is wanted; the answer goes to the control FIFO once it is made. */
 void trk_record_flight_snapshot(struct recording *recording);

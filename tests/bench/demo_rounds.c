@@ -28,6 +28,8 @@ int demo_rounds_main(int argc, char **argv, const char *name, unsigned rounds,
             round_count = strtoul(argv[i + 1], NULL, 10);
         } else if (strcmp(argv[i], "--frames") == 0) {
             frame_count = strtoul(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--load") == 0) {
+            asked.load = argv[i + 1];
         }
     }
     if (asked.trk == NULL || round_count < 1 || round_count > BENCH_SAMPLES_MAX ||

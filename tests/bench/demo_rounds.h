@@ -2,7 +2,7 @@
  * The frame of a benchmark that runs `trk demo` in rounds: its command line, and a file for a
  * trace.
  *
- *     NAME --trk PATH [--rounds N] [--frames N]
+ *     NAME --trk PATH [--rounds N] [--frames N] [--load NAME]
  */
 #ifndef TRK_BENCH_DEMO_ROUNDS_H
 #define TRK_BENCH_DEMO_ROUNDS_H
@@ -11,6 +11,7 @@ struct demo_rounds {
     const char *trk;
     unsigned rounds; /* 1 to BENCH_SAMPLES_MAX */
     unsigned frames;
+    const char *load; /* one of its loads only; NULL: all */
     char scratch[32]; /* a file that is there, and gone afterwards */
 };
 

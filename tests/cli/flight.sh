@@ -79,6 +79,47 @@ same "dumps that failed" "$(get dumps)" 0
 same "path of a dump that failed" "$(get path)" null
 said "no dump was written$"
 
+# One that cannot be written for a while takes nothing from those behind it: the ring goes on, and the
+# recording says to its end what fired.
+cat >script <<'SCRIPT'
+marks 100
+trigger
+pause 200
+marks 100
+trigger
+pause 200
+marks 100
+touch fix
+await fixed
+marks 7
+trigger
+pause 200
+marks 50
+exit 7
+SCRIPT
+rm -f f*.trk fix fixed
+echo junk >f-2.trk
+(
+    while [ ! -e fix ]; do sleep 0.02; done
+    rm f-2.trk
+    : >fixed
+) &
+run 7 record --flight 1M --trigger api,exit,mark:5000 --cooldown 0 --json -o f.trk -- \
+    "$tools/trace_tool" obey script
+for dump in f.trk:api:100 f-2.trk:api:307 f-3.trk:exit:357; do
+    events=${dump##*:}
+    trigger=${dump%:*}
+    "$trk" info --json "${dump%%:*}" >info 2>/dev/null
+    same "trigger beside a dump that failed: $dump" "$(get header.flight.trigger info)" "${trigger#*:}"
+    same "events beside a dump that failed: $dump" "$(get events info)" "$events"
+    same "missing beside a dump that failed: $dump" "$(get dropped info)" 0
+done
+same "dumps beside one that failed" "$(get dumps)" 3
+same "complete with a dump that failed" "$(get complete)" false
+same "error of a dump that failed" "$(get error.status)" exists
+said "api: no dump: f-2.trk: File exists"
+said "trigger mark:5000 never fired"
+
 # Each trigger; pauses let the recorder take a turn before the next event comes.
 fly 0 --trigger api <<'SCRIPT'
 marks 1000
