@@ -180,7 +180,7 @@ static struct trk_flight_view *find_view(const struct recording *recording, uint
     const struct trk_record_flight *flight = recording->flight;
     char why[192];
     struct trk_flight_state *state =
-        trk_record_states_for(flight->states, since_ticks, why, sizeof why);
+        trk_record_states_for(flight->states, &since_ticks, why, sizeof why);
     struct trk_flight_view *view = NULL;
     struct trk_flight_view *whole = NULL;
     if (state)
