@@ -76,6 +76,10 @@ run 0 info --json x.trk
 cmp -s first out || fail "info says another thing the second time"
 run 0 info x.trk
 grep -q "^overhead   about " out || fail "no overhead in the text"
+grep -q "^overhead .* on top" out && fail "something on top of the overhead of events alone"
+run 0 record -f --payload hash --block 5 -o x.trk -- "$tools/trace_tool" marks 10
+run 0 info x.trk
+grep -q "^overhead .*; hashes of pages and waits for room on top" out || fail "no word of what is on top"
 
 # Output and input of the command are its own.
 run 0 record -o x.trk -f -- echo hello
