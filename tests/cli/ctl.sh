@@ -110,6 +110,7 @@ run 4 ctl --timeout 100 mark "$recorder" 5
 said "no answer within 100 ms"
 "$trk" ctl status "$recorder" >second &
 second=$!
+while kill -0 "$second" && flock -n "run/trk/$recorder" true; do sleep 0.02; done
 run 4 ctl --timeout 300 status "$recorder"
 kill -0 "$second" || fail "the second trk ctl did not wait"
 said "another waits for an answer"
