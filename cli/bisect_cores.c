@@ -61,6 +61,8 @@ static void no_difference(struct trk_cores *cores)
     bool broke = cores->scenario == NULL && side->report.verdict != TRK_VERDICT_OK;
     if (side->crashed) {
         cores->why = "both crash at the same place";
+    } else if (cores->scenario != NULL && strcmp(cores->verdicts[0], cores->verdicts[1]) != 0) {
+        cores->why = "not in the order that was compared, though the verdicts differ";
     } else if (cores->scenario == NULL && (broke || !side->report.complete)) {
         cores->why = side->report.text[0] != '\0' ? side->report.text : "the trace is not whole";
     }

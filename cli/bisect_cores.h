@@ -24,10 +24,11 @@ struct trk_cores_page {
 /* One build's side, in memory that its process shares with us. */
 struct trk_cores_side {
     /* What it came to. */
-    uint64_t reached; /* steps behind it */
-    bool over;        /* it came to an end, that of the trace or its own */
-    bool crashed;     /* or its process did not; error says how */
-    char lacks[96];   /* it cannot be asked at all; "" */
+    uint64_t reached;    /* steps behind it */
+    bool over;           /* it came to an end, that of the trace or its own */
+    bool crashed;        /* or its process did not, error says how; or there is a complaint */
+    char complaint[160]; /* how it broke the interface; "" */
+    char lacks[96];      /* it cannot be asked at all; "" */
     enum trk_status status;
     struct trk_error error;
     struct trk_sim_report report;        /* of a trace */

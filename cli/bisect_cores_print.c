@@ -43,7 +43,8 @@ static void say_end(const struct trk_cores *cores, const struct trk_cores_side *
     if (!side->over || side->reached > cores->step) {
         snprintf(out, TEXT_BYTES, "goes on%s", scenario ? "" : " as the trace does");
     } else if (side->crashed) {
-        snprintf(out, TEXT_BYTES, "%s", side->error.text);
+        snprintf(out, TEXT_BYTES, "%s",
+                 side->complaint[0] != '\0' ? side->complaint : side->error.text);
     } else if (side->status != TRK_OK) {
         snprintf(out, TEXT_BYTES, "%s", scenario ? side->fault.text : side->error.text);
     } else {

@@ -78,10 +78,16 @@ static bool take(void *context, const struct trk_states_step *step)
         look->enough = true;
         return false;
     }
+    if (trk_core_misused()) { /* within this step */
+        return false;
+    }
     if (counts && look->pass == TRK_CORES_VIEWS) {
         keep_step(look->side, step);
     } else if (counts && step->span_count > 0) {
         roll(look, trk_states_digest(step));
+    }
+    if (trk_core_misused()) { /* when it was asked for the pages */
+        return false;
     }
     if (counts) {
         note(look, step->number, false);
@@ -110,6 +116,17 @@ static void end_of(struct look *look)
     note(look, side->reached, true);
 }
 
+/* What it did that is no answer, before there was enough. */
+static void note_complaint(const struct look *look)
+{
+    struct trk_cores_side *side = look->side;
+    const char *complaint = trk_core_complaint();
+    bool ended = side->status == TRK_E_UNSUPPORTED || side->status == TRK_E_MEMORY;
+    if (complaint != NULL && !look->enough && (ended || trk_core_misused())) {
+        snprintf(side->complaint, sizeof side->complaint, "%s", complaint);
+    }
+}
+
 static void run_in_child(void *out, const void *context)
 {
     (void)out;
@@ -135,10 +152,7 @@ static void run_in_child(void *out, const void *context)
     if (!look.enough && look.pass != TRK_CORES_VERDICT) {
         end_of(&look);
     }
-    const char *complaint = trk_core_complaint();
-    if (side->status == TRK_E_UNSUPPORTED && complaint != NULL) {
-        snprintf(side->lacks, sizeof side->lacks, "%s", complaint);
-    }
+    note_complaint(&look);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -153,7 +167,7 @@ static const char *name_of(int which)
     return which == 0 ? "good" : "bad";
 }
 
-/* Behind where its process ended there is nothing. */
+/* Behind where its process ended, or it did what is no answer, there is nothing. */
 static void fill_crashed(struct look *look)
 {
     struct trk_cores_side *side = look->side;
@@ -185,6 +199,10 @@ static int run_one(struct trk_cores *cores, int which, struct look *look)
     if (status != TRK_OK) {
         (void)trk_terminal_error("bisect", core->core, &error);
         return trk_contained_exit_code(status);
+    }
+    if (side->complaint[0] != '\0') {
+        fill_crashed(look);
+        return TRK_EXIT_OK;
     }
     if (side->lacks[0] != '\0') {
         trk_terminal_say("bisect", "%s: the %s core cannot be tried: %s", core->core,

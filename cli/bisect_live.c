@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bisect_probe.h"
@@ -72,6 +73,23 @@ static bool joined(const char *path, uint64_t *lost)
     return any;
 }
 
+/* Whether a run's recording is its own: there is none but what it made. Said. */
+static bool left_recording(struct live *live, int status)
+{
+    if (status == -1) {
+        return false;
+    }
+    if (WIFSIGNALED(status)) { /* the command's own signal is an exit code */
+        trk_terminal_say("bisect", "the recording was ended by signal %d", WTERMSIG(status));
+        return false;
+    }
+    bool any = joined(live->recorded, &live->lost);
+    if (!any) {
+        trk_terminal_say("bisect", "nothing was recorded");
+    }
+    return any;
+}
+
 /* Record the command with a limit; its wait status, or -1, said. */
 static int record(struct live *live, const char *limit)
 {
@@ -91,6 +109,12 @@ static int record(struct live *live, const char *limit)
         argv[count++] = live->options->operands[i];
     }
     argv[count] = NULL;
+    /* A recording that cannot begin leaves the file alone: it must not pass for that of this run.
+     */
+    if (unlink(live->recorded) != 0 && errno != ENOENT) {
+        trk_terminal_say("bisect", "%s: %s", live->recorded, strerror(errno));
+        return -1;
+    }
     if (setenv("TRK_TRUST_LIMIT", limit, 1) != 0) {
         trk_terminal_say("bisect", "no memory");
         return -1;
@@ -98,11 +122,7 @@ static int record(struct live *live, const char *limit)
     int status = trk_bisect_spawn(argv);
     unsetenv("TRK_TRUST_LIMIT");
     live->runs++;
-    if (status != -1 && !joined(live->recorded, &live->lost)) {
-        trk_terminal_say("bisect", "nothing was recorded");
-        return -1;
-    }
-    return status;
+    return left_recording(live, status) ? status : -1;
 }
 
 static enum trk_bisect_answer run_once(struct live *live, const char *limit)
@@ -135,14 +155,10 @@ static enum trk_bisect_answer run_once(struct live *live, const char *limit)
         out = trk_bisect_answer_of(status);
     }
     live->untold |= code == TRK_EXIT_DAMAGED && live->lost > 0;
-    if (out == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
-        trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
-        return TRK_BISECT_FAILED;
-    }
     return out;
 }
 
-/* A probe: so many runs as are asked for, which must agree. */
+/* A probe: so many runs as are asked for, which must agree. If all are bad, the last is kept. */
 static enum trk_bisect_answer probe(struct live *live, const char *limit)
 {
     enum trk_bisect_answer first = run_once(live, limit);
@@ -151,6 +167,10 @@ static enum trk_bisect_answer probe(struct live *live, const char *limit)
         if (again != first) {
             return again == TRK_BISECT_GOOD || again == TRK_BISECT_BAD ? TRK_BISECT_FLAPS : again;
         }
+    }
+    if (first == TRK_BISECT_BAD && rename(live->recorded, live->broken) != 0) {
+        trk_terminal_say("bisect", "%s: %s", live->broken, strerror(errno));
+        return TRK_BISECT_FAILED;
     }
     return first;
 }
@@ -187,11 +207,16 @@ static const char *find_decision(const struct trk_live_keys *keys, struct trk_li
     for (size_t i = 0; i < keys->count && found == NULL; i++) {
         found = trk_live_key_same(&keys->all[i], decision) ? &keys->all[i] : NULL;
     }
-    if (found != NULL && trk_live_key_sure(keys, found)) {
+    bool sure = found != NULL && trk_live_key_sure(keys, found);
+    if (sure && found->trusted) {
         *decision = *found;
         return NULL;
     }
-    *ended = found != NULL || keys->lacks ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+    bool lacking = found != NULL ? !sure : keys->lacks;
+    *ended = lacking ? TRK_BISECT_SKIP : TRK_BISECT_FLAPS;
+    if (sure) {
+        return "the last run that was bad did not trust that decision";
+    }
     if (found != NULL) {
         return "the recording of the last run that was bad lacks events of the decision's frame, "
                "so which one it is is not certain" MORE_ROOM;

@@ -19,7 +19,8 @@ static const struct trk_option ctl_options[] = {
      .fallback = "10000",
      .least = 1,
      .most = 3600000,
-     .about = "Wait up to MS milliseconds for the answer."},
+     .about = "Wait up to MS milliseconds for the answer, and for another trk ctl of the same "
+              "recording before that."},
     {.name = "json", .about = "Print the answer as a JSON object, schema " SCHEMA "."},
     {.name = NULL},
 };
@@ -59,19 +60,24 @@ static int run_ctl(const struct trk_options *options)
     }
     enum trk_status status = trk_control_send(
         (uint32_t)pid, line, answer, (uint32_t)trk_options_number(options, "timeout"), &error);
-    if (status != TRK_OK) {
-        return trk_terminal_error("ctl", NULL, &error);
-    }
-    bool good = strncmp(answer, "ok", 2) == 0;
+    error.status = status;
+    bool good = status == TRK_OK && strncmp(answer, "ok", 2) == 0;
     if (trk_options_flag(options, "json")) {
         cJSON *object = trk_json_out_object(SCHEMA);
         trk_json_out_number(object, "pid", pid);
         trk_json_out_text(object, "command", line);
         cJSON_AddBoolToObject(object, "ok", good);
-        trk_json_out_text(object, "answer", answer);
+        trk_json_out_text(object, "answer", status == TRK_OK ? answer : NULL);
+        if (status != TRK_OK) {
+            trk_json_out_error(object, &error);
+        }
         trk_json_out_print(object);
-    } else {
+    } else if (status == TRK_OK) {
         puts(answer);
+    }
+    if (status != TRK_OK) {
+        trk_terminal_flush();
+        return trk_terminal_error("ctl", NULL, &error);
     }
     return good ? TRK_EXIT_OK : TRK_EXIT_BROKEN;
 }
@@ -87,10 +93,11 @@ const struct trk_command trk_cmd_ctl = {
         "there. status counts the events that came and were lost so far, and of a flight recording "
         "those that its ring has forgotten, its dumps and its states. mark puts a mark into the "
         "trace, in a thread named (recorder).\n\n"
-        "The answer is one line: ok, with what there is to say, or error and why.",
+        "The answer is one line: ok, with what there is to say, or error and why. A command that "
+        "was not answered in time may still be obeyed later.",
     .exits =
         "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs, 4 when "
-        "no answer comes.",
+        "no answer comes, or another trk ctl waits for its own all that time.",
     .examples = "trk ctl snapshot 4711\ntrk ctl mark 4711 12",
     .options = ctl_options,
     .operands_least = 2,

@@ -163,11 +163,13 @@ static bool take(struct reading *reading, const struct trk_trace_event *event)
                losses_take(reading->keys, event, reading->newest[event->stream]);
     } else if (what->type == TRK_EVENT_DECISION &&
                (what->context == TRK_DECISION_SKIP || what->context == TRK_DECISION_DISTRUST)) {
-        good = keys_add(reading->keys, (struct trk_live_key){.frame = reading->frame,
-                                                             .page_addr = what->argument,
-                                                             .event = event->number,
-                                                             .tsc = event->tsc,
-                                                             .frame_tsc = reading->frame_tsc});
+        good = keys_add(reading->keys,
+                        (struct trk_live_key){.frame = reading->frame,
+                                              .page_addr = what->argument,
+                                              .trusted = what->context == TRK_DECISION_SKIP,
+                                              .event = event->number,
+                                              .tsc = event->tsc,
+                                              .frame_tsc = reading->frame_tsc});
     }
     if (good && event->guessed && is_part(what->type)) { /* its place is not known */
         good = losses_add(reading->keys, 0, UINT64_MAX);

@@ -14,6 +14,7 @@
 struct trk_live_key {
     uint64_t frame, page_addr;
     uint32_t ordinal;
+    bool trusted;   /* in its trace */
     uint64_t event; /* in its trace */
     uint64_t tsc,
         frame_tsc; /* its time, and that of its frame's beginning; 0: the trace has none */

@@ -18,6 +18,15 @@ struct errand {
     const struct trk_regress_item *item;
 };
 
+static void name_thread(const struct trk_trace *trace, uint32_t stream,
+                        struct trk_regress_outcome *out)
+{
+    if (stream < trk_trace_stream_count(trace)) {
+        trk_event_text_thread(trk_trace_stream(trace, stream)->name, stream, out->thread,
+                              sizeof out->thread);
+    }
+}
+
 /* The words of an event. */
 static void describe(struct trk_trace *trace, uint64_t number, struct trk_regress_outcome *out)
 {
@@ -33,6 +42,9 @@ static void describe(struct trk_trace *trace, uint64_t number, struct trk_regres
     struct trk_trace_type type;
     if (status != TRK_OK || !trk_trace_type(trace, event.event.type, &type)) {
         return;
+    }
+    if (out->thread[0] == '\0') {
+        name_thread(trace, event.stream, out);
     }
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(&event.event, fields);
@@ -89,12 +101,28 @@ static void fill(struct trk_regress_outcome *out, struct trk_trace *trace,
     out->event_at = report->event_at;
     out->event_visible = report->event_visible;
     if (report->event_at != TRK_NOT_KNOWN) {
-        if (report->stream_at < trk_trace_stream_count(trace)) {
-            trk_event_text_thread(trk_trace_stream(trace, report->stream_at)->name,
-                                  report->stream_at, out->thread, sizeof out->thread);
-        }
+        name_thread(trace, report->stream_at, out);
         describe(trace, report->event_at, out);
     }
+}
+
+/* The core broke the interface, or an exception left it: that says nothing of the item, and is not
+ * its fault. at: the event that it happened at, where that is known. */
+static bool core_broke(struct trk_regress_outcome *out, enum trk_status status,
+                       struct trk_trace *trace, uint64_t at)
+{
+    const char *complaint = trk_core_complaint();
+    bool ended = status == TRK_E_UNSUPPORTED || status == TRK_E_MEMORY;
+    if (complaint == NULL || (!ended && !trk_core_misused())) {
+        return false;
+    }
+    *out = (struct trk_regress_outcome){.event_at = at, .event_visible = TRK_NOT_KNOWN};
+    snprintf(out->verdict, sizeof out->verdict, "crashed");
+    snprintf(out->text, sizeof out->text, "%s", complaint);
+    if (at != TRK_NOT_KNOWN) {
+        describe(trace, at, out);
+    }
+    return true;
 }
 
 static void run_trace(struct trk_regress_outcome *out, const struct errand *errand)
@@ -103,6 +131,7 @@ static void run_trace(struct trk_regress_outcome *out, const struct errand *erra
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct trk_trace *trace = NULL;
     const uint64_t most = errand->regress->events_most;
+    bool broke = false;
     enum trk_status status = trk_trace_open(&trace, errand->item->path, &error);
     if (status == TRK_OK) {
         status = trk_trace_scan(trace, &error);
@@ -112,11 +141,14 @@ static void run_trace(struct trk_regress_outcome *out, const struct errand *erra
                  events_of(trace), most);
     } else if (status == TRK_OK) {
         status = trk_sim_trace(trace, &report, &error);
-        if (status == TRK_OK) {
+        broke = core_broke(out, status, trace, error.event_number);
+        if (status == TRK_OK && !broke) {
             fill(out, trace, &report);
         }
     }
-    if (status != TRK_OK && error.file_offset != TRK_NOT_KNOWN) {
+    if (broke) {
+        /* whatever the run came to */
+    } else if (status != TRK_OK && error.file_offset != TRK_NOT_KNOWN) {
         snprintf(out->unreadable, sizeof out->unreadable, "byte %" PRIu64 ": %s", error.file_offset,
                  error.text);
     } else if (status != TRK_OK) {
@@ -140,7 +172,9 @@ static void run_scenario(struct trk_regress_outcome *out, const struct errand *e
     struct trk_scenario_files files;
     enum trk_status status = trk_scenario_files_run(&files, errand->item->path, &asked, &error);
     const struct trk_scenario_file *file = files.files;
-    if (status != TRK_OK) {
+    if (core_broke(out, status, NULL, TRK_NOT_KNOWN)) {
+        /* whatever the run came to */
+    } else if (status != TRK_OK) {
         snprintf(out->unreadable, sizeof out->unreadable, "%s", error.text);
     } else if (file->end == TRK_SCENARIO_REFUSED) {
         snprintf(out->left_out, sizeof out->left_out, "needs %.80s", file->needs);

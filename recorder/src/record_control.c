@@ -3,7 +3,7 @@
  *
  * The recording opens both ends of each FIFO, so that neither an opener nor a writer ever waits,
  * and a command without a reader of its answer hurts nobody. Answers that nobody took are read away
- * by the next who asks.
+ * by the next who asks; one that comes later still has the number of its command, which is another.
  */
 #define _GNU_SOURCE /* O_CLOEXEC and friends */
 #include "record_control.h"
@@ -22,7 +22,9 @@
 /* What stands before it in a line is void: the rest of somebody who never ended his. */
 #define CANCEL '\030'
 /* Together as much as a FIFO holds: nobody keeps the recorder here. */
-#define READS_MOST (65536u / TRK_CONTROL_LINE)
+#define READS_MOST (65536u / TRK_RECORD_CONTROL_LINE + 1)
+/* Between two looks whether the folder is free. */
+#define LOCK_WAIT_MS 5
 
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
@@ -58,13 +60,21 @@ static bool is_own_folder(const char *path)
            (status.st_mode & 022) == 0;
 }
 
-static bool make_folder(const char *folder)
+static enum trk_status foreign_folder(struct trk_error *error, const char *path)
+{
+    return trk_error_set(error, TRK_E_SYSTEM,
+                         "control: %.80s: not a folder that this user alone can write to", path);
+}
+
+static enum trk_status make_folder(const char *folder, struct trk_error *error)
 {
     char base[128];
     base_folder(base, sizeof base);
     if (mkdir(base, 0700) != 0 && errno != EEXIST)
-        return false;
-    return is_own_folder(base) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
+        return system_error(error, base);
+    if (!is_own_folder(base))
+        return foreign_folder(error, base);
+    return mkdir(folder, 0700) == 0 || errno == EEXIST ? TRK_OK : system_error(error, folder);
 }
 
 static int open_fifo(const char *folder, const char *name, bool make)
@@ -79,18 +89,24 @@ static int open_fifo(const char *folder, const char *name, bool make)
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
-void trk_record_control_init(struct trk_record_control *out)
+enum trk_status trk_record_control_init(struct trk_record_control *out, struct trk_error *error)
 {
     *out = (struct trk_record_control){.commands = -1, .answers = -1};
-    if (control_folder((uint32_t)getpid(), out->folder, sizeof out->folder, NULL) != TRK_OK ||
-        !make_folder(out->folder)) {
+    enum trk_status status =
+        control_folder((uint32_t)getpid(), out->folder, sizeof out->folder, error);
+    if (status == TRK_OK)
+        status = make_folder(out->folder, error);
+    if (status != TRK_OK) {
         out->folder[0] = '\0';
-        return;
+        return status;
     }
     out->answers = open_fifo(out->folder, "answers", true);
     out->commands = out->answers >= 0 ? open_fifo(out->folder, "commands", true) : -1;
-    if (out->commands < 0)
+    if (out->commands < 0) {
+        status = system_error(error, out->folder);
         trk_record_control_deinit(out);
+    }
+    return status;
 }
 
 void trk_record_control_deinit(struct trk_record_control *control)
@@ -147,18 +163,42 @@ static void throw_away(struct trk_record_control *control)
     memmove(control->line, control->line + begin, control->used);
 }
 
+/* Keep the number that stands before a command; what is behind it. */
+static const char *take_who(struct trk_record_control *control, const char *command)
+{
+    const char *end = command[0] == '#' ? strchr(command, ' ') : NULL;
+    size_t length = end ? (size_t)(end - command) + 1 : 0;
+    if (length >= sizeof control->who)
+        length = 0;
+    memcpy(control->who, command, length);
+    control->who[length] = '\0';
+    control->asked = true;
+    return command + length;
+}
+
+/* The answer to the last command comes later. */
+static void put_off(struct trk_record_control *control)
+{
+    if (!control->asked)
+        return;
+    control->asked = false;
+    if (control->later_count < TRK_RECORD_CONTROL_LATER)
+        memcpy(control->later[control->later_count++], control->who, sizeof control->who);
+}
+
 const char *trk_record_control_next(struct trk_record_control *control)
 {
-    static char command[TRK_CONTROL_LINE]; /* one recording a process at a time */
+    static char command[TRK_RECORD_CONTROL_LINE]; /* one recording a process at a time */
     if (control->commands < 0)
         return NULL;
+    put_off(control);
     for (unsigned i = 0; i < READS_MOST; ++i) {
         bool anew = false;
         if (take_line(control->line, &control->used, command, &anew)) {
             if (control->long_one && !anew)
                 command[0] = '\0'; /* its end is no command */
             control->long_one = false;
-            return command;
+            return take_who(control, command);
         }
         if (control->used == sizeof control->line)
             throw_away(control);
@@ -171,10 +211,25 @@ const char *trk_record_control_next(struct trk_record_control *control)
     return NULL;
 }
 
-void trk_record_control_answer(const struct trk_record_control *control, const char *text)
+/* Whose answer comes next. */
+static void find_who(struct trk_record_control *control, char who[TRK_RECORD_CONTROL_WHO])
 {
-    char line[TRK_CONTROL_LINE];
-    int length = snprintf(line, sizeof line, "%.250s\n", text);
+    memcpy(who, control->who, TRK_RECORD_CONTROL_WHO);
+    if (!control->asked && control->later_count > 0) {
+        memcpy(who, control->later[0], TRK_RECORD_CONTROL_WHO);
+        control->later_count -= 1;
+        memmove(control->later[0], control->later[1],
+                control->later_count * sizeof control->later[0]);
+    }
+    control->asked = false;
+}
+
+void trk_record_control_answer(struct trk_record_control *control, const char *text)
+{
+    char line[TRK_RECORD_CONTROL_LINE];
+    char who[TRK_RECORD_CONTROL_WHO];
+    find_who(control, who);
+    int length = snprintf(line, sizeof line, "%s%.250s\n", who, text);
     if (control->answers >= 0 && length > 0)
         (void)!write(control->answers, line, (size_t)length); /* whole: a FIFO takes 4096 at once */
 }
@@ -186,45 +241,108 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static enum trk_status await_answer(int answers, char *answer, uint32_t timeout_ms,
-                                    struct trk_error *error)
+/* What one side asks and waits for. */
+struct question {
+    uint32_t pid;
+    const char *command;
+    char *answer;
+    uint64_t end_ms;
+    uint32_t timeout_ms;
+    char who[TRK_RECORD_CONTROL_WHO];
+    int commands;
+    int answers;
+};
+
+static enum trk_status await_answer(const struct question *question, struct trk_error *error)
 {
-    char line[TRK_CONTROL_LINE] = "";
+    char line[TRK_RECORD_CONTROL_LINE] = "";
+    char taken[TRK_RECORD_CONTROL_LINE] = "";
     size_t used = 0;
-    uint64_t end_ms = now_ms() + timeout_ms;
+    size_t who = strlen(question->who);
     bool anew = false;
-    while (!take_line(line, &used, answer, &anew)) {
+    for (;;) {
+        if (take_line(line, &used, taken, &anew)) {
+            if (strncmp(taken, question->who, who) != 0)
+                continue; /* of somebody who gave up */
+            snprintf(question->answer, TRK_CONTROL_LINE, "%.*s", (int)TRK_CONTROL_LINE - 1,
+                     taken + who);
+            return TRK_OK;
+        }
         uint64_t now = now_ms();
-        struct pollfd ready = {.fd = answers, .events = POLLIN};
-        if (now >= end_ms || used == sizeof line)
+        struct pollfd ready = {.fd = question->answers, .events = POLLIN};
+        if (now >= question->end_ms || used == sizeof line)
             return trk_error_set(error, TRK_E_SYSTEM, "control: no answer within %u ms",
-                                 timeout_ms);
-        (void)poll(&ready, 1, (int)(end_ms - now));
-        ssize_t got = read(answers, line + used, sizeof line - used);
+                                 question->timeout_ms);
+        (void)poll(&ready, 1, (int)(question->end_ms - now));
+        ssize_t got = read(question->answers, line + used, sizeof line - used);
         used += got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* Ask through open FIFOs. */
+static enum trk_status ask(struct question *question, struct trk_error *error)
+{
+    char line[TRK_RECORD_CONTROL_LINE];
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* one asks at a time: another number each */
+    snprintf(question->who, sizeof question->who, "#%lld.%09ld ", (long long)now.tv_sec,
+             now.tv_nsec);
+    int length = snprintf(line, sizeof line, "%c%s%s\n", CANCEL, question->who, question->command);
+    if (length <= 0 || strlen(question->command) >= TRK_CONTROL_LINE - 2)
+        return trk_error_set(error, TRK_E_ARGUMENT, "control: the command is too long");
+    while (read(question->answers, question->answer, TRK_CONTROL_LINE) > 0) {
+    }
+    if (write(question->commands, line, (size_t)length) != length)
+        return system_error(error, "commands");
+    return await_answer(question, error);
+}
+
+/* Until nobody else asks, or the time is over. */
+static enum trk_status lock_folder(const struct question *question, int folder,
+                                   struct trk_error *error)
+{
+    while (flock(folder, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return system_error(error, "lock");
+        if (now_ms() >= question->end_ms)
+            return trk_error_set(error, TRK_E_SYSTEM,
+                                 "control: another waits for an answer of process %u, and still "
+                                 "did after %u ms",
+                                 question->pid, question->timeout_ms);
+        (void)poll(NULL, 0, LOCK_WAIT_MS);
     }
     return TRK_OK;
 }
 
-/* Ask through open FIFOs. */
-static enum trk_status ask(int commands, int answers, const char *command, char *answer,
-                           uint32_t timeout_ms, struct trk_error *error)
+/* Ask in a folder that is there. */
+static enum trk_status ask_there(struct question *question, const char *folder, int lock,
+                                 struct trk_error *error)
 {
-    char line[TRK_CONTROL_LINE];
-    int length = snprintf(line, sizeof line, "%c%s\n", CANCEL, command);
-    if (length <= 0 || (size_t)length >= sizeof line)
-        return trk_error_set(error, TRK_E_ARGUMENT, "control: the command is too long");
-    while (read(answers, answer, TRK_CONTROL_LINE) > 0) {
-    }
-    if (write(commands, line, (size_t)length) != length)
-        return system_error(error, "commands");
-    return await_answer(answers, answer, timeout_ms, error);
+    if (!is_own_folder(folder))
+        return foreign_folder(error, folder);
+    enum trk_status status = lock_folder(question, lock, error);
+    if (status != TRK_OK)
+        return status;
+    question->commands = open_fifo(folder, "commands", false);
+    if (question->commands < 0)
+        return system_error(error, folder);
+    question->answers = open_fifo(folder, "answers", false);
+    if (question->answers < 0)
+        return system_error(error, folder);
+    return ask(question, error);
 }
 
 enum trk_status trk_control_send(uint32_t pid, const char *command, char *answer,
                                  uint32_t timeout_ms, struct trk_error *error)
 {
     char folder[128];
+    struct question question = {.pid = pid,
+                                .command = command,
+                                .answer = answer,
+                                .end_ms = now_ms() + timeout_ms,
+                                .timeout_ms = timeout_ms,
+                                .commands = -1,
+                                .answers = -1};
     enum trk_status status = control_folder(pid, folder, sizeof folder, error);
     if (status != TRK_OK)
         return status;
@@ -234,18 +352,11 @@ enum trk_status trk_control_send(uint32_t pid, const char *command, char *answer
                              pid, folder);
     if (lock < 0)
         return system_error(error, folder);
-    int commands = -1;
-    int answers = -1;
-    if (!is_own_folder(folder) || flock(lock, LOCK_EX) != 0 ||
-        (commands = open_fifo(folder, "commands", false)) < 0 ||
-        (answers = open_fifo(folder, "answers", false)) < 0)
-        status = system_error(error, folder);
-    else
-        status = ask(commands, answers, command, answer, timeout_ms, error);
-    if (commands >= 0)
-        close(commands);
-    if (answers >= 0)
-        close(answers);
+    status = ask_there(&question, folder, lock, error);
+    if (question.commands >= 0)
+        close(question.commands);
+    if (question.answers >= 0)
+        close(question.answers);
     close(lock);
     return status;
 }

@@ -99,9 +99,13 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
         run_event(run, &event);
         if (run->failure == TRK_E_VERSION)
             return refuse_type(run, &event, error);
-        if (run->failure != TRK_OK)
-            return trk_error_set(error, run->failure, "re-execution ended at event %llu: %s",
-                                 (unsigned long long)event.number, trk_status_name(run->failure));
+        if (run->failure != TRK_OK) {
+            (void)trk_error_set(error, run->failure, "re-execution ended: %s",
+                                trk_status_name(run->failure));
+            if (error != NULL)
+                error->event_number = event.number;
+            return run->failure;
+        }
         if (run->stopped) {
             run->report->complete =
                 trk_trace_state(run->trace).complete && !run->lossy && run->guesses == 0;

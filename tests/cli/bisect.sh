@@ -175,12 +175,55 @@ done
 same "live, two threads: exit code" "$code" 1
 run 4 bisect live --json -f -o x.trk -- "$trk" demo --frames 6 --bug nothing-of-this-name
 said "nothing was recorded"
+# A run that left no recording is not judged by that of the run before, and its exit code is no answer: the
+# second run is the last that there is a program for.
+cat >program <<EOF
+#!/bin/sh
+[ "\$TRK_TRUST_LIMIT" = 0 ] && rm -f fleeting
+exec "$trk" demo --megabytes 2 --frames 8 --threads 1 --bug kernel-store --check
+EOF
+chmod +x program
+for answer in exit sim; do
+    cp program fleeting
+    run 4 bisect live --json -f -o x.trk --answer $answer -- ./fleeting
+    said "nothing was recorded"
+    same "a run that failed, $answer: runs" "$(grep -c '^run ' err)" 3
+done
+# Nor by what a recording that was killed says of the command.
+printf '#!/bin/sh\n"%s" demo --frames 2 --megabytes 2\nkill -9 $PPID\n' "$trk" >killer
+chmod +x killer
+run 4 bisect live --json -f -o x.trk -- ./killer
+said "the recording was ended by signal 9"
 printf '#!/bin/sh\nn=$(cat count)\necho $((n + 1)) >count\n[ $((n %% 2)) -eq 0 ]\n' >flap
 chmod +x flap
 echo 1 >count
 run 3 bisect live --json -f -o x.trk --repeat 2 --judge ./flap -- "$trk" demo --megabytes 2 --frames 2
 same "it flaps" "$(get flaps)" true
 get why | grep -q "^a probe flaps" || fail "it flaps: $(get why)"
+# A limit that is bad once and then not to be tested is not bad: the recording is of the run that trusts all.
+cat >once <<EOF
+#!/bin/sh
+"$trk" demo --megabytes 2 --frames 2 --threads 1
+case \$TRK_TRUST_LIMIT in
+18446744073709551615) exit 1 ;;
+0) exit 0 ;;
+esac
+[ -e half ] || echo "\$TRK_TRUST_LIMIT" >half
+[ "\$(cat half)" = "\$TRK_TRUST_LIMIT" ] || exit 0
+[ ! -e asked ] || exit 125
+: >asked
+exit 1
+EOF
+chmod +x once
+run 1 bisect live --json -f -o x.trk --repeat 2 -- ./once
+[ -e asked ] || fail "bad, then not to be tested: it was not asked"
+run 0 info --json x.trk
+same "bad, then not to be tested: the trace's run" "$(get header.environment.TRK_TRUST_LIMIT)" 18446744073709551615
+# Nor is a decision blamed that the bad run did not trust.
+printf '#!/bin/sh\nTRK_TRUST_LIMIT=0 "%s" demo --frames 2 --megabytes 2\n[ "$TRK_TRUST_LIMIT" = 0 ]\n' "$trk" >own
+chmod +x own
+run 3 bisect live --json -f -o x.trk -- ./own
+same "a limit of its own: why" "$(get why)" "the last run that was bad did not trust that decision"
 printf 'bad\nbad\n' >answers
 "$trk" bisect live -f -o x.trk --answer ask -- "$trk" demo --megabytes 2 --frames 2 <answers >out 2>err
 [ $? -eq 3 ] || fail "bad without any trust: $(cat out)"

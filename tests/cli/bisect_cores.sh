@@ -93,6 +93,33 @@ run 1 bisect --json "$corpus/foreign.trk" --good "${wrong}_14.so" --bad "$right"
 same "a crash of the good one" "$(get event)" "$event"
 run 3 bisect --json "$corpus/foreign.trk" --good "${wrong}_14.so" --bad "${wrong}_14.so"
 same "both crash" "$(get why)" "both crash at the same place"
+# So is one that an exception leaves, or that breaks the interface.
+run 1 bisect --json "$corpus/foreign.trk" --good "$right" --bad "${wrong}_9.so"
+same "done() twice: event" "$(get event)" "$event"
+same "done() twice: bad" "$(get bad)" "upload called done() twice"
+run 1 bisect --json "$corpus/foreign.trk" --good "$right" --bad "${wrong}_4.so"
+same "an exception: what" "$(get what)" end
+get bad | grep -q "^an exception left invalidate: " || fail "an exception: $(get bad)"
+event=$(get event)
+run 0 dump "$corpus/foreign.trk" "$event"
+grep -q "op_end  .*invalidate" out || fail "an exception, not where an invalidate ends: $(cat out)"
+run 1 bisect --json "$corpus/foreign.trk" --good "${wrong}_4.so" --bad "$right"
+same "an exception of the good one" "$(get event)" "$event"
+run 3 bisect --json "$corpus/foreign.trk" --good "${wrong}_4.so" --bad "${wrong}_4.so"
+same "both throw" "$(get why)" "both crash at the same place"
+run 1 bisect "$corpus/foreign.trk" --good "$right" --bad "${wrong}_3.so"
+grep -q '^bad  *an operation gave the status "memory"' out || fail "no memory: $(cat out)"
+run 1 bisect --json "$own/an-invalidate-of-large-pages-reaches-its-end.json" --good "$right" \
+    --bad "${wrong}_4.so"
+same "an exception in a scenario: verdicts" "$(get good_verdict) $(get bad_verdict)" "ok crashed"
+get bad | grep -q "^an exception left invalidate: " || fail "an exception in a scenario: $(get bad)"
+run 1 bisect "$own/an-invalidate-of-large-pages-reaches-its-end.json" --good "$right" --bad "${wrong}_4.so"
+grep -q "^they part  *operation 2 to end" out || fail "an exception in a scenario, where: $(cat out)"
+# Only in some order, which a crash does not tell: that the verdicts differ is not "no difference".
+run 3 bisect --json "$own/a-store-during-an-upload-of-large-pages.json" --good "$right" \
+    --bad "${wrong}_11.so"
+same "an order that is not known: verdicts" "$(get good_verdict) $(get bad_verdict)" "ok crashed"
+get why | grep -q "the verdicts differ" || fail "an order that is not known: $(cat out)"
 
 # Scenarios: by a state, by a result, by an order that only the bad one has.
 run 1 bisect --json "$own/an-invalidate-of-large-pages-reaches-its-end.json" --good "$right" \

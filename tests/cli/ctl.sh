@@ -103,6 +103,41 @@ same "status of a flight recording" "$(cat out)" \
 : >go2
 stop
 
+# An answer that comes too late is not taken for that of the next command; a wait for another trk ctl ends in time.
+start
+kill -STOP "$recorder"
+run 4 ctl --timeout 100 mark "$recorder" 5
+said "no answer within 100 ms"
+"$trk" ctl status "$recorder" >second &
+second=$!
+while kill -0 "$second" && flock -n "run/trk/$recorder" true; do sleep 0.02; done
+run 4 ctl --timeout 300 status "$recorder"
+kill -0 "$second" || fail "the second trk ctl did not wait"
+said "another waits for an answer"
+kill -CONT "$recorder"
+wait "$second" || fail "the second trk ctl ends with $?"
+same "the status, not the mark's answer" "$(cat second)" "ok 1001 events, 0 dropped"
+: >go1
+: >go2
+stop
+start --flight 1M --after 500 --cooldown 0
+run 4 ctl --timeout 20 snapshot "$recorder"
+tries=0
+until "$trk" ctl snapshot "$recorder" >out || [ "$tries" -ge 200 ]; do # the first may still be taken
+    tries=$((tries + 1))
+    sleep 0.02
+done
+same "the answer of the second snapshot" "$(cat out)" "ok c-2.trk"
+[ -e c-2.trk ] || fail "the answer came before the dump"
+: >go1
+: >go2
+stop
+
+# Where no FIFO can be made the recording goes on and says so.
+run_with "XDG_RUNTIME_DIR=$dir/absent" 0 record -o c-3.trk -- "$tools/trace_tool" marks 3
+said "trk ctl will not reach it: control: $dir/absent/trk: No such file or directory"
+rm -f c-3.trk
+
 # What cannot be meant or is not there.
 run 2 ctl snapshot 999999999
 run 2 ctl explode 1
@@ -114,6 +149,14 @@ run 2 ctl snapshot 1234567
 mkfifo run/trk/1234567/commands run/trk/1234567/answers
 run 4 ctl --timeout 100 snapshot 1234567 # its recorder was killed
 said "no answer"
+run 4 ctl --json --timeout 100 snapshot 1234567
+same "ok" "$(get ok)" false
+same "status of the error" "$(get error.status)" system
+chmod 777 run/trk/1234567
+run 4 ctl status 1234567
+said "run/trk/1234567: not a folder that this user alone can write to"
+run 2 ctl --json status 999999999
+same "status of the error" "$(get error.status)" argument
 
 # Whatever else is written to the FIFO is answered, line by line, and does nothing.
 start

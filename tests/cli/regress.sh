@@ -3,13 +3,15 @@
 # its own. The stored corpus is as its manifest says.
 # Method: the corpus, the example tracker's plug-in with and without a bug, a core with seeded faults,
 # and damaged, wrong and missing files.
-#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE BAD_CORES
+#   regress.sh TRK TOOLS CORPUS EXAMPLES MUTABLE_CORE BAD_CORES WRONG_CORES SCENARIOS
 . "$(dirname "$0")/lib.sh"
 record_all
 corpus=$3
 examples=$4
 mutable=$5
 bad=$6
+wrong=$7/wrong_core
+large=$8/own/an-invalidate-of-large-pages-reaches-its-end.json
 docs=$3/../../docs
 
 # All of the corpus, twice each; any number of processes gives the same bytes.
@@ -74,6 +76,41 @@ grep -q '<testsuite name="trk regress" tests="1" failures="1" errors="0" skipped
 grep -q "first changed event: $first, thread" out.xml || fail "JUnit lacks the event"
 run 2 regress --junit out.xml own
 said "exists"
+
+# A tracker that throws or breaks the interface is at fault, not the trace or the scenario: it fails
+# or has changed, with what it did.
+mkdir throws
+cp own/mine.trk "$large" throws
+large=$(basename "$large")
+crashes() { # NUMBER WORDS
+    run 1 regress --core "${wrong}_$1.so" throws
+    for name in mine.trk "$large"; do
+        grep -q "^fail  *crashed  *$name$" out || fail "wrong core $1, $name: $(cat out)"
+        sed -n "/ $name$/,/again:/p" out | grep -q "^ *$2$" || fail "wrong core $1, $name, why: $(cat out)"
+    done
+    grep -q 'first changed event: [0-9]*, thread [a-z]' out || fail "wrong core $1: no event: $(cat out)"
+}
+crashes 2 'create gave no tracker, and no refusal'
+crashes 3 'an operation gave the status "memory"'
+crashes 4 'an exception left invalidate: .*'
+crashes 9 'upload called done() twice'
+crashes 37 'page() takes a lock: it is to look, and to call nobody'
+run 0 regress --core "$examples/example_core.so" throws
+run 1 regress --json --core "${wrong}_4.so" --against "$examples/example_core.so" --junit throws.xml throws
+same "a core that throws: changed" "$(get changed)" 2
+same "a core that throws: unreadable" "$(get unreadable)" 0
+grep -q 'failures="2" errors="0"' throws.xml || fail "a core that throws, JUnit: $(sed -n 2p throws.xml)"
+event=$(tr -d '\t\n' <out | sed 's/.*"name":"mine.trk".*"first_changed":\([0-9]*\).*/\1/')
+run 0 dump own/mine.trk "$event"
+grep -q "op_end  *op=invalidate" out || fail "a core that throws, at another event than an invalidate's end: $(cat out)"
+run 1 regress --core "$examples/example_core.so" --against "${wrong}_4.so" throws
+grep -q 'was crashed, is ok' out || fail "the other side throws: $(cat out)"
+run 1 regress --json --core "${wrong}_4.so" throws
+cp out throws.json
+run 1 regress --core "${wrong}_4.so" --against throws.json throws
+grep -q ' 0 changed, 0 unstable,' out || fail "a core that throws, and did: $(cat out)"
+run 1 regress --core "$examples/example_core.so" --against throws.json throws
+grep -q ' 2 changed, 0 unstable,' out || fail "a core that threw once: $(cat out)"
 
 # Against an earlier run; of the same key it must be the same.
 run 0 regress --json --core "$examples/example_core.so" own

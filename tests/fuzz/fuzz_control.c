@@ -1,8 +1,8 @@
 /*
  * Goal: no bytes in a recording's control FIFO, and no list of triggers, make the recording crash
- * or hang; each command is one line, whole.
- * Method: each input is written to a pipe in two parts and read as commands until none comes; and
- * it is read as a list, which then sees events.
+ * or hang; each command is one line, whole, but for the number before it.
+ * Method: each input is written to a pipe in two parts and read as commands until none comes, of
+ * which the short ones have their answer later; and it is read as a list, which then sees events.
  */
 #include "given.h"
 
@@ -16,12 +16,26 @@
 
 #define ROOM 32768u /* of the pipe, at least */
 
+/* Whether a number that is the asker's ends here, and stands at the begin of a line. */
+static bool is_behind_number(const char *text, size_t at)
+{
+    size_t number = at - 1;
+    if (text[number] != ' ')
+        return false;
+    while (number > 0 && text[number - 1] != '\n' && text[number - 1] != '\030' &&
+           text[number - 1] != ' ')
+        number--;
+    return text[number] == '#' && at - number < TRK_RECORD_CONTROL_WHO &&
+           (number == 0 || text[number - 1] != ' ');
+}
+
 /* Whether the line is one of the input, whole. */
 static bool is_line(const char *command, const char *text, size_t size_bytes)
 {
     size_t length = strlen(command);
     for (size_t at = 0; at + length < size_bytes; at++) {
-        bool begins = at == 0 || text[at - 1] == '\n' || text[at - 1] == '\030';
+        bool begins =
+            at == 0 || text[at - 1] == '\n' || text[at - 1] == '\030' || is_behind_number(text, at);
         if (begins && text[at + length] == '\n' && memcmp(text + at, command, length) == 0)
             return true;
     }
@@ -37,6 +51,8 @@ static size_t read_commands(struct trk_record_control *control, const char *text
         count += command != NULL;
         expect(command == NULL || command[0] == '\0' || is_line(command, text, size_bytes),
                "fuzz_control: a command that nobody wrote");
+        if (command != NULL && strlen(command) > 2)
+            trk_record_control_answer(control, command);
     }
     return count;
 }

@@ -3,7 +3,8 @@
  *
  * A recording makes a folder with two FIFOs, below $XDG_RUNTIME_DIR/trk, else /tmp/trk-UID, named
  * by its process id. A command is a line: enable, disable, snapshot, status, or mark N. The answer
- * is a line that begins with "ok" or "error". One command at a time: who talks holds a lock on the
+ * is a line that begins with "ok" or "error". "#NUMBER " before a command comes back before its
+ * answer, so that nobody takes another's. One command at a time: who talks holds a lock on the
  * folder.
  */
 #ifndef RECORDER_CONTROL_H
@@ -23,7 +24,8 @@ TRK_EXTERN_C_BEGIN
  *
  * @param answer  TRK_CONTROL_LINE bytes; the line without its end.
  * @return TRK_OK: there is an answer; TRK_E_ARGUMENT: no such recording, or it has none;
- *         TRK_E_SYSTEM: also when no answer came within timeout_ms.
+ *         TRK_E_SYSTEM: also when no answer came within timeout_ms, or another waited for one all
+ *         that time. The recording may still obey a command that it has not answered.
  *
  * Allocates: no. Blocks: up to timeout_ms. Signal-safe: no. Threads: any.
  */
