@@ -443,5 +443,17 @@ run 2 record --flight 1M -o f.trk -- touch ran
 said "give -f"
 [ ! -e ran ] || fail "the command ran though the file exists"
 run 0 record --flight 1M --trigger exit -f -o f.trk -- true
+
+# The name of the second dump is taken when it is made: it is not there, and the command ran once.
+mkdir kept
+echo another >kept/trk-1-2.trk
+printf 'marks 10\ntrigger\npause 100\nmarks 10\n' >script
+export TRK_TRACE_DIR="$dir/kept"
+run 0 record --flight 1M --trigger api,exit --cooldown 0 -- sh -c 'echo ran >>runs; exec "$0" obey script' \
+    "$tools/trace_tool"
+said "trk-1-2.trk: File exists"
+unset TRK_TRACE_DIR
+same "runs" "$(wc -l <runs)" 1
+same "what was there" "$(cat kept/trk-1-2.trk)" another
 [ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
 finish
