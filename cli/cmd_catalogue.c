@@ -108,7 +108,7 @@ static int gc(struct job *job)
     if (swept.kept > 0) {
         trk_terminal_say("catalogue",
                          "%" PRIu64 " stored files are not in the database, but "
-                         "described: trk catalogue rebuild takes them up",
+                         "described: trk catalogue rebuild takes them up, or says why not",
                          swept.kept);
     }
     return TRK_EXIT_OK;

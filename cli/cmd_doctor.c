@@ -86,7 +86,7 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
     if (state->order_gaps > 0) {
         printf("order      %" PRIu64 " events come before what they must follow%s\n",
                state->order_gaps,
-               state->dropped == 0 && state->damaged_chunks == 0 && state->ended
+               state->dropped == 0 && state->damaged_chunks == 0 && state->ended && !state->cut
                    ? ", and nothing is missing: a fault of the recorder"
                    : "");
     }

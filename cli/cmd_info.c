@@ -43,6 +43,8 @@ struct info {
         double append_ns; /* as the header says; 0: it does not, and the rest is not known */
         double ns;        /* of all threads together */
         double share;     /* of the time from the first event to the last; 0: that is not known */
+        bool pages;       /* what hashing them cost comes on top */
+        bool waits;       /* and so do waits for room */
     } overhead;
 };
 
@@ -77,6 +79,10 @@ static struct overhead estimate(const struct info *info)
             out.share = out.ns / ((double)ticks * 1e9 / hz->valuedouble);
         }
     }
+    const cJSON *payload = cJSON_GetObjectItemCaseSensitive(capture, "payload");
+    const cJSON *block_ms = cJSON_GetObjectItemCaseSensitive(capture, "block_ms");
+    out.pages = cJSON_IsString(payload) && strcmp(payload->valuestring, "none") != 0;
+    out.waits = cJSON_IsNumber(block_ms) && block_ms->valuedouble > 0.0;
     cJSON_Delete(header);
     return out;
 }
@@ -168,6 +174,24 @@ static void print_count(const char *label, uint64_t number)
     }
 }
 
+static void print_overhead(const struct overhead *overhead)
+{
+    if (overhead->append_ns <= 0.0) {
+        return;
+    }
+    printf("%-10s about %.3f ms of the program's threads, at %.1f ns an event", "overhead",
+           overhead->ns / 1e6, overhead->append_ns);
+    if (overhead->share > 0.0) {
+        printf(": %.2f %% of the time that it covers", overhead->share * 100.0);
+    }
+    if (overhead->pages || overhead->waits) {
+        printf("; %s%s%s on top", overhead->pages ? "hashes of pages" : "",
+               overhead->pages && overhead->waits ? " and " : "",
+               overhead->waits ? "waits for room" : "");
+    }
+    putchar('\n');
+}
+
 static void print_text(const struct info *info)
 {
     const struct trk_trace *trace = info->input.trace;
@@ -193,14 +217,7 @@ static void print_text(const struct info *info)
         printf("%-10s %" PRIu64 " of pages, %" PRIu64 " missing\n", "contents", info->pages_stored,
                info->pages_missing);
     }
-    if (info->overhead.append_ns > 0.0) {
-        printf("%-10s about %.3f ms of the program's threads, at %.1f ns an event", "overhead",
-               info->overhead.ns / 1e6, info->overhead.append_ns);
-        if (info->overhead.share > 0.0) {
-            printf(": %.2f %% of the time that it covers", info->overhead.share * 100.0);
-        }
-        putchar('\n');
-    }
+    print_overhead(&info->overhead);
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");

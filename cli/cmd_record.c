@@ -272,7 +272,10 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         return status;
     }
     record.overwrite = false;
-    for (unsigned i = 0; i < NAME_TRIES && status == TRK_E_EXISTS; i++) {
+    result->child_status = -1;
+    /* A dump's name may be taken, too: the command has run by then, and is not run again. */
+    for (unsigned i = 0; i < NAME_TRIES && status == TRK_E_EXISTS && result->child_status == -1;
+         i++) {
         status = trk_trace_dir_next(path, PATH_MAX, error);
         if (status == TRK_OK) {
             status = trk_record_command(&record, result, error);

@@ -27,7 +27,8 @@ static void print_json(const struct trk_options *options, const char *path,
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "output", trk_options_text(options, "output"));
-    cJSON_AddBoolToObject(object, "complete", !error && !result->cut && result->dropped == 0);
+    cJSON_AddBoolToObject(object, "complete",
+                          !error && !result->cut && !result->state_lost && result->dropped == 0);
     if (error) {
         trk_json_out_error(object, error);
     } else {
@@ -37,6 +38,7 @@ static void print_json(const struct trk_options *options, const char *path,
         trk_json_out_number(object, "events", result->events);
         trk_json_out_number(object, "dropped", result->dropped);
         cJSON_AddBoolToObject(object, "header_lost", result->header_lost);
+        cJSON_AddBoolToObject(object, "state_lost", result->state_lost);
         cJSON_AddBoolToObject(object, "cut", result->cut);
         trk_json_out_end(object, result->child_status);
     }
@@ -52,6 +54,9 @@ static void print_text(FILE *out, const struct trk_recover_result *result)
             result->dropped);
     if (result->header_lost) {
         fputs("header     lost: the trace no longer says what it is of\n", out);
+    }
+    if (result->state_lost) {
+        fputs("state      lost: what this part began with; a mark of a loss stands for it\n", out);
     }
     if (result->cut) {
         fputs("end        the recording was cut off: what came behind is not known\n", out);
@@ -112,6 +117,8 @@ const struct trk_command trk_cmd_recover = {
         "with their number where events are missing. G has an end; where F has none, that end says "
         "that the recording was cut off. G is read again as a whole before it gets its name, and "
         "nothing is left behind when that fails. F is not changed.\n\n"
+        "Where F is a part of a trace, or a flight dump, and the state that it begins with is "
+        "damaged, that is said, and a mark of one lost event stands for what came before.\n\n"
         "The exit code is 0 when G stands, whatever F lacks: trk doctor G and trk sim G say that.",
     .examples = "trk recover killed.trk -o whole.trk\ntrk recover --json damaged.trk -o whole.trk",
     .exits = "0 when G stands; 3 when F is no trace at all.",

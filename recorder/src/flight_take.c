@@ -49,6 +49,11 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
         if (view->missing[flight->pinned[i].stream] > 0)
             view->missing[flight->pinned[i].stream] -= 1;
     }
+    for (size_t i = 0; view->block_count == 0 && i < flight->held; ++i) {
+        const struct trk_flight_block *block = trk_flight_block_at(flight, i);
+        if (block->last_tsc > view->begin_ticks)
+            view->begin_ticks = block->last_tsc; /* the newest of all that is missing */
+    }
     return view;
 }
 

@@ -227,6 +227,21 @@ static void end_without_file(struct recording *recording, enum trk_status *statu
     result->dropped = recording->drain.dropped;
 }
 
+/* What the program said of itself when the header was in the file is nowhere. */
+static void tell_late_abouts(const struct recording *recording)
+{
+    char text[128];
+    uint32_t late = trk_record_header_abouts(recording->session.control) - recording->abouts;
+    if (recording->fd < 0 || late == 0 || !recording->options->say)
+        return;
+    snprintf(text, sizeof text,
+             "%" PRIu32
+             " things that the program said of itself came after the header was written, "
+             "and are not in the trace",
+             late);
+    recording->options->say(text);
+}
+
 /* The command runs: record it to its end. It is awaited whatever becomes of the file. */
 static enum trk_status record_child(struct recording *recording)
 {
@@ -234,6 +249,7 @@ static enum trk_status record_child(struct recording *recording)
     uint64_t started_ns = trk_record_now_ns();
     await_program(recording);
     enum trk_status status = TRK_OK;
+    recording->abouts = trk_record_header_abouts(recording->session.control);
     if (recording->fd >= 0)
         status = trk_record_output_header(recording);
     if (trk_record_drain_init(&recording->drain, &recording->session, recording->writer,
@@ -252,6 +268,7 @@ static enum trk_status record_child(struct recording *recording)
     result->child_status = recording->child.wait_status;
     result->duration_ns = trk_record_now_ns() - started_ns;
     trk_record_count(recording);
+    tell_late_abouts(recording);
     if (recording->fd < 0)
         end_without_file(recording, &status);
     else

@@ -302,6 +302,14 @@ static void add_build(cJSON *object, const uint8_t *id, size_t size)
         cJSON_AddNullToObject(object, "build_id");
 }
 
+uint32_t trk_record_header_abouts(const struct trk_session_control *control)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < TRK_SESSION_ABOUTS; ++i)
+        count += atomic_load_explicit(&control->abouts[i].known, memory_order_acquire) != 0;
+    return count;
+}
+
 /* What the program has said of itself so far. Its words are anybody's bytes. */
 static void add_about(cJSON *root, const struct trk_session_control *control)
 {

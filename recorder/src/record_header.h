@@ -42,6 +42,9 @@ struct trk_record_header {
 /* Look at the clocks, as close together as they can be had. */
 struct trk_record_anchor trk_record_header_anchor(void);
 
+/* How many things the program has said of itself so far. */
+uint32_t trk_record_header_abouts(const struct trk_session_control *control);
+
 /* The JSON text, the caller's to free(); NULL without memory. */
 char *trk_record_header_json(const struct trk_record_header *header);
 

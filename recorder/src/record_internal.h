@@ -42,6 +42,7 @@ struct recording {
     uint64_t child_ended_ns; /* 0: it has not */
     struct trk_record_anchor start;
     double append_ns; /* record_append.h */
+    uint32_t abouts;  /* that the program had said when the file's header was made */
 };
 
 /* record_output.c: the file of a recording that goes to one as it comes. */

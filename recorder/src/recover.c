@@ -6,6 +6,7 @@
 
 #include "blob_chunk.h"
 #include "bytes.h"
+#include "index_chunk.h"
 #include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
@@ -94,6 +95,8 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     size_t number = (size_t)(stream - recover->index.streams);
     struct trk_recover_stream *to = &recover->streams[number];
     lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
+    lose_unseen(to, recover->owes_state);
+    recover->owes_state = false;
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
         payload =
@@ -122,6 +125,34 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
         return TRK_OK;
     }
     return trk_recover_copy(recover, chunk);
+}
+
+/*
+ * [F-37] Events of before the part are behind the state that it begins with: without it they are
+ * lost, at least one, before what is there.
+ */
+static void lose_state(struct trk_recover *recover)
+{
+    recover->result->chunks_lost++;
+    if (!recover->has_state && !recover->result->state_lost) {
+        recover->result->state_lost = true;
+        recover->owes_state = true;
+    }
+}
+
+/* [F-35] A new one is made; but it may know of a SNAPSHOT of which not even the header is there. */
+static void take_index(struct trk_recover *recover, const struct trk_format_chunk *chunk)
+{
+    struct trk_index_chunk_head head;
+    const uint8_t *raw = recover->decoder.unpack.raw;
+    bool whole = trk_index_chunk_head(raw, chunk->raw_bytes, &head);
+    for (uint32_t i = 0; whole && !recover->result->state_lost && i < head.count; i++) {
+        if (trk_index_chunk_entry(raw, i).chunk.kind == TRK_FORMAT_SNAPSHOT &&
+            !recover->has_state) {
+            recover->result->chunks_lost--; /* counted by its number already */
+            lose_state(recover);
+        }
+    }
 }
 
 /* [F-16] The only one to know what is missing behind a stream's last chunk. */
@@ -197,6 +228,10 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(recover, chunk, payload);
     }
+    if (chunk->kind == TRK_FORMAT_SNAPSHOT && payload != TRK_OK) {
+        lose_state(recover);
+        return TRK_OK;
+    }
     if (payload != TRK_OK) {
         recover->result->chunks_lost++;
         return TRK_OK;
@@ -206,8 +241,12 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         return take_note(recover, chunk);
     case TRK_FORMAT_END:
         return take_totals(recover, chunk);
-    case TRK_FORMAT_INDEX: /* a new one is made */
+    case TRK_FORMAT_INDEX:
+        take_index(recover, chunk);
         return TRK_OK;
+    case TRK_FORMAT_SNAPSHOT:
+        recover->has_state = true;
+        return trk_recover_copy(recover, chunk);
     case TRK_FORMAT_SCHEMA:
         return take_schema(recover, chunk);
     case TRK_FORMAT_BLOB:

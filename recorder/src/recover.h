@@ -30,6 +30,8 @@ struct trk_recover {
     uint64_t offset;
     uint64_t next_file_chunk;
     bool lost_place;
+    bool has_state;  /* a SNAPSHOT was copied */
+    bool owes_state; /* none was, and the loss that stands for it is still to be written */
 };
 
 /* recover_write.c. Each: TRK_OK, TRK_E_MEMORY, TRK_E_SYSTEM. */

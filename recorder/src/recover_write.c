@@ -169,6 +169,10 @@ enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_f
 enum trk_status trk_recover_end(struct trk_recover *recover)
 {
     enum trk_status status = TRK_OK;
+    if (recover->owes_state && recover->index.stream_count > 0) {
+        recover->streams[0].lost += 1;
+        recover->streams[0].lost_anytime = true;
+    }
     for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
         if (recover->streams[i].lost > 0) {
             status = write_loss(recover, i, NULL);

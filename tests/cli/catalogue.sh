@@ -225,6 +225,53 @@ run 0 catalogue gc lost
 said "1 stored files are not in the database, but described"
 same "no file is gone by gc" "$(ls lost/traces | grep -c "[.]trk$")" "$count"
 rmdir "lost/traces/$hash.about"
+# What lies beside a file and cannot be right says nothing of it: it is left out until that is mended or gone.
+rm lost/catalogue.db*
+run 0 catalogue rebuild lost
+run 0 catalogue add --expected unknown lost "lost/traces/$hash.trk"
+cp "lost/traces/$hash.about" about.right
+about_is() { # WORDS
+    rm lost/catalogue.db*
+    run 3 catalogue rebuild lost
+    said "left out: $hash.trk: $hash.about:* $1.*; mend that or take it away"
+    same "taken up, without $hash" "$(tail -1 out)" "$((count - 1)) files taken up"
+    run 0 catalogue gc lost
+    said "1 stored files are not in the database, but described: .* or says why not"
+    [ -f "lost/traces/$hash.trk" ] || fail "gc takes away what is described wrongly: $1"
+    rm "lost/traces/$hash.about"
+}
+sed 's/"unknown"/"unknowm"/' about.right >"lost/traces/$hash.about"
+about_is "traces\[0\].expected is no verdict"
+sed '/"licence"/d' about.right >"lost/traces/$hash.about"
+about_is "traces\[0\].licence"
+sed "s/$hash/0123456789abcdef0123456789abcdef/" about.right >"lost/traces/$hash.about"
+about_is "speaks of another file"
+echo '{"schema":"trk-corpus/1","traces":[]}' >"lost/traces/$hash.about"
+about_is "speaks of another file"
+head -c 40 about.right >"lost/traces/$hash.about"
+about_is "no JSON"
+ln -s absent "lost/traces/$hash.about"
+about_is "a link to what is not there"
+# Where there is a row that is what counts, and gc writes it.
+cp about.right "lost/traces/$hash.about"
+run 0 catalogue rebuild lost
+echo torn >"lost/traces/$hash.about"
+run 0 catalogue rebuild lost
+run 0 catalogue gc lost
+cmp -s about.right "lost/traces/$hash.about" || fail "gc leaves a wrong description"
+# A copy under the other ending is nobody's, and gc's once the right one has a row.
+cp "lost/traces/$hash.trk" "lost/traces/$hash.json"
+rm lost/catalogue.db*
+run 3 catalogue rebuild lost
+said "left out: $hash.json: it is called $hash.trk"
+run 0 catalogue gc lost
+same "gone by gc" "$(cat out)" "$(printf '%s.json\n1 files removed' "$hash")"
+run 0 catalogue rebuild lost
+# A trace that is called like a scenario, but for capitals, is a trace to all.
+cp mine.trk mine.JSON
+run 0 catalogue add capitals mine.JSON
+run 0 catalogue gc capitals
+same "nothing of it is nobody's" "$(cat out err)" "0 files removed"
 # One that is ended in the middle (by the size of its file) leaves no database that looks whole.
 rm lost/catalogue.db*
 (ulimit -f 16 && exec "$trk" catalogue rebuild lost) >out 2>err && fail "a file may be too large"
@@ -235,6 +282,10 @@ rm -f lost/catalogue.db*
 ln -s absent lost/catalogue.db
 run 0 catalogue rebuild lost
 said "is called catalogue.db.damaged-1 now"
+rm -f lost/catalogue.db
+ln -s absent lost/catalogue.db
+run 0 catalogue rebuild lost
+said "is called catalogue.db.damaged-2 now"
 # gc writes anew what does not lie beside a file.
 first=$(ls lost/traces/*.about | head -1)
 cp "$first" about.before

@@ -71,7 +71,9 @@ done
 # A program that asks for JSON gets the reason there, of a plug-in that is none and of one that crashes.
 case=$(ls own_pages/*.json | head -1)
 for arguments in "sim --core absent.so own.trk" "explore --core absent.so own.trk" \
-    "sim --core absent.so $case" "sim --core absent.so own_pages" "core-check absent.so"; do
+    "sim --core absent.so $case" "sim --core absent.so own_pages" "core-check absent.so" \
+    "regress --core absent.so own_pages" "regress --against absent.so own_pages" \
+    "bisect --good absent.so --bad absent.so own.trk" "bisect --good absent.so --bad absent.so $case"; do
     # shellcheck disable=SC2086 # the arguments are words
     run 4 $arguments --json
     same "$arguments: error" "$(get error.status)" unsupported

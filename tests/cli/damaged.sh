@@ -51,6 +51,28 @@ done
 copy=cut-4.trk
 gives_3 bisect "$copy" --good "$core" --bad "$core"
 
+# A part whose beginning is spoilt, the state that it begins with too, is repaired: that state is told as lost,
+# and nobody is blamed for it.
+run 0 trim "$whole" 2000- -o part.trk
+states=0
+at=1504
+while [ "$at" -lt 2600 ]; do
+    cp part.trk spoilt.trk
+    printf 'TRKdamag' | dd of=spoilt.trk bs=1 seek="$at" conv=notrunc 2>err
+    run 0 recover -f --json spoilt.trk -o repaired.trk
+    if [ "$(get state_lost)" = true ]; then
+        states=$((states + 1))
+        same "complete, spoilt at $at" "$(get complete)" false
+        same "losses, spoilt at $at" "$(get dropped)" 1
+        run 3 sim --json repaired.trk
+        same "verdict, spoilt at $at" "$(get verdict)" trace-incomplete
+    fi
+    "$trk" doctor repaired.trk >out 2>err
+    grep -q "fault of the recorder" out && fail "spoilt at $at: the recorder is blamed"
+    at=$((at + 60))
+done
+[ "$states" -ge 3 ] || fail "a lost state was told $states times only"
+
 # A closed standard input is no folder.
 "$trk" sim - <&- >out 2>err
 same "closed standard input: exit code" $? 4

@@ -53,6 +53,16 @@ run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
 run 0 info --json x.trk
 same "the last of what was taken" "$(get header.about.word)" taken
 
+# What it says when the header is written is nowhere, and that is told.
+printf 'about first\nmarks 1\n' >script
+run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
+grep -q "said of itself" err && fail "something came too late for the header"
+printf 'marks 1\npause 600\nabout late\nabout later\nmarks 1\n' >script
+run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
+said "2 things that the program said of itself came after the header was written"
+run 0 info --json x.trk
+same "what came too late" "$(get header.about.word 2>/dev/null)" ""
+
 # What the recording cost the program: what the file says, however often it is asked.
 run 0 record -f -o x.trk -- "$tools/trace_tool" marks 10
 run 0 info --json x.trk
@@ -66,6 +76,10 @@ run 0 info --json x.trk
 cmp -s first out || fail "info says another thing the second time"
 run 0 info x.trk
 grep -q "^overhead   about " out || fail "no overhead in the text"
+grep -q "^overhead .* on top" out && fail "something on top of the overhead of events alone"
+run 0 record -f --payload hash --block 5 -o x.trk -- "$tools/trace_tool" marks 10
+run 0 info x.trk
+grep -q "^overhead .*; hashes of pages and waits for room on top" out || fail "no word of what is on top"
 
 # Output and input of the command are its own.
 run 0 record -o x.trk -f -- echo hello

@@ -223,7 +223,7 @@ static enum trk_status is_spoken_of(struct trk_catalogue *catalogue, const char 
     sqlite3_stmt *statement = NULL;
     enum trk_status status = catalogue_prepare(
         catalogue,
-        "SELECT 1 FROM traces WHERE hash || iif(name LIKE '%.json', '.json', '.trk') = ?1"
+        "SELECT 1 FROM traces WHERE hash || iif(name GLOB '?*.json', '.json', '.trk') = ?1"
         " OR hash || '" TRK_CATALOGUE_ABOUT "' = ?1",
         &name, 1, &statement, error);
     if (status != TRK_OK) {
@@ -232,6 +232,12 @@ static enum trk_status is_spoken_of(struct trk_catalogue *catalogue, const char 
     int last = sqlite3_step(statement);
     *out = last == SQLITE_ROW;
     return catalogue_done(catalogue, statement, last, error);
+}
+
+/* A link to nothing is there. */
+static bool is_there(int folder, const char *name)
+{
+    return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /*
@@ -245,12 +251,11 @@ static bool is_described(int folder, const char *name)
     snprintf(hash, sizeof hash, "%.32s", name);
     snprintf(about, sizeof about, "%s" TRK_CATALOGUE_ABOUT, hash);
     if (catalogue_is_stored(name)) {
-        return faccessat(folder, about, F_OK, 0) == 0;
+        return is_there(folder, about);
     }
     snprintf(trace, sizeof trace, "%s.trk", hash);
     snprintf(scenario, sizeof scenario, "%s.json", hash);
-    return strcmp(name, about) == 0 &&
-           (faccessat(folder, trace, F_OK, 0) == 0 || faccessat(folder, scenario, F_OK, 0) == 0);
+    return strcmp(name, about) == 0 && (is_there(folder, trace) || is_there(folder, scenario));
 }
 
 struct sweeping {
@@ -262,12 +267,21 @@ struct sweeping {
 static enum trk_status sweep_one(struct trk_catalogue *catalogue, int folder, const char *name,
                                  const struct sweeping *sweeping, struct trk_error *error)
 {
-    bool spoken_of = name[0] == '.';
+    bool spoken_of = name[0] == '.', of_another = false;
     enum trk_status status = spoken_of ? TRK_OK : is_spoken_of(catalogue, name, &spoken_of, error);
     if (status != TRK_OK || spoken_of) {
         return status;
     }
-    if (is_described(folder, name)) {
+    /* The same content under the other ending: what describes it speaks of the row's. */
+    if (catalogue_is_stored(name)) {
+        char about[64];
+        snprintf(about, sizeof about, "%.32s" TRK_CATALOGUE_ABOUT, name);
+        status = is_spoken_of(catalogue, about, &of_another, error);
+    }
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (!of_another && is_described(folder, name)) {
         sweeping->swept->kept += catalogue_is_stored(name);
     } else if (unlinkat(folder, name, 0) == 0) {
         sweeping->swept->removed++;

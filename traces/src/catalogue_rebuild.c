@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Databases that were moved away. */
@@ -117,7 +118,7 @@ enum trk_status catalogue_read_about(const char *folder, const char *hash,
     if (status == TRK_OK && manifest.count == 1 && strcmp(manifest.entries[0].hash, hash) == 0) {
         *out = manifest.entries[0];
         *found = true;
-    } else if (status == TRK_OK && manifest.count > 0) {
+    } else if (status == TRK_OK && manifest.entries != NULL) {
         status = trk_error_set(error, TRK_E_DAMAGED, "%s speaks of another file", name);
     }
     trk_manifest_free(&manifest);
@@ -150,33 +151,28 @@ struct rebuilding {
     void *context;
 };
 
-/* What is known of a stored file. lacks: what is not. */
+/* What lies beside a stored file. lacks: what is not known of it, or why it cannot be taken up. */
 static enum trk_status describe(const struct rebuilding *by, const char *file,
-                                struct trk_manifest_entry *out, char lacks[160],
-                                struct trk_error *error)
+                                struct trk_manifest_entry *out, char lacks[192])
 {
-    char hash[TRK_CONTENT_BYTES], path[PATH_MAX + 64];
+    char hash[TRK_CONTENT_BYTES];
     struct trk_error reason = {.text = ""};
     bool found = false;
     *out = (struct trk_manifest_entry){.bytes = 0};
     snprintf(hash, sizeof hash, "%.32s", file);
     enum trk_status status =
         catalogue_read_about(by->catalogue->folder, hash, out, &found, &reason);
-    if (status != TRK_OK && status != TRK_E_DAMAGED) {
-        *error = reason;
-        return status;
-    }
-    if (!found) {
+    if (status != TRK_OK) {
+        snprintf(lacks, 192, "%s; mend that or take it away", reason.text);
+    } else if (!found) {
         const bool trace = strcmp(file + TRK_CONTENT_BYTES - 1, ".trk") == 0;
         snprintf(out->file, sizeof out->file, "%.40s", file); /* a hash and an ending */
         snprintf(out->hash, sizeof out->hash, "%s", hash);
         snprintf(out->expected, sizeof out->expected, "%s", trace ? "ok" : "");
-        snprintf(lacks, 160, "%s; expected: %s",
-                 status != TRK_OK ? reason.text : "nothing lies beside it that speaks of it",
+        snprintf(lacks, 192, "nothing lies beside it that speaks of it; expected: %s",
                  trace ? "ok" : "what it says itself");
     }
-    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%.40s", by->catalogue->folder, file);
-    return trk_content_name(path, out->hash, &out->bytes, error);
+    return status;
 }
 
 static void leave_out(const struct rebuilding *by, const char *file, const char *why)
@@ -184,43 +180,60 @@ static void leave_out(const struct rebuilding *by, const char *file, const char 
     by->fn(by->context, file, NULL, why);
 }
 
+/* Whether a file is what it is called, and what its entry says; else it is left out. */
+static bool is_right(const struct rebuilding *by, const char *file,
+                     struct trk_manifest_entry *entry, struct trk_error *error)
+{
+    char path[PATH_MAX + 64], why[160];
+    snprintf(path, sizeof path, "%s/" TRK_CATALOGUE_TRACES "/%.40s", by->catalogue->folder, file);
+    enum trk_status status = trk_content_name(path, entry->hash, &entry->bytes, error);
+    if (status == TRK_OK) {
+        status = trk_catalogue_path("", entry, path, PATH_MAX, error);
+    }
+    if (status != TRK_OK) {
+        leave_out(by, file, error->text);
+        return false;
+    }
+    if (strncmp(entry->hash, file, strlen(entry->hash)) != 0) {
+        snprintf(why, sizeof why, "its content is %s", entry->hash);
+    } else if (strcmp(strrchr(path, '/') + 1, file) != 0) {
+        snprintf(why, sizeof why, "it is called %.100s", entry->file);
+    } else {
+        return true;
+    }
+    leave_out(by, file, why);
+    return false;
+}
+
 /* Put one in, unless it is there. What cannot be read is left out, and the others go on. */
 static enum trk_status take_up(const struct rebuilding *by, const char *file,
                                struct trk_error *error)
 {
-    struct trk_manifest_entry entry, former;
+    struct trk_manifest_entry entry;
     struct trk_error reason = {.text = ""};
-    char lacks[160] = "", path[PATH_MAX];
-    bool found = false;
-    enum trk_status status = describe(by, file, &entry, lacks, &reason);
-    if (status == TRK_OK) {
-        status = trk_catalogue_path("", &entry, path, sizeof path, &reason);
+    char lacks[192] = "", hash[TRK_CONTENT_BYTES];
+    bool known = false;
+    snprintf(hash, sizeof hash, "%.32s", file);
+    /* Where there is a row, that is what counts. */
+    enum trk_status status = catalogue_lookup(by->catalogue, hash, &entry, &known, error);
+    if (status != TRK_OK) {
+        return status;
     }
+    status = known ? TRK_OK : describe(by, file, &entry, lacks);
     if (status == TRK_E_MEMORY) {
         return trk_error_set(error, status, "no memory for what lies beside a file");
     }
     if (status != TRK_OK) {
-        leave_out(by, file, reason.text);
-        return TRK_OK;
-    }
-    if (strncmp(entry.hash, file, strlen(entry.hash)) != 0) {
-        snprintf(lacks, sizeof lacks, "its content is %s", entry.hash);
         leave_out(by, file, lacks);
-        return TRK_OK;
-    }
-    if (strcmp(strrchr(path, '/') + 1, file) != 0) {
-        snprintf(lacks, sizeof lacks, "it is called %.100s", entry.file);
-        leave_out(by, file, lacks);
-        return TRK_OK;
-    }
-    status = catalogue_lookup(by->catalogue, entry.hash, &former, &found, error);
-    if (status == TRK_OK && !found) {
+    } else if (is_right(by, file, &entry, &reason) && !known) {
         status = catalogue_insert(by->catalogue, &entry, error);
         if (status == TRK_OK) {
             by->fn(by->context, file, &entry, lacks[0] != '\0' ? lacks : NULL);
         }
+        return status;
     }
-    return status;
+    return reason.status != TRK_E_MEMORY ? TRK_OK
+                                         : trk_error_set(error, reason.status, "%s", reason.text);
 }
 
 static enum trk_status take_up_all(struct trk_catalogue *catalogue, void *context,
@@ -253,6 +266,7 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
 {
     static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
     char from[PATH_MAX], to[PATH_MAX];
+    struct stat about;
     int number = 1;
     do {
         snprintf(old, 64, TRK_CATALOGUE_FILE ".damaged-%d", number++);
@@ -260,7 +274,8 @@ static enum trk_status move_away(const char *folder, char old[64], struct trk_er
         if (length < 0 || (size_t)length + strlen("-journal") >= sizeof to) {
             return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
         }
-    } while (access(to, F_OK) == 0 && number < OLD_MOST);
+        /* A link to nothing is there. */
+    } while (lstat(to, &about) == 0 && number < OLD_MOST);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         snprintf(from, sizeof from, "%s/" TRK_CATALOGUE_FILE "%s", folder, endings[i]);
         snprintf(to, sizeof to, "%s/%s%s", folder, old, endings[i]);

@@ -66,9 +66,11 @@ void trk_capture_tracker(uint32_t tracker_id, const struct trk_policy *policy,
 
 /*
  * Say something of this program that only it knows, such as its Vulkan device, for the trace's
- * header (`about`): a key, cut at 23 bytes, and a text, cut at 95. Before the first tracker is
- * declared; what comes later is in dumps of a flight recording only. Of a key that is said again
- * the last counts; 24 are taken, those of the backend among them. Signal-safe: no.
+ * header (`about`): a key, cut at 23 bytes, and a text, cut at 95. Before the first event and
+ * before the first tracker is declared: the header is written when a tracker is there, or a tenth
+ * of a second after the first event without one, or sooner when much comes. What is said later is
+ * in dumps of a flight recording only, and trk record says that it is lost. Of a key that is said
+ * again the last counts; 24 are taken, those of the backend among them. Signal-safe: no.
  */
 void trk_capture_about(const char *key, const char *text);
 

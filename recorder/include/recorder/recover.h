@@ -19,8 +19,10 @@ struct trk_recover_result {
     uint64_t events;      /* in the file, without the marks of losses */
     uint64_t dropped;     /* lost, now and before, as far as known */
     bool header_lost;     /* HEADER was damaged: a short one stands in its place */
-    bool cut;             /* the recording's end was not there: how much is missing is not known */
-    int32_t child_status; /* -1: not known */
+    bool state_lost; /* of a part: the state that it begins with was damaged; one loss stands for it
+                      */
+    bool cut;        /* the recording's end was not there: how much is missing is not known */
+    int32_t child_status;     /* -1: not known */
     struct trk_digest digest; /* of all that was written, for trk_trace_verify */
 };
 
