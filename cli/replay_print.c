@@ -16,9 +16,10 @@ static const char *side_name(enum trk_plan_side side)
 }
 
 /* The verdict's word, as trk sim says it. */
-static const char *verdict_name(enum trk_verdict_kind kind)
+static const char *verdict_name(const struct trk_plan_finding *finding)
 {
-    const struct trk_sim_report report = {.verdict = kind};
+    const struct trk_sim_report report = {.verdict = finding->verdict,
+                                          .failure_class = finding->failure_class};
     return trk_verdict_name(&report);
 }
 
@@ -96,7 +97,7 @@ static void print_wrong(const struct trk_replay_run *run, const char *word,
     }
     const struct trk_plan_finding *finding = &run->plan->findings[wrong->finding - 1];
     printf("  %s: the store of event %" PRIu64 " should be there; event %" PRIu64 " is to blame\n",
-           verdict_name(finding->verdict), finding->store_event, finding->event_at);
+           verdict_name(finding), finding->store_event, finding->event_at);
 }
 
 /* The first finding of the oracle that no bytes can show; NULL: there is none. */
@@ -128,7 +129,10 @@ static void print_broken(const struct trk_replay_run *run)
         printf("%-10s %" PRIu64
                " findings of the oracle that no bytes show; the first: %s, event %" PRIu64
                " is to blame\n",
-               "rules", count, verdict_name(first->verdict), first->event_at);
+               "rules", count, verdict_name(first), first->event_at);
+        printf("  frame %" PRIu64 ", event %" PRIu64 ", address 0x%" PRIx64 ", %" PRIu64 " bytes\n",
+               run->plan->frames[first->frame].number, first->event_visible, first->guest_addr,
+               first->size_bytes);
     }
 }
 
@@ -286,9 +290,25 @@ static void add_wrong(cJSON *object, const char *key, const struct trk_replay_ru
     }
     const struct trk_plan_finding *finding =
         wrong->finding != 0 ? &run->plan->findings[wrong->finding - 1] : NULL;
-    trk_json_out_text(entry, "verdict", finding ? verdict_name(finding->verdict) : NULL);
+    trk_json_out_text(entry, "verdict", finding ? verdict_name(finding) : NULL);
     trk_json_out_number(entry, "event_at", finding ? finding->event_at : TRK_NOT_KNOWN);
     trk_json_out_number(entry, "store_event", finding ? finding->store_event : TRK_NOT_KNOWN);
+}
+
+static void add_broken(cJSON *check, const struct trk_replay_run *run)
+{
+    uint64_t count = 0;
+    const struct trk_plan_finding *first = no_bytes(run->plan, &count);
+    trk_json_out_number(check, "broken", count);
+    if (first != NULL) {
+        cJSON *entry = cJSON_AddObjectToObject(check, "first_broken");
+        trk_json_out_text(entry, "verdict", verdict_name(first));
+        trk_json_out_number(entry, "event_at", first->event_at);
+        trk_json_out_number(entry, "event", first->event_visible);
+        trk_json_out_number(entry, "frame", run->plan->frames[first->frame].number);
+        trk_json_out_address(entry, "guest_addr", first->guest_addr);
+        trk_json_out_number(entry, "bytes", first->size_bytes);
+    }
 }
 
 static void add_check(cJSON *object, const struct trk_replay_run *run)
@@ -304,7 +324,7 @@ static void add_check(cJSON *object, const struct trk_replay_run *run)
     trk_json_out_number(entry, "wrong_replayed", check->wrong_replayed);
     trk_json_out_number(entry, "not_brought", check->not_brought);
     trk_json_out_number(entry, "unseen", check->unseen);
-    trk_json_out_number(entry, "broken", trk_replay_broken(run));
+    add_broken(entry, run);
     if (wrong > 0) {
         add_wrong(entry, "first", run, &check->first);
     }

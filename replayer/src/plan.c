@@ -145,6 +145,33 @@ static enum trk_status plan_choose(const struct plan_raws *raws,
     return TRK_OK;
 }
 
+/*
+ * What showed in other frames is not asked for. Findings are in the order of their frames, and what
+ * looks at their bytes is in the same frame.
+ */
+static void plan_findings(struct trk_plan *plan, struct plan_raws *raws, uint32_t first,
+                          uint32_t end)
+{
+    size_t before = 0, kept = 0;
+    for (size_t i = 0; i < raws->finding_count; i++) {
+        struct trk_plan_finding found = raws->findings[i];
+        before += found.frame < first;
+        if (found.frame >= first && found.frame < end) {
+            found.frame -= first;
+            raws->findings[kept++] = found;
+        }
+    }
+    for (size_t i = 0; i < raws->count; i++) {
+        struct trk_plan_item *item = &raws->all[i].item;
+        item->finding = item->finding > before && item->finding <= before + kept
+                            ? (uint32_t)(item->finding - before)
+                            : 0;
+    }
+    plan->findings = raws->findings;
+    plan->finding_count = kept;
+    raws->findings = NULL;
+}
+
 static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
                                  const struct trk_plan_options *options, struct trk_trace *trace,
                                  struct trk_error *error)
@@ -153,6 +180,7 @@ static enum trk_status plan_make(struct trk_plan *plan, struct plan_raws *raws,
     uint64_t most = options->mirror_bytes_max ? options->mirror_bytes_max : MIRROR_BYTES_MAX;
     enum trk_status status = plan_choose(raws, options, &first, &end, error);
     if (status == TRK_OK) {
+        plan_findings(plan, raws, first, end);
         status = plan_pages(plan, raws, end, trace, error);
     }
     if (status == TRK_OK) {
@@ -201,9 +229,6 @@ enum trk_status trk_plan_create(struct trk_plan **out, struct trk_trace *trace,
         plan->events = raws.events;
         plan->complete = trk_trace_state(trace).complete;
         plan->witnessed = raws.witnessed;
-        plan->findings = raws.findings;
-        plan->finding_count = raws.finding_count;
-        raws.findings = NULL;
         status = plan_make(plan, &raws, options, trace, error);
     }
     plan_raws_deinit(&raws);

@@ -205,6 +205,8 @@ static enum trk_status read_finding(struct read *read, const struct trk_oracle_f
     raws->findings = findings;
     raws->findings[raws->finding_count++] = (struct trk_plan_finding){
         .verdict = found->verdict,
+        .failure_class = found->failure_class,
+        .frame = read->frame,
         .event_at = found->event_at,
         .event_visible = found->event_visible,
         .guest_addr = found->guest_addr,

@@ -75,7 +75,24 @@ static void tell(const struct finding *finding, struct trk_oracle_finding *out)
     out->size_bytes = finding->size_bytes;
     out->by_gpu = (finding->store.flags & SHADOW_STORE_GPU) != 0;
     out->in_gpu_copy = in_gpu_copy(finding);
-    out->store_event = finding->kind == TRK_VERDICT_FATAL ? TRK_NOT_KNOWN : finding->store.event;
+    out->store_event = finding->store.event;
+    if (finding->kind == TRK_VERDICT_FATAL || finding->kind == TRK_VERDICT_LIVELOCK) {
+        out->failure_class = TRK_E_REENTRY; /* that was not refused; a refusal says its own */
+        out->store_event = TRK_NOT_KNOWN;
+    }
+}
+
+/* The tracker has refused: what it should have refused is told with that. */
+static void take_refusal(struct trk_oracle *oracle, const struct trk_trace_event *event,
+                         struct trk_oracle_finding *out)
+{
+    struct finding finding;
+    struct judge_operation *operation = judge_operation_of(&oracle->judge, event->stream);
+    if (operation != NULL)
+        operation->reentered = false;
+    judge_refusal(&oracle->judge, event, &finding);
+    tell(&finding, out);
+    out->failure_class = (enum trk_status)event->event.context;
 }
 
 enum trk_status trk_oracle_take(struct trk_oracle *oracle, const struct trk_trace_event *event,
@@ -89,6 +106,8 @@ enum trk_status trk_oracle_take(struct trk_oracle *oracle, const struct trk_trac
         return trk_error_set(error, status, "the oracle ended at event %llu: %s",
                              (unsigned long long)event->number, trk_status_name(status));
     tell(&finding, out);
+    if (event->event.type == TRK_EVENT_FAIL)
+        take_refusal(oracle, event, out);
     return TRK_OK;
 }
 

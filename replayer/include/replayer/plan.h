@@ -100,8 +100,10 @@ struct trk_plan_image {
 /* What the oracle said: which store should have been there. */
 struct trk_plan_finding {
     enum trk_verdict_kind verdict;
-    uint64_t event_at;      /* that broke the rule */
-    uint64_t event_visible; /* where it showed */
+    enum trk_status failure_class; /* of a fatal one */
+    uint32_t frame;                /* in which it showed: as plan->frames has them */
+    uint64_t event_at;             /* that broke the rule */
+    uint64_t event_visible;        /* where it showed */
     uint64_t guest_addr, size_bytes;
     uint64_t store_event; /* TRK_NOT_KNOWN: none is to blame */
     uint64_t content;     /* that store's; valid where store_event is known */
@@ -113,8 +115,8 @@ struct trk_plan {
     const struct trk_plan_item *stores;  /* in the order of the groups that they precede */
     const struct trk_plan_group *groups; /* in the order to run them */
     const struct trk_plan_frame *frames;
-    const struct trk_plan_finding *findings;
-    const struct trk_plan_image *images; /* ascending, apart */
+    const struct trk_plan_finding *findings; /* that showed in these frames */
+    const struct trk_plan_image *images;     /* ascending, apart */
     size_t image_count;
     size_t plain_images; /* that the trace names, and that are replayed as parts of the mirror */
     size_t item_count, store_count, group_count, frame_count, finding_count;

@@ -22,8 +22,9 @@ struct trk_oracle;
 struct trk_oracle_finding {
     bool found;
     enum trk_verdict_kind verdict;
-    uint64_t event_at;      /* that broke the rule */
-    uint64_t event_visible; /* the read or the loss */
+    enum trk_status failure_class; /* of a fatal one, and of a livelock */
+    uint64_t event_at;             /* that broke the rule */
+    uint64_t event_visible;        /* the read or the loss */
     uint64_t guest_addr, size_bytes;
     uint64_t store_event; /* of the bytes that should be there; TRK_NOT_KNOWN: of none */
     bool by_gpu;          /* that store was the GPU's */
