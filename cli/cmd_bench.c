@@ -69,9 +69,10 @@ static int clock_choose(const struct trk_bench_result *result, const struct trk_
     const bool device = trk_bench_clock_of(&result->bench, pair) == TRK_BENCH_DEVICE;
     verdict->clock = device && strcmp(clock, "host") != 0 ? TRK_BENCH_DEVICE : TRK_BENCH_HOST;
     if (!device && strcmp(clock, "device") == 0) {
-        trk_terminal_say("bench", "--clock device: %s or %s has no time of the device",
-                         result->runs->runs[0].text, result->runs->runs[verdict->policy].text);
-        return TRK_EXIT_ENVIRONMENT;
+        char text[2 * TRK_POLICY_TEXT_BYTES + 64];
+        snprintf(text, sizeof text, "--clock device: %s or %s has no time of the device",
+                 result->runs->runs[0].text, result->runs->runs[verdict->policy].text);
+        return trk_policy_runs_refuse(result->runs, options, TRK_E_UNSUPPORTED, text);
     }
     return TRK_EXIT_OK;
 }
@@ -115,12 +116,12 @@ static int want(struct trk_policy_runs *runs, const struct trk_options *options)
         char text[TRK_POLICY_TEXT_BYTES + 64];
         snprintf(text, sizeof text, "nothing to compare with %s: give --b or --all",
                  runs->runs[0].text);
-        return trk_policy_runs_refuse(runs, options, text);
+        return trk_policy_runs_refuse(runs, options, TRK_E_ARGUMENT, text);
     }
     if (code == TRK_EXIT_OK && trk_options_flag(options, "csv") &&
         trk_options_flag(options, "json")) {
-        trk_terminal_say("bench", "--csv and --json both want standard output");
-        return TRK_EXIT_USAGE;
+        return trk_policy_runs_refuse(runs, options, TRK_E_ARGUMENT,
+                                      "--csv and --json both want standard output");
     }
     return code;
 }
@@ -168,7 +169,7 @@ static int run_rounds(struct trk_policy_runs *runs, const struct trk_options *op
     }
     trk_policy_runs_watch_interrupts();
     int code = trk_policy_runs_bench(runs, options, result.rounds_wanted, &result.bench);
-    result.interrupted = trk_policy_runs_interrupted();
+    result.interrupted = runs->cut_short;
     if (code == TRK_EXIT_OK) {
         code = print(&result, options);
         trk_bench_free(&result.bench);

@@ -32,19 +32,22 @@ void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
 static int fail_early(const struct trk_policy_runs *runs, const struct trk_options *options,
                       const char *subject, const struct trk_error *error)
 {
-    if (trk_options_flag(options, "json")) {
-        cJSON *object = trk_json_out_object(runs->schema);
-        trk_json_out_error(object, error);
-        trk_json_out_print(object);
+    struct trk_error told = *error;
+    if (subject != NULL) {
+        (void)trk_error_set(&told, error->status, "%s: %s", subject, error->text);
+        told.os_errno = error->os_errno;
+        told.file_offset = error->file_offset;
+        told.event_number = error->event_number;
     }
+    trk_input_print_refusal(&runs->input, options, runs->schema, &told);
     return trk_terminal_error(options->command->name, subject, error);
 }
 
 int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           const char *text)
+                           enum trk_status status, const char *text)
 {
     struct trk_error error = no_place;
-    (void)trk_error_set(&error, TRK_E_ARGUMENT, "%s", text);
+    error.status = trk_error_set(&error, status, "%s", text);
     return fail_early(runs, options, NULL, &error);
 }
 
@@ -325,11 +328,6 @@ void trk_policy_runs_watch_interrupts(void)
     sigaction(SIGINT, &action, NULL);
 }
 
-bool trk_policy_runs_interrupted(void)
-{
-    return interrupted != 0;
-}
-
 /* A round is expected to last as long as the longest before it. */
 static bool round_fits(struct trk_policy_runs *runs)
 {
@@ -341,11 +339,11 @@ static bool round_fits(struct trk_policy_runs *runs)
 static bool round_more(void *context, const struct trk_bench *so_far)
 {
     struct trk_policy_runs *runs = context;
-    const bool more =
-        interrupted == 0 && round_fits(runs) &&
-        !(runs->detect.share > 0.0 && trk_bench_detects(so_far, &runs->detect, runs->seed));
+    const bool more = round_fits(runs) && !(runs->detect.share > 0.0 &&
+                                            trk_bench_detects(so_far, &runs->detect, runs->seed));
+    runs->cut_short = more && interrupted != 0;
     runs->round_start_ns = trk_clock_ns();
-    return more;
+    return more && !runs->cut_short;
 }
 
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,

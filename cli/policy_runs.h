@@ -53,6 +53,7 @@ struct trk_policy_runs {
     uint64_t round_start_ns;
     struct trk_calibration calibration; /* from the first pass of the rounds to the last */
     bool checked;
+    bool cut_short; /* an interrupt has ended the rounds before they were all run */
     struct trk_policy_clocks before, after; /* the bench */
 };
 
@@ -116,8 +117,6 @@ int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs,
 /* From now on an interrupt ends the rounds behind the one that runs; a second one ends the program.
  */
 void trk_policy_runs_watch_interrupts(void);
-/* Whether one did. */
-bool trk_policy_runs_interrupted(void);
 
 /* Run all in rounds, as many as there is time for; at least one. */
 int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options *options,
@@ -125,7 +124,7 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
 
 /* Say what is wrong with what was asked for. */
 int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           const char *text);
+                           enum trk_status status, const char *text);
 
 /* Say an error of a policy. */
 int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,

@@ -40,6 +40,10 @@ run 2 bench --json absent.trk
 get error.text | grep -q 'nothing to compare with per-range: give --b or --all' || fail "no text of what is lacking"
 run 2 bench --json --b nope absent.trk
 same 'a policy that is none' "$(get error.status)" argument
+same 'a refusal is complete' "$(get complete)" false
+get error.text | grep -q '^--b nope: ' || fail "no text of the option"
+run 2 bench --json --csv --b auto absent.trk
+get error.text | grep -q -- '--csv and --json both want' || fail "no text of both"
 run 2 replay --json --policy nope absent.trk
 get error.text | grep -q -- '--policy: ' || fail "no text of the policy"
 
@@ -147,6 +151,18 @@ if [ "$(get 'left_out.#')" -gt 0 ]; then
     said "policy $policy: $reason"
     [ -s out ] && fail "a bench that did not run prints something"
 fi
+
+# In the last round there is nothing to end: all was run. (Before the rounds it ends the program.)
+for delay in 0.2 0.4 0.6 0.8 1.0 1.2; do
+    env --default-signal=INT "$trk" bench --all --rounds 1 --no-check --json t.trk </dev/null >out 2>err &
+    pid=$!
+    sleep "$delay"
+    kill -s INT "$pid" 2>/dev/null
+    wait "$pid"
+    code=$?
+    [ $code -eq 0 ] || [ $code -eq 130 ] || fail "interrupted after $delay s in one round: $code"
+    [ $code -ne 0 ] || same 'all rounds were run' "$(get interrupted)" false
+done
 
 # An interrupt ends the rounds, and those that were run are judged; in each form.
 interrupted() { # CODE ARGUMENT...
