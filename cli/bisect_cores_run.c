@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bisect_cores.h"
+#include "json_out.h"
 #include "terminal.h"
 
 #define CRASHED UINT64_MAX /* a digest behind the step that ended the process */
@@ -179,6 +180,17 @@ static void fill_crashed(struct look *look)
     }
 }
 
+/* Say why there is no report, in JSON too with --json: an exit code. */
+static int refuse(const struct trk_cores *cores, const char *subject, const struct trk_error *error)
+{
+    if (trk_options_flag(cores->options, "json")) {
+        trk_json_out_refusal(TRK_BISECT_CORES_SCHEMA, cores->path, error);
+        trk_terminal_flush();
+    }
+    (void)trk_terminal_error("bisect", subject, error);
+    return trk_contained_exit_code(error->status);
+}
+
 /* One run of one build: an exit code. A crash is none: it is noted. */
 static int run_one(struct trk_cores *cores, int which, struct look *look)
 {
@@ -197,17 +209,17 @@ static int run_one(struct trk_cores *cores, int which, struct look *look)
         return TRK_EXIT_OK;
     }
     if (status != TRK_OK) {
-        (void)trk_terminal_error("bisect", core->core, &error);
-        return trk_contained_exit_code(status);
+        error.status = status;
+        return refuse(cores, core->core, &error);
     }
     if (side->complaint[0] != '\0') {
         fill_crashed(look);
         return TRK_EXIT_OK;
     }
     if (side->lacks[0] != '\0') {
-        trk_terminal_say("bisect", "%s: the %s core cannot be tried: %s", core->core,
-                         name_of(which), side->lacks);
-        return TRK_EXIT_ENVIRONMENT;
+        (void)trk_error_set(&error, TRK_E_UNSUPPORTED, "the %s core cannot be tried: %s",
+                            name_of(which), side->lacks);
+        return refuse(cores, core->core, &error);
     }
     if (side->status != TRK_OK && side->status != TRK_E_ARGUMENT) {
         if (cores->scenario != NULL) {

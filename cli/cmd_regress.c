@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "jobs.h"
+#include "json_out.h"
 #include "options.h"
 #include "out_file.h"
 #include "regress.h"
@@ -79,10 +80,23 @@ static const struct trk_option regress_options[] = {
     {.name = NULL},
 };
 
-/* An error of a core before anything was run: its exit code. */
-static int core_failed(const char *path, enum trk_status status, const struct trk_error *error)
+/* Say why there is no report, in JSON too with --json; but not of what cannot be meant. */
+static int refuse(const struct trk_options *options, const char *path, enum trk_status status,
+                  struct trk_error *error)
 {
-    int code = trk_terminal_error("regress", path, error);
+    error->status = status;
+    if (trk_options_flag(options, "json") && status != TRK_E_ARGUMENT) {
+        trk_json_out_refusal(TRK_REGRESS_SCHEMA, path, error);
+        trk_terminal_flush();
+    }
+    return trk_terminal_error("regress", path, error);
+}
+
+/* An error of a core before anything was run: its exit code. */
+static int core_failed(const struct trk_options *options, const char *path, enum trk_status status,
+                       struct trk_error *error)
+{
+    int code = refuse(options, path, status, error);
     return status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE ? TRK_EXIT_ENVIRONMENT : code;
 }
 
@@ -103,7 +117,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
         status = trk_regress_core_open(&regress->core, regress->limit_s, &error);
     }
     if (status != TRK_OK) {
-        return core_failed(regress->core.path, status, &error);
+        return core_failed(options, regress->core.path, status, &error);
     }
     if (against == NULL) {
         return TRK_EXIT_OK;
@@ -116,7 +130,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     regress->two_cores = true;
     regress->other.path = built_in ? NULL : against;
     status = trk_regress_core_open(&regress->other, regress->limit_s, &error);
-    return status == TRK_OK ? TRK_EXIT_OK : core_failed(against, status, &error);
+    return status == TRK_OK ? TRK_EXIT_OK : core_failed(options, against, status, &error);
 }
 
 /* What an earlier run says nothing of is told; one that says nothing of all is the wrong one. */
@@ -170,7 +184,7 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
         }
     }
     if (status != TRK_OK) {
-        return trk_terminal_error("regress", subject, &error);
+        return refuse(options, subject, status, &error);
     }
     trk_regress_judge(regress);
     (trk_options_flag(options, "json") ? trk_regress_print_json : trk_regress_print)(regress);

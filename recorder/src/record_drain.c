@@ -93,17 +93,6 @@ static void sink_append(struct trk_record_drain *drain, uint32_t stream_id,
         drain->status = trk_flight_append(drain->flight, stream_id, records, count, error);
 }
 
-enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct trk_error *error)
-{
-    if (writes(drain) && drain->writer)
-        drain->status = trk_writer_flush(drain->writer, error);
-    else if (writes(drain) && drain->flight)
-        drain->status = trk_flight_flush(drain->flight, error);
-    trk_record_pages_settle(drain);
-    trk_record_book_settle(drain); /* after a refusal, too: threads keep their room */
-    return drain->status;
-}
-
 /* Append records of a ring's use, but for those that the file has already. */
 static void ring_append(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                         const struct trk_record *records, size_t count, struct trk_error *error)
@@ -335,6 +324,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
         settle(drain, ring, &drain->session->losses[index], error);
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {
+            if (writes(drain) && drain->flight)
+                drain->status = trk_flight_end(drain->flight, ring->stream_id, error);
             ring->in_use = false;
             atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
         }
@@ -401,15 +392,50 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
 static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
 {
     const struct trk_session_losses *losses = &drain->session->losses[drain->session->ring_count];
-    bool any = false;
-    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind)
-        any = any || atomic_load_explicit(&losses->kinds[kind].count, memory_order_relaxed) > 0;
-    if (!any)
+    struct trk_record_drain_ring *ring = &drain->unplaced;
+    if (!trk_record_losses_untold(ring, losses))
         return;
-    struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
-    struct trk_record_drain_ring ring = {.stream_id = stream.stream_id};
-    sink_stream(drain, &stream, error);
-    settle(drain, &ring, losses, error);
+    if (!ring->in_use) {
+        struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
+        ring->in_use = true;
+        ring->stream_id = stream.stream_id;
+        sink_stream(drain, &stream, error);
+    }
+    settle(drain, ring, losses, error);
+}
+
+/*
+ * What is lost of what was taken. A loss behind records that a ring still has is behind them: so
+ * the losses are looked at first, and count where there are none then.
+ */
+static void settle_known(struct trk_record_drain *drain, struct trk_error *error)
+{
+    static struct trk_session_losses known; /* one drain a process at a time */
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
+        struct trk_record_drain_ring *ring = &drain->rings[i];
+        if (!ring->in_use)
+            continue;
+        trk_record_losses_read(&known, &drain->session->losses[i]);
+        if (atomic_load_explicit(&drain->session->rings[i].head, memory_order_acquire) ==
+            ring->tail)
+            settle(drain, ring, &known, error);
+        else
+            tell_discards(drain, ring, error);
+    }
+    settle_unplaced(drain, error);
+}
+
+enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct trk_error *error)
+{
+    if (drain->flight)
+        settle_known(drain, error);
+    if (writes(drain) && drain->writer)
+        drain->status = trk_writer_flush(drain->writer, error);
+    else if (writes(drain) && drain->flight)
+        drain->status = trk_flight_flush(drain->flight, error);
+    trk_record_pages_settle(drain);
+    trk_record_book_settle(drain); /* after a refusal, too: threads keep their room */
+    return drain->status;
 }
 
 enum trk_status trk_record_drain_finish(struct trk_record_drain *drain, struct trk_error *error)

@@ -71,6 +71,7 @@ struct trk_record_drain {
     bool disabled;                /* what comes is thrown away, and counted */
     struct trk_record *batch;     /* for what is handed on, and behind it as much again */
     struct trk_record_drain_ring rings[TRK_SESSION_RINGS];
+    struct trk_record_drain_ring unplaced; /* what threads lost that found no ring */
     pid_t program;    /* whose dead threads' rings may be taken back; 0: none's */
     int program_fd;   /* a pidfd that tells whether the id is still its own; -1: it is */
     bool keeps_pages; /* the contents of pages go into the file */
@@ -107,7 +108,8 @@ TRK_MUST_USE enum trk_status trk_record_drain_pass(struct trk_record_drain *drai
 void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event *event,
                           struct trk_error *error);
 
-/* Write out what is open. The writer's status. */
+/* Write out what is open; into a flight ring, of which a dump may be made now, also the losses that
+ * are known so far. The writer's status. */
 TRK_MUST_USE enum trk_status trk_record_drain_flush(struct trk_record_drain *drain,
                                                     struct trk_error *error);
 

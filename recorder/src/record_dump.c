@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* O_CLOEXEC */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "record_dump.h"
 
 #include <errno.h>
@@ -7,10 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record_internal.h"
 #include "recorder/place.h"
+
+#define FILE_MODE   0666
+#define CLAIM_TRIES 16 /* others may put files there at the same time, but not for long */
+#define PART_BYTES  (PATH_MAX + 32)
+
+/* A dump's file while it is written. */
+struct part {
+    char name[PART_BYTES]; /* "": it has none */
+    int fd;
+};
 
 static void fail(struct trk_record_dump *dump)
 {
@@ -18,6 +30,184 @@ static void fail(struct trk_record_dump *dump)
     dump->status = trk_error_set_errno(&dump->error, reason == EEXIST ? TRK_E_EXISTS : TRK_E_SYSTEM,
                                        reason, "%.80s", dump->path);
 }
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void name_part(char name[PART_BYTES], const char *target)
+{
+    snprintf(name, PART_BYTES, "%s.part-%d", target, (int)getpid());
+}
+
+static void find_folder(char folder[PATH_MAX], const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    int length = slash == NULL || slash == target ? 1 : (int)(slash - target);
+    snprintf(folder, PATH_MAX, "%.*s", length, slash == NULL ? "." : target);
+}
+
+/* The way to a file that has no name. */
+static void find_nameless(char path[40], int fd)
+{
+    snprintf(path, 40, "/proc/self/fd/%d", fd);
+}
+
+/*
+ * A file in the folder of a path. Without a name, so that nothing is left of it when this process
+ * is killed; where a file system cannot do that, with one that nobody takes for a dump's.
+ */
+static bool open_part(struct part *part, const char *target)
+{
+    char folder[PATH_MAX];
+    char way[40];
+    find_folder(folder, target);
+    part->name[0] = '\0';
+    part->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+    find_nameless(way, part->fd);
+    if (part->fd >= 0 && access(way, F_OK) == 0)
+        return true;
+    if (part->fd >= 0)
+        close(part->fd);
+    name_part(part->name, target);
+    part->fd = open(part->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    if (part->fd < 0)
+        part->name[0] = '\0';
+    return part->fd >= 0;
+}
+
+/* A further name, where nothing has that one. */
+static bool link_part(const struct part *part, const char *name)
+{
+    char way[40];
+    find_nameless(way, part->fd);
+    return part->name[0] != '\0' ? link(part->name, name) == 0
+                                 : linkat(AT_FDCWD, way, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat held;
+    struct stat there;
+    return fstat(fd, &held) == 0 && stat(path, &there) == 0 && held.st_dev == there.st_dev &&
+           held.st_ino == there.st_ino;
+}
+
+/*
+ * The lock of what stands there, as a recording has it that writes as events come; -1: nothing
+ * does, or nothing that can be locked. false: another recording writes it.
+ */
+static bool claim(const char *target, int *lock)
+{
+    for (int tries = 0; tries < CLAIM_TRIES; ++tries) {
+        *lock = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (*lock < 0 && errno == EACCES)
+            *lock = open(target, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (*lock < 0)
+            return true;
+        bool taken = flock(*lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        bool is_there = is_same_file(*lock, target);
+        if (!taken && is_there)
+            return true;
+        close(*lock);
+        *lock = -1;
+        if (taken && is_there)
+            return false;
+    }
+    return false;
+}
+
+static enum trk_status refuse(const char *path, struct trk_error *error)
+{
+    return trk_error_set(error, TRK_E_ARGUMENT, "%.80s: another recording writes it", path);
+}
+
+/* In the place of what stands there, if nobody writes that. */
+static bool replace(struct trk_record_dump *dump, const struct part *part, const char *target)
+{
+    char name[PART_BYTES];
+    int lock = -1;
+    bool own = dump->lock >= 0 && is_same_file(dump->lock, target);
+    if (!own && !claim(target, &lock)) {
+        dump->status = refuse(dump->path, &dump->error);
+        return false;
+    }
+    name_part(name, target);
+    bool named = part->name[0] != '\0' || link_part(part, name);
+    bool done = named && rename(name, target) == 0;
+    if (!done)
+        fail(dump);
+    if (named && !done)
+        (void)unlink(name);
+    if (lock >= 0)
+        close(lock);
+    return done;
+}
+
+static void sync_folder(const char *target)
+{
+    char folder[PATH_MAX];
+    find_folder(folder, target);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+/* ---- before the first one -------------------------------------------------------------------- */
+
+static enum trk_status try_folder(const struct recording *recording, const char *target)
+{
+    struct part part;
+    if (!open_part(&part, target))
+        return trk_record_output_error(recording, TRK_E_SYSTEM, errno);
+    close(part.fd);
+    if (part.name[0] != '\0')
+        (void)unlink(part.name);
+    return TRK_OK;
+}
+
+enum trk_status trk_record_dump_init(struct trk_record_dump *dump,
+                                     const struct recording *recording)
+{
+    const struct trk_record_options *options = recording->options;
+    enum trk_place place;
+    char target[TRK_PLACE_BYTES];
+    *dump = (struct trk_record_dump){
+        .overwrite = options->overwrite, .sync = options->sync, .lock = -1};
+    if (strcmp(options->path, "-") == 0 || strlen(options->path) > sizeof dump->path - 40)
+        return trk_error_set(recording->error, TRK_E_ARGUMENT,
+                             "a flight recording needs a file's name that is not too long");
+    if (!options->overwrite && access(options->path, F_OK) == 0)
+        return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
+    enum trk_status status = trk_record_output_place(recording, &place, target);
+    if (status != TRK_OK)
+        return status;
+    dump->to_stream = place == TRK_PLACE_STREAM;
+    if (place == TRK_PLACE_FILE && !claim(target, &dump->lock))
+        return refuse(options->path, recording->error);
+    return dump->to_stream ? TRK_OK : try_folder(recording, target);
+}
+
+void trk_record_dump_deinit(struct trk_record_dump *dump)
+{
+    trk_record_dump_join(dump);
+    if (dump->lock >= 0)
+        close(dump->lock);
+    dump->lock = -1;
+}
+
+void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number)
+{
+    size_t length = strlen(path);
+    size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
+    dump->is_first = number == 1;
+    if (dump->is_first || dump->to_stream)
+        snprintf(dump->path, sizeof dump->path, "%s", path);
+    else
+        snprintf(dump->path, sizeof dump->path, "%.*s-%u%s", (int)stem, path, number, path + stem);
+}
+
+/* ---- on the thread --------------------------------------------------------------------------- */
 
 static void write_file(struct trk_record_dump *dump, int fd)
 {
@@ -42,26 +232,47 @@ static void write_file(struct trk_record_dump *dump, int fd)
         dump->status = trk_writer_end(writer, dump->child_status, &dump->error);
     off_t end = lseek(fd, 0, SEEK_CUR);
     dump->bytes = end >= 0 ? (uint64_t)end : 0;
+    if (dump->status == TRK_OK && dump->sync && fsync(fd) != 0 && errno != EINVAL) /* a pipe */
+        fail(dump);
 }
 
-/* Under another name first: nobody finds half a dump. */
+/* What a file system tells no sooner than when a file is closed. The lock stays. */
+static void tell_delayed(struct trk_record_dump *dump, int fd)
+{
+    int again = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (again >= 0 && close(again) != 0 && dump->status == TRK_OK)
+        fail(dump);
+}
+
+/* Nobody finds half a dump. The first one has the recording's name, which stays its own. */
 static void write_whole(struct trk_record_dump *dump, const char *target)
 {
-    char part[PATH_MAX + 16];
-    snprintf(part, sizeof part, "%s.part-%d", target, (int)getpid());
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
+    struct part part;
+    if (!open_part(&part, target)) {
         fail(dump);
         return;
     }
-    write_file(dump, fd);
-    close(fd);
-    bool named = dump->status == TRK_OK &&
-                 (dump->overwrite ? rename(part, target) : link(part, target)) == 0;
-    if (dump->status == TRK_OK && !named)
-        fail(dump);
-    if (!named || !dump->overwrite)
-        (void)unlink(part);
+    (void)flock(part.fd, LOCK_EX | LOCK_NB); /* nobody else has it open */
+    write_file(dump, part.fd);
+    tell_delayed(dump, part.fd);
+    bool renamed = false;
+    if (dump->status == TRK_OK && !link_part(&part, target)) {
+        if (dump->overwrite)
+            renamed = replace(dump, &part, target);
+        else
+            fail(dump);
+    }
+    if (part.name[0] != '\0' && !renamed)
+        (void)unlink(part.name);
+    if (dump->status == TRK_OK && dump->sync)
+        sync_folder(target);
+    int done = part.fd;
+    if (dump->status == TRK_OK && dump->is_first) {
+        done = dump->lock;
+        dump->lock = part.fd;
+    }
+    if (done >= 0)
+        close(done);
 }
 
 /* To a pipe or a device. */
@@ -99,16 +310,6 @@ static void *run(void *argument)
     free(dump->header_json);
     atomic_store(&dump->done, true);
     return NULL;
-}
-
-void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number)
-{
-    size_t length = strlen(path);
-    size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
-    if (number == 1)
-        snprintf(dump->path, sizeof dump->path, "%s", path);
-    else
-        snprintf(dump->path, sizeof dump->path, "%.*s-%u%s", (int)stem, path, number, path + stem);
 }
 
 void trk_record_dump_start(struct trk_record_dump *dump)

@@ -8,9 +8,15 @@
 
 #include "flight.h"
 
+struct recording;
+
 struct trk_record_dump {
-    char path[PATH_MAX];
     bool overwrite;
+    bool sync;
+    bool to_stream; /* a pipe or a device, which gets one after the other */
+    int lock;       /* of the file that has the recording's name; -1: there is none */
+    char path[PATH_MAX];
+    bool is_first; /* and has that name */
     char *header_json;
     struct trk_flight_view *view;
     int32_t child_status; /* -1: it still runs */
@@ -26,11 +32,20 @@ struct trk_record_dump {
     uint64_t bytes;
 };
 
-/* Set path to that of the dump of a number, from 1: F.trk, F-2.trk, F-3.trk. */
+/*
+ * See whether dumps can be made where the recording wants them. TRK_E_ARGUMENT: not there, or
+ * another recording writes the file, which nobody does from now on; TRK_E_EXISTS; TRK_E_SYSTEM.
+ */
+TRK_MUST_USE enum trk_status trk_record_dump_init(struct trk_record_dump *dump,
+                                                  const struct recording *recording);
+/* Waits for the end. */
+void trk_record_dump_deinit(struct trk_record_dump *dump);
+
+/* Set path to that of the dump of a number, from 1: F.trk, F-2.trk, F-3.trk; a stream's is F. */
 void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number);
 
 /*
- * Start writing: path, overwrite, header_json, view, child_status and is_cut are set; header_json
+ * Start writing: path, header_json, view, child_status and is_cut are set; header_json
  * and view are the dump's from now on. The file appears under its name when it is whole. Without a
  * thread it is written before this returns.
  */

@@ -13,9 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock_ticks.h"
 #include "record_dump.h"
@@ -72,18 +70,9 @@ enum trk_status trk_record_flight_init(struct recording *recording)
     recording->flight = flight;
     if (!flight)
         return trk_error_set(recording->error, TRK_E_MEMORY, "out of memory for the flight ring");
-    enum trk_place place;
-    char target[TRK_PLACE_BYTES];
-    enum trk_status status =
-        trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
-    if (status != TRK_OK)
-        return status;
-    if (strcmp(options->path, "-") == 0 || strlen(options->path) > sizeof flight->dump.path - 40)
-        return trk_error_set(recording->error, TRK_E_ARGUMENT,
-                             "a flight recording needs a file's name that is not too long");
-    if (!options->overwrite && access(options->path, F_OK) == 0)
-        return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
-    status = trk_record_output_place(recording, &place, target);
+    enum trk_status status = trk_record_dump_init(&flight->dump, recording);
+    if (status == TRK_OK)
+        status = trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
     if (status != TRK_OK)
         return status;
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
@@ -105,7 +94,7 @@ void trk_record_flight_deinit(struct recording *recording)
         return;
     if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
         (void)sigaction(SIGUSR2, &flight->former, NULL);
-    trk_record_dump_join(&flight->dump);
+    trk_record_dump_deinit(&flight->dump);
     trk_flight_view_destroy(flight->next.view);
     trk_record_states_destroy(flight->states);
     trk_flight_destroy(flight->ring);
@@ -191,7 +180,7 @@ static struct trk_flight_view *find_view(const struct recording *recording, uint
     const struct trk_record_flight *flight = recording->flight;
     char why[192];
     struct trk_flight_state *state =
-        trk_record_states_for(flight->states, since_ticks, why, sizeof why);
+        trk_record_states_for(flight->states, &since_ticks, why, sizeof why);
     struct trk_flight_view *view = NULL;
     struct trk_flight_view *whole = NULL;
     if (state)
@@ -263,7 +252,6 @@ static void start_dump(struct recording *recording)
     };
     dump->view = take->view; /* the dump's from now on */
     trk_record_dump_name(dump, recording->options->path, note.number);
-    dump->overwrite = recording->options->overwrite;
     dump->is_cut = take->is_cut;
     dump->child_status = take->at_end ? recording->child.wait_status : -1;
     dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;

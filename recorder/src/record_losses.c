@@ -30,6 +30,31 @@ bool trk_record_losses_make(struct trk_record_drain *drain, struct trk_record_dr
     return true;
 }
 
+bool trk_record_losses_untold(const struct trk_record_drain_ring *ring,
+                              const struct trk_session_losses *losses)
+{
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        if (atomic_load_explicit(&losses->kinds[kind].count, memory_order_relaxed) >
+            ring->told[kind])
+            return true;
+    }
+    return false;
+}
+
+void trk_record_losses_read(struct trk_session_losses *out, const struct trk_session_losses *losses)
+{
+    for (uint32_t kind = 0; kind < TRK_SESSION_LOSS_KINDS; ++kind) {
+        const struct trk_session_loss *loss = &losses->kinds[kind];
+        uint64_t count = atomic_load_explicit(&loss->count, memory_order_relaxed);
+        uint64_t first = atomic_load_explicit(&loss->first, memory_order_relaxed);
+        uint64_t last = atomic_load_explicit(&loss->last, memory_order_relaxed);
+        atomic_init(&out->kinds[kind].count, count);
+        atomic_init(&out->kinds[kind].first, first);
+        atomic_init(&out->kinds[kind].last, last);
+    }
+    atomic_thread_fence(memory_order_acquire);
+}
+
 void trk_record_losses_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                                 struct trk_record *record)
 {

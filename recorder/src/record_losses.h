@@ -11,6 +11,14 @@
 bool trk_record_losses_make(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                             struct trk_record *loss);
 
+/* Whether there are losses that the trace does not know of. */
+bool trk_record_losses_untold(const struct trk_record_drain_ring *ring,
+                              const struct trk_session_losses *losses);
+
+/* What is lost so far; what a ring is seen to hold later was not before these losses. */
+void trk_record_losses_read(struct trk_session_losses *out,
+                            const struct trk_session_losses *losses);
+
 /* A record that makes no sense: one lost event, of a type that nobody knows. */
 void trk_record_losses_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                                 struct trk_record *record);

@@ -385,24 +385,30 @@ static bool is_short(const struct trk_record_states *states, const struct trk_fl
 }
 
 struct trk_flight_state *trk_record_states_for(const struct trk_record_states *states,
-                                               uint64_t since_ticks, char *why, size_t size)
+                                               uint64_t *since_ticks, char *why, size_t size)
 {
     struct trk_flight_state *found = NULL;
     bool any = false;
     why[0] = '\0';
-    if (states == NULL || (since_ticks == 0 && trk_flight_has_behind(states->ring, NULL)))
+    if (states == NULL || !trk_flight_has_tracker(states->ring))
         return NULL;
-    if (!trk_flight_reaches(states->ring, since_ticks))
-        since_ticks = 0; /* to the oldest, then */
+    bool has_all = trk_flight_has_behind(states->ring, NULL);
+    if (*since_ticks == 0 && has_all)
+        return NULL;
+    /* 0: to the oldest, then */
+    uint64_t since = trk_flight_reaches(states->ring, *since_ticks) ? *since_ticks : 0;
     for (size_t i = 0; i < states->count; ++i) {
         bool usable = trk_flight_has_behind(states->ring, states->list[i]);
-        bool wanted = since_ticks == 0 ? found == NULL : states->list[i]->ticks <= since_ticks;
         any = any || usable;
+        bool wanted = since == 0 ? found == NULL : states->list[i]->ticks <= since;
         found = usable && wanted ? states->list[i] : found;
     }
-    if (found == NULL && any)
-        snprintf(why, size, "the dump begins with no state: none is as old as it is to go back");
-    if (found != NULL && since_ticks == 0 && is_short(states, found, why, size))
+    if (found == NULL && has_all)
+        *since_ticks = 0;
+    else if (found == NULL)
+        snprintf(why, size, "the dump begins with no state: none is %s",
+                 any ? "as old as it is to go back" : "known behind which the ring has all");
+    else if (since == 0 && is_short(states, found, why, size))
         return NULL;
     return found;
 }

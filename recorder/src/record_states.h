@@ -34,12 +34,12 @@ void trk_record_states_describe(const struct trk_record_states *states, char *ou
 void trk_record_states_end(struct trk_record_states *states);
 
 /*
- * The state that a dump begins with, so that it goes back as far as can be, or to since_ticks if
+ * The state that a dump begins with, so that it goes back as far as can be, or to *since_ticks if
  * that is not 0. It stays the states'. NULL: none is needed, or none is known, or the whole ring
  * goes back more than twice as far as the oldest one; what is to be said of that is in why, else
- * "".
+ * "". Where the beginning stands in for a state *since_ticks becomes 0.
  */
 struct trk_flight_state *trk_record_states_for(const struct trk_record_states *states,
-                                               uint64_t since_ticks, char *why, size_t size);
+                                               uint64_t *since_ticks, char *why, size_t size);
 
 #endif

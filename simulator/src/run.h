@@ -205,8 +205,9 @@ enum trk_status run_core_fits(const struct trk_trace *trace, const struct trk_si
                               struct trk_error *error);
 /* The run whose streams are on this host thread; NULL: none. */
 void run_in_force(struct run *run);
-/* A plug-in wants a lock that is not free. Does not come back where it never will be. */
-void run_wait_word(const uint32_t *word);
+/* A plug-in wants a lock that is not free. Does not come back where it never will be; false: it is
+ * none that the log knows. */
+bool run_wait_word(const uint32_t *word);
 
 /* ---- run_tail.c ------------------------------------------------------------------------------ */
 

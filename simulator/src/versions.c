@@ -100,9 +100,13 @@ static void segment_change(const struct versions *versions, const struct piece *
         return;
     }
     const struct shadow_copy *copy = change->up != NULL ? change->up : change->down;
+    enum trk_copy direction = change->up != NULL ? TRK_COPY_UP : TRK_COPY_DOWN;
+    if (history->overwritten == 0 &&
+        (copy->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) == 0 &&
+        copy_overwrites(versions, history, copy, direction))
+        history->overwritten = copy->end;
     if (change->lost != NULL && !change->lost->found &&
-        copy_loses(versions, history, copy, change->up != NULL ? TRK_COPY_UP : TRK_COPY_DOWN,
-                   change->lost)) {
+        copy_loses(versions, history, copy, direction, change->lost)) {
         change->lost->guest_addr = piece->guest_addr + (segment->first - piece->first);
         change->lost->size_bytes = segment->end - segment->first;
     }

@@ -158,6 +158,13 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;
+        /* Among losses a copy over the newest bytes is proof of nothing, but what came behind it
+         * is not to blame for what it did. */
+        if (found && segment->history.overwritten != 0 &&
+            store_in_doubt(versions, &finding.store)) {
+            word = VERSIONS_UNKNOWN;
+            continue;
+        }
         if (!found)
             continue;
         finding.guest_addr = piece->guest_addr + (first - piece->first);

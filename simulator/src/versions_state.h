@@ -47,6 +47,13 @@ bool access_valid(const struct access *access);
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store);
 
 /*
+ * Whether a copy puts older bytes over the newest of this history, which are nowhere else: an
+ * upload over the GPU's, a download over the CPU's; by what the log has, events missing or not.
+ */
+bool copy_overwrites(const struct versions *versions, const struct shadow_history *history,
+                     const struct shadow_copy *copy, enum trk_copy direction);
+
+/*
  * Whether a copy by this stream loses the newest bytes of this history: an upload the GPU's, a
  * download the CPU's. Fills store, copy, kind, cause and the event at fault.
  */

@@ -94,6 +94,22 @@ same "events of the dump" "$(get events)" 1000
 : >go1
 : >go2
 stop
+# A dump tells what is lost so far, also while it is still disabled.
+start --flight 1M --cooldown 0
+run 0 ctl disable "$recorder"
+: >go1
+while [ ! -e ready2 ]; do sleep 0.02; done
+run 0 ctl status "$recorder"
+run 0 ctl snapshot "$recorder"
+run 3 info --json c.trk
+same "events of the dump" "$(get events)" 1000
+same "losses of the dump" "$(get dropped)" 100
+run 0 ctl enable "$recorder"
+run 0 ctl snapshot "$recorder"
+run 3 info --json c-2.trk
+same "losses of the second dump" "$(get dropped)" 100
+: >go2
+stop
 start --flight 1M --trigger exit
 run 1 ctl snapshot "$recorder"
 run 0 ctl status "$recorder"

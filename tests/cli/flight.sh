@@ -52,6 +52,24 @@ said "trigger frame:7-9 never fired: the last frame was 5"
 said "trigger mark:2000 never fired: the nearest mark was 1990"
 [ ! -e f.trk ] || fail "a dump without a trigger"
 
+# What found no room in its ring is lost before anything comes behind it, and a dump says so.
+printf 'marks 1\ntouch ready\nawait go\nmarks 1000\ntouch ready2\nawait go2\n' >script
+"$trk" record --flight 1M --ring 4K --trigger signal -o f.trk -- "$tools/trace_tool" obey script >out 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+kill -STOP "$recorder"
+: >go
+while [ ! -e ready2 ]; do sleep 0.02; done
+kill -USR2 "$recorder"
+kill -CONT "$recorder"
+while kill -0 "$recorder" && [ ! -e f.trk ]; do sleep 0.02; done
+run 3 info --json f.trk
+at_least "losses of the dump" "$(get dropped)" 800
+same "events and losses of the dump" "$(($(get events) + $(get dropped)))" 1001
+: >go2
+wait "$recorder" || fail "the recorder ends with $?"
+rm -f ready ready2 go go2
+
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
 fly 139 --trigger api <<'SCRIPT'
 marks 1000
@@ -455,5 +473,20 @@ said "trk-1-2.trk: File exists"
 unset TRK_TRACE_DIR
 same "runs" "$(wc -l <runs)" 1
 same "what was there" "$(cat kept/trk-1-2.trk)" another
+
+# Threads that have ended: nothing of them is kept beside the ring, and no number of them is too much.
+printf 'threads 1000\nmarks 90000\n' >script
+run 0 record --json --block 60000 --flight 64K --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+at_most "bytes of a dump behind many threads" "$(get bytes)" 400000
+run 3 doctor --json f.trk
+at_least "the newest events, of the last thread" "$(get events)" 90000
+same "events and what is missing" $(($(get events) + $(get dropped))) 190000
+printf 'threads 4200\n' >script
+run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+run 3 info --json f.trk
+cp out info
+at_most "threads of the dump" "$(get threads info)" 4096
+run 3 doctor --json f.trk
+same "events of 4200 threads" $(($(get events) + $(get dropped))) 420000
 [ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
 finish

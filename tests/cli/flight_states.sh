@@ -104,6 +104,14 @@ begins bug.trk
 run 1 sim --json bug.trk
 same "verdict of a bug" "$(get verdict)" stale-gpu-read
 
+# A ring that has forgotten nothing needs no state: the beginning stands in for one, however short the time before
+# is that is asked for.
+fly young.trk exit --flight 64M --before 1 -- $burst $burst $burst
+"$trk" info --json young.trk >info 2>err || fail "info of young.trk: $(cat err)"
+same "dropped with a short time before" "$(get dropped info)" 0
+run 0 sim --json young.trk
+same "verdict with a short time before" "$(get verdict)" ok
+
 # Without states it is judged by bytes alone, and lacks what the ring has forgotten.
 fly off.trk exit --states off -- $burst $burst $burst $burst
 run 3 sim --json off.trk

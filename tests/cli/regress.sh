@@ -236,6 +236,8 @@ grep -q '^fail  *stale-gpu-read  *bug-alias-write.trk' out || fail "a trace with
 echo 'no manifest' >expects/manifest.json
 run 3 regress expects
 said "manifest.json: no JSON from byte 0 on"
+run 3 regress --json expects
+same "no report, in JSON" "$(get schema) $(get error.status)" "trk-regress/1 damaged"
 printf '{"schema":"trk-corpus/1","traces":[{"file":"../x.trk"}]}' >expects/manifest.json
 run 3 regress expects
 said "traces\[0\].hash"

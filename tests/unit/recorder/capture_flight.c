@@ -87,6 +87,7 @@ struct seen {
     uint64_t events, dropped, said;
     uint64_t missing[2]; /* told in the stream */
     uint64_t newest[2];  /* what the stream's last event says */
+    uint64_t lost_at;    /* when the last loss was told */
 };
 
 static struct seen read_dump(struct trk_trace *trace)
@@ -97,10 +98,12 @@ static struct seen read_dump(struct trk_trace *trace)
     while (trk_trace_next(trace, &event, &error) == TRK_OK) {
         seen.events += event.event.type != TRK_EVENT_DROP;
         seen.said += event.event.argument;
-        if (event.event.type == TRK_EVENT_DROP)
+        if (event.event.type == TRK_EVENT_DROP) {
             seen.missing[event.stream] += event.event.argument;
-        else
+            seen.lost_at = event.tsc;
+        } else {
             seen.newest[event.stream] = event.event.argument;
+        }
         began = began || event.event.type != TRK_EVENT_TRACKER;
         seen.before += !began;
         if (event.event.type != TRK_EVENT_TRACKER)
@@ -174,6 +177,10 @@ Test(capture_flight, what_is_left_out_altogether_is_counted)
     cr_assert_eq(seen.events, 0u);
     cr_assert_eq(seen.missing[0], 9000u);
     cr_assert_eq(seen.missing[1], 10u);
+    const unsigned shift = trk_writer_options_default().clock_shift;
+    cr_assert_eq(seen.lost_at >> shift, (tsc * 977) >> shift,
+                 "lost at %llu, the last event at %llu", (unsigned long long)seen.lost_at,
+                 (unsigned long long)tsc * 977);
     trk_flight_destroy(flight);
 }
 
