@@ -78,10 +78,12 @@ static struct ownership ownership(const struct operation *operation)
     return found;
 }
 
-/* Bytes that only the GPU has come home: before a store by the flush, else by the read-back. */
+/*
+ * Bytes that only the GPU has come home: before a store by the flush, else by the read-back. The
+ * layer is taken as one, before the event: who hears of that may take the tracker's layer away.
+ */
 static void bring_home(const struct operation *operation, enum trk_access access)
 {
-    /* Callback and context of one time: whoever follows events may let others run. */
     const struct trk_resource_layer layer = operation->tracker->layer;
     bool store = access == TRK_ACCESS_WRITE;
     trk_flush_fn *bring = store ? layer.flush : layer.read_back;
