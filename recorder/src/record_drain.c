@@ -324,6 +324,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
         settle(drain, ring, &drain->session->losses[index], error);
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {
+            if (writes(drain) && drain->flight)
+                drain->status = trk_flight_end(drain->flight, ring->stream_id, error);
             ring->in_use = false;
             atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
         }
