@@ -285,6 +285,16 @@ void versions_lose(struct versions *versions, uint64_t lost)
     versions->lost = lost;
 }
 
+void versions_lose_views(struct versions *versions, uint64_t lost)
+{
+    versions->views_lost = lost;
+}
+
+void versions_views_astray(struct versions *versions)
+{
+    versions->views_astray = true;
+}
+
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 {
     if (tick < versions->tick_done)
@@ -314,6 +324,7 @@ enum trk_status versions_map(struct versions *versions, const struct access *acc
 {
     if (!access_valid(access))
         return TRK_OK;
+    versions->views_changed = access->event + 1;
     struct view view = {
         .guest_addr = access->guest_addr & ~(uint64_t)(SHADOW_PAGE_BYTES - 1),
         .frame = frame,
@@ -330,6 +341,7 @@ enum trk_status versions_unmap(struct versions *versions, const struct access *a
 {
     if (!access_valid(access))
         return TRK_OK;
+    versions->views_changed = access->event + 1;
     uint64_t first = access->guest_addr & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
     uint64_t end = access->guest_addr + access->size_bytes;
     end = (end + SHADOW_PAGE_BYTES - 1) & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);

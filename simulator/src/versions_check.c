@@ -12,9 +12,30 @@
 
 #include "versions_state.h"
 
+/* Whether a change of views is missing behind a store, or one before it may have been undone. */
+static bool moved_in_doubt(const struct versions *versions, const struct shadow_store *store)
+{
+    if (versions->views_astray || versions->views_lost == 0)
+        return versions->views_astray;
+    return versions->views_lost > store->event || versions->views_changed > store->event;
+}
+
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
 {
-    return versions->doubt > store->event || versions->lost > store->event;
+    return versions->doubt > store->event || versions->lost > store->event ||
+           moved_in_doubt(versions, store);
+}
+
+/*
+ * Whether a reader of a store's address may see other bytes than the store wrote to, because a
+ * change of views is missing. It does see the same ones where nothing is missing behind the store,
+ * no view has changed since, and the page is shown at one address only: so the store came by it.
+ */
+static bool views_in_doubt(const struct versions *versions, uint64_t key,
+                           const struct shadow_store *store)
+{
+    return moved_in_doubt(versions, store) ||
+           (versions->views_lost > 0 && views_shared(&versions->views, key));
 }
 
 /* Whether a store is ordered before what the reader does now. */
@@ -130,6 +151,10 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
                      : finding.agent == TRK_AGENT_GPU
                          ? unstamped_stale(versions, &segment->history, &finding)
                          : unfetched_stale(versions, &segment->history, &finding);
+        if (found && views_in_doubt(versions, page->key, &finding.store)) {
+            found = false;
+            word = VERSIONS_UNKNOWN;
+        }
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;
@@ -180,7 +205,8 @@ enum versions_word versions_check(struct versions *versions, struct finding *fin
 bool versions_unexcused(const struct versions *versions, struct finding *out)
 {
     for (size_t i = 0; i < versions->held_count; i++) {
-        if (store_in_doubt(versions, &versions->held[i].finding.store))
+        if (store_in_doubt(versions, &versions->held[i].finding.store) ||
+            views_in_doubt(versions, versions->held[i].key, &versions->held[i].finding.store))
             continue;
         *out = versions->held[i].finding;
         return true;

@@ -21,9 +21,12 @@ struct versions {
     struct shadow *shadow;
     struct views views;
     uint32_t granule_bytes;
-    uint64_t doubt;     /* 1 + the newest event before which events may be missing; 0 none */
-    uint64_t lost;      /* likewise by the recorder, as far as known; may become smaller */
-    uint64_t tick_done; /* of the GPU */
+    uint64_t doubt;         /* 1 + the newest event before which events may be missing; 0 none */
+    uint64_t lost;          /* likewise by the recorder, as far as known; may become smaller */
+    uint64_t views_changed; /* 1 + the newest change of views; 0 none */
+    uint64_t views_lost;    /* 1 + the newest event before which others may be missing; 0 none */
+    bool views_astray;      /* what came before which change is not known */
+    uint64_t tick_done;     /* of the GPU */
     uint64_t tick_event;
     size_t held_count;
     struct held held[HELD_BACK_MAX]; /* ascending by event */

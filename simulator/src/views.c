@@ -118,13 +118,24 @@ uint64_t views_tracked(const struct views *views, const struct view *view, uint6
     return guest_addr;
 }
 
-bool views_show(const struct views *views, uint64_t frame)
+/* How many views show a frame, counted up to `most`. */
+static unsigned shown(const struct views *views, uint64_t frame, unsigned most)
 {
-    for (size_t i = 0; i < views->count; i++) {
+    unsigned count = 0;
+    for (size_t i = 0; i < views->count && count < most; i++) {
         const struct view *view = &views->view[i];
         uint64_t pages = (view->end_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
-        if (frame >= view->frame && frame - view->frame < pages)
-            return true;
+        count += frame >= view->frame && frame - view->frame < pages;
     }
-    return false;
+    return count;
+}
+
+bool views_show(const struct views *views, uint64_t frame)
+{
+    return shown(views, frame, 1) > 0;
+}
+
+bool views_shared(const struct views *views, uint64_t key)
+{
+    return (key & KEY_OF_FRAME) != 0 && shown(views, key & ~KEY_OF_FRAME, 2) > 1;
 }

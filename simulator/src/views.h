@@ -47,4 +47,7 @@ uint64_t views_tracked(const struct views *views, const struct view *view, uint6
 /* Whether any view shows this frame. */
 bool views_show(const struct views *views, uint64_t frame);
 
+/* Whether the page of a key is shown at more than one address. */
+bool views_shared(const struct views *views, uint64_t key);
+
 #endif
