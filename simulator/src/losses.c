@@ -32,6 +32,15 @@ static void add(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
     losses->any = true;
 }
 
+static void add_maps(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
+{
+    if (!losses->maps || first_tsc < losses->maps_first_tsc)
+        losses->maps_first_tsc = first_tsc;
+    if (!losses->maps || end_tsc > losses->maps_end_tsc)
+        losses->maps_end_tsc = end_tsc;
+    losses->maps = true;
+}
+
 /* before: time of the event before it in its stream. */
 static void take(struct losses *losses, const struct trk_trace_event *drop, uint64_t before)
 {
@@ -45,7 +54,10 @@ static void take(struct losses *losses, const struct trk_trace_event *drop, uint
     uint64_t known = type == TRK_EVENT_NONE ? before : drop->tsc;
     uint64_t first = !moved && known > SLACK_TICKS ? known - SLACK_TICKS : 0;
     uint64_t end = drop->tsc + trk_event_size(&drop->event) + SLACK_TICKS;
-    add(losses, first, lasting(type) || end < drop->tsc ? UINT64_MAX : end);
+    end = end < drop->tsc ? UINT64_MAX : end;
+    add(losses, first, lasting(type) ? UINT64_MAX : end);
+    if (type == TRK_EVENT_NONE || type == TRK_EVENT_MAP || type == TRK_EVENT_UNMAP)
+        add_maps(losses, first, end);
 }
 
 /* Those that DROP events tell of, and how many they are. */
@@ -80,13 +92,30 @@ static void unbound(struct losses *losses)
     losses->any = true;
 }
 
+/* Mappings that only the gaps in the file may have had. */
+static enum trk_status find_missing_maps(struct losses *losses, struct trk_trace *trace)
+{
+    struct trk_trace_missing *missing;
+    size_t count;
+    enum trk_status status = trk_trace_missing(trace, &missing, &count);
+    if (status != TRK_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        add_maps(losses, missing[i].first_tsc, missing[i].end_tsc);
+    if (count == 0)
+        add_maps(losses, 0, UINT64_MAX);
+    free(missing);
+    return TRK_OK;
+}
+
 enum trk_status losses_find(struct losses *losses, struct trk_trace *trace)
 {
     uint64_t told;
     enum trk_status status = find_told(losses, trace, &told);
-    if (told != trk_trace_state(trace).dropped)
-        unbound(losses);
-    return status;
+    if (status != TRK_OK || told == trk_trace_state(trace).dropped)
+        return status;
+    unbound(losses);
+    return find_missing_maps(losses, trace);
 }
 
 enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)

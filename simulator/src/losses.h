@@ -18,6 +18,8 @@ struct losses {
     bool any;     /* lost events that something may rest on */
     bool bounded; /* the span is known */
     uint64_t first_tsc, end_tsc;
+    bool maps; /* a mapping may be among them, between these; what it changed may last */
+    uint64_t maps_first_tsc, maps_end_tsc;
 };
 
 /*

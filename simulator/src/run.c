@@ -264,6 +264,18 @@ static void note_lost_span(struct run *run, const struct trk_trace_event *event)
         judge_behind_losses(&run->judge, run->lost);
 }
 
+/* And beside the mappings among them. */
+static void note_lost_maps(struct run *run, const struct trk_trace_event *event)
+{
+    const struct losses *losses = &run->losses;
+    if (!losses->maps || (event->tsc < losses->maps_first_tsc && run->maps_lost == 0))
+        return;
+    bool among = event->tsc <= losses->maps_end_tsc;
+    if (among)
+        run->maps_lost = event->number + 1;
+    versions_lose_maps(run->judge.versions, among ? UINT64_MAX : run->maps_lost);
+}
+
 /* The books of holds where no core keeps them. */
 static bool hold_missing_alone(struct run *run, const struct trk_trace_event *due)
 {
@@ -308,6 +320,7 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     run->guesses += guess;
     run->lossy |= lost || event->event.type == TRK_EVENT_DROP;
     note_lost_span(run, event);
+    note_lost_maps(run, event);
     bool alone = run->oracle_only || run->core_lost || of_owner(&event->event);
     if (alone && hold_missing_alone(run, event))
         run->lossy = lost = true;

@@ -117,13 +117,14 @@ struct run {
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     uint64_t guesses; /* events whose order is a guess */
     struct losses losses;
-    uint64_t lost;     /* 1 + the newest event that a lost one may come behind */
-    bool windowed;     /* the trace begins with a snapshot: what was before is not known */
-    uint32_t restored; /* trackers that got their state from it, a bit each */
-    bool probing;      /* after the last event: who would wait for whom */
-    bool tail;         /* the stream that runs is going past its last event */
-    bool tail_hold;    /* what it did there was part of a hold */
-    bool closing;      /* the trackers are being destroyed */
+    uint64_t lost;      /* 1 + the newest event that a lost one may come behind */
+    uint64_t maps_lost; /* likewise a lost mapping */
+    bool windowed;      /* the trace begins with a snapshot: what was before is not known */
+    uint32_t restored;  /* trackers that got their state from it, a bit each */
+    bool probing;       /* after the last event: who would wait for whom */
+    bool tail;          /* the stream that runs is going past its last event */
+    bool tail_hold;     /* what it did there was part of a hold */
+    bool closing;       /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     struct stream aside; /* what is no step of an operation, even if it comes in the midst of one */

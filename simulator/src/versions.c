@@ -281,6 +281,11 @@ void versions_lose(struct versions *versions, uint64_t lost)
     versions->lost = lost;
 }
 
+void versions_lose_maps(struct versions *versions, uint64_t lost)
+{
+    versions->maps_lost = lost;
+}
+
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 {
     if (tick < versions->tick_done)
@@ -317,6 +322,7 @@ enum trk_status versions_map(struct versions *versions, const struct access *acc
     };
     view.end_addr = access->guest_addr + access->size_bytes;
     view.end_addr = (view.end_addr + SHADOW_PAGE_BYTES - 1) & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
+    versions->remapped |= versions->maps_lost > 0;
     if (!(flags & TRK_MAP_ALIAS))
         forget_unseen(versions, frame, (view.end_addr - view.guest_addr) / SHADOW_PAGE_BYTES);
     return views_map(&versions->views, &view);
@@ -329,6 +335,7 @@ enum trk_status versions_unmap(struct versions *versions, const struct access *a
     uint64_t first = access->guest_addr & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
     uint64_t end = access->guest_addr + access->size_bytes;
     end = (end + SHADOW_PAGE_BYTES - 1) & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
+    versions->remapped |= versions->maps_lost > 0;
     return views_unmap(&versions->views, first, end);
 }
 

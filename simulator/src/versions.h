@@ -32,6 +32,9 @@ void versions_destroy(struct versions *versions);
 void versions_doubt(struct versions *versions, uint64_t event);
 /* Likewise of events with numbers below `lost`, instead of what was said here before. */
 void versions_lose(struct versions *versions, uint64_t lost);
+/* A MAP or UNMAP may be missing before events with numbers below `lost`: what an address showed
+ * then, and shows since without being told anew, is not known. */
+void versions_lose_maps(struct versions *versions, uint64_t lost);
 /* The GPU has run this tick, and all before it. */
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick);
 

@@ -52,6 +52,19 @@ static const struct shadow_store *newest_before(const struct versions *versions,
     return newest;
 }
 
+/*
+ * Whether the check may have seen other bytes than those of the store. Where a mapping is lost, an
+ * address has shown the same since a store that came later only if none was told since either: of
+ * what waits for something that is lost, numbers do not say what came first. And it must be the
+ * only address of these bytes.
+ */
+static bool bytes_in_doubt(const struct versions *versions, const struct shadow_store *store,
+                           uint64_t guest_addr)
+{
+    return versions->maps_lost > 0 && (versions->maps_lost > store->event || versions->remapped ||
+                                       views_shared(&versions->views, guest_addr));
+}
+
 /* Whether a check with a stamp is stale for one segment; fills store and *hold_back. */
 static bool stamped_stale(const struct versions *versions, const struct shadow_history *history,
                           struct finding *finding, bool *hold_back)
@@ -133,6 +146,11 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;
+        if (found && finding.stamped &&
+            bytes_in_doubt(versions, &finding.store, piece->guest_addr)) {
+            word = VERSIONS_UNKNOWN;
+            continue;
+        }
         if (!found)
             continue;
         finding.guest_addr = piece->guest_addr + (first - piece->first);

@@ -23,6 +23,8 @@ struct versions {
     uint32_t granule_bytes;
     uint64_t doubt;     /* 1 + the newest event before which events may be missing; 0 none */
     uint64_t lost;      /* likewise by the recorder, as far as known; may become smaller */
+    uint64_t maps_lost; /* 1 + the newest event before which a mapping may be missing; 0 none */
+    bool remapped;      /* and a view was made or ended behind it */
     uint64_t tick_done; /* of the GPU */
     uint64_t tick_event;
     size_t held_count;

@@ -118,12 +118,28 @@ uint64_t views_tracked(const struct views *views, const struct view *view, uint6
     return guest_addr;
 }
 
+static bool shows(const struct view *view, uint64_t frame)
+{
+    uint64_t pages = (view->end_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
+    return frame >= view->frame && frame - view->frame < pages;
+}
+
+bool views_shared(const struct views *views, uint64_t guest_addr)
+{
+    const struct view *view = views_find(views, guest_addr);
+    if (view == NULL)
+        return false;
+    uint64_t frame = view->frame + (guest_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
+    size_t count = 0;
+    for (size_t i = 0; i < views->count; i++)
+        count += shows(&views->view[i], frame);
+    return count > 1;
+}
+
 bool views_show(const struct views *views, uint64_t frame)
 {
     for (size_t i = 0; i < views->count; i++) {
-        const struct view *view = &views->view[i];
-        uint64_t pages = (view->end_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
-        if (frame >= view->frame && frame - view->frame < pages)
+        if (shows(&views->view[i], frame))
             return true;
     }
     return false;
