@@ -315,9 +315,9 @@ int trk_bisect_git(const struct trk_options *options)
         status = trk_bisect_spawn(argv);
     }
     if (status != -1 && access(path, R_OK) == 0) {
-        const char *const words[] = {
-            "/proc/self/exe", "sim", path, core != NULL ? "--core" : NULL, core, NULL};
-        status = trk_bisect_spawn(words);
+        const char *const plain[] = {"/proc/self/exe", "sim", "--", path, NULL};
+        const char *const of_core[] = {"/proc/self/exe", "sim", "--core", core, "--", path, NULL};
+        status = trk_bisect_spawn(core != NULL ? of_core : plain);
     } else {
         trk_terminal_say("bisect", "%s: nothing to judge", path);
         status = -1;

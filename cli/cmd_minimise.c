@@ -345,7 +345,10 @@ static int finish(const struct trk_options *options, const struct trk_minimise_r
     if (written == TRK_EXIT_OK && outputs->passing_wanted && report->passing != NULL) {
         written = write_text(&outputs->passing, report->passing, options);
     } else if (outputs->passing_wanted && report->script != NULL && report->passing == NULL) {
-        trk_terminal_say("minimise", "no one change lets the case pass: %s is not written",
+        bool sought = report->whole && !trk_options_given(options, "good");
+        trk_terminal_say("minimise", "%s: %s is not written",
+                         sought ? "no one change lets the case pass"
+                                : "what lets the case pass was not looked for to the end",
                          outputs->passing.path);
     }
     return written == TRK_EXIT_OK ? code : written;

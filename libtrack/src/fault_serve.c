@@ -78,19 +78,22 @@ static struct ownership ownership(const struct operation *operation)
     return found;
 }
 
-/* Bytes that only the GPU has come home: before a store by the flush, else by the read-back. */
+/*
+ * Bytes that only the GPU has come home: before a store by the flush, else by the read-back. The
+ * layer is taken as one, before the event: who hears of that may take the tracker's layer away.
+ */
 static void bring_home(const struct operation *operation, enum trk_access access)
 {
-    const struct trk_resource_layer *layer = &operation->tracker->layer;
+    const struct trk_resource_layer layer = operation->tracker->layer;
     bool store = access == TRK_ACCESS_WRITE;
-    trk_flush_fn *bring = store ? layer->flush : layer->read_back;
+    trk_flush_fn *bring = store ? layer.flush : layer.read_back;
     if (observed(operation->tracker))
         emit(operation->tracker, &(struct trk_event){
                                      .type = TRK_EVENT_CALLBACK,
                                      .context = store ? TRK_CALLBACK_FLUSH : TRK_CALLBACK_READ_BACK,
                                  });
     if (bring != NULL)
-        env_call_flush(bring, layer->context, operation->range.first_addr,
+        env_call_flush(bring, layer.context, operation->range.first_addr,
                        operation->range.end_addr - operation->range.first_addr);
 }
 

@@ -318,15 +318,34 @@ enum trk_status trk_flight_append(struct trk_flight *flight, uint32_t stream_id,
     return TRK_OK;
 }
 
+static enum trk_status end_chunk(struct trk_flight *flight, size_t stream, struct trk_error *error)
+{
+    enum trk_status status = close_chunk(flight, stream, error);
+    if (status != TRK_OK)
+        return status;
+    free(flight->streams[stream].open); /* a stream that has ended needs none */
+    flight->streams[stream].open = NULL;
+    return TRK_OK;
+}
+
+enum trk_status trk_flight_end(struct trk_flight *flight, uint32_t stream_id,
+                               struct trk_error *error)
+{
+    const struct trk_flight_stream *stream = find_stream(flight, stream_id);
+    if (stream == NULL)
+        return TRK_OK;
+    enum trk_status status = end_chunk(flight, (size_t)(stream - flight->streams), error);
+    forget(flight, 1);
+    return status;
+}
+
 enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error)
 {
     uint64_t first = flight->next_number;
     for (size_t i = 0; i < flight->stream_count; ++i) {
-        enum trk_status status = close_chunk(flight, i, error);
+        enum trk_status status = end_chunk(flight, i, error);
         if (status != TRK_OK)
             return status;
-        free(flight->streams[i].open); /* a stream that has ended needs none */
-        flight->streams[i].open = NULL;
     }
     size_t made = (size_t)(flight->next_number - first);
     forget(flight, made > 0 ? made : 1); /* all of these are as new: none makes room for others */

@@ -43,10 +43,18 @@ TRK_MUST_USE enum trk_status trk_flight_append(struct trk_flight *flight, uint32
                                                const struct trk_record *records, size_t count,
                                                struct trk_error *error);
 
+/* No more comes of a stream: what is open of it takes its place in the ring, and no room beside it.
+ */
+TRK_MUST_USE enum trk_status trk_flight_end(struct trk_flight *flight, uint32_t stream_id,
+                                            struct trk_error *error);
+
 /* Close the open chunk of every stream, so that a view has all; none of these is forgotten yet. */
 TRK_MUST_USE enum trk_status trk_flight_flush(struct trk_flight *flight, struct trk_error *error);
 
-/* Chunks whose last event is not before since_ticks; NULL without memory. */
+/*
+ * Chunks whose last event is not before since_ticks, and of no more streams than a file takes: the
+ * newest. NULL without memory.
+ */
 struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks);
 /*
  * Chunks with what comes behind a state, and nothing of before; NULL: behind the beginning. The
@@ -68,8 +76,9 @@ unsigned trk_flight_view_clock_shift(const struct trk_flight_view *view);
 /*
  * Write a view as events of a writer that has its header, and behind the state that it has. What
  * the ring had forgotten of a stream, or the view leaves out, stands before its first event as a
- * loss of unknown types, and alone where nothing else is left of it. Statuses: the writer's.
- * Threads: any one.
+ * loss of unknown types, and alone where nothing else is left of it; where there were many
+ * streams, such ones stand together in one of their own. Statuses: the writer's. Threads:
+ * any one.
  */
 TRK_MUST_USE enum trk_status trk_flight_view_write(const struct trk_flight_view *view,
                                                    struct trk_writer *writer,

@@ -3,6 +3,7 @@
 
 #include "flight.h"
 #include "flight_ring.h"
+#include "format.h"
 
 static bool view_make(struct trk_flight_view *view, const struct trk_flight *flight)
 {
@@ -16,10 +17,36 @@ static bool view_make(struct trk_flight_view *view, const struct trk_flight *fli
            view->pinned != NULL && view->pinned_streams != NULL;
 }
 
+/* How many of the oldest blocks a file has no streams for, with those that are pinned. */
+static bool count_beyond(const struct trk_flight *flight, size_t *beyond)
+{
+    size_t left = TRK_FORMAT_STREAMS_MAX - 1; /* the last one is that of all the others */
+    *beyond = 0;
+    if (flight->stream_count <= TRK_FORMAT_STREAMS_MAX)
+        return true;
+    bool *seen = calloc(flight->stream_count, sizeof *seen);
+    if (seen == NULL)
+        return false;
+    for (size_t i = 0; i < flight->pinned_count; ++i) {
+        left -= left > 0 && !seen[flight->pinned[i].stream];
+        seen[flight->pinned[i].stream] = true;
+    }
+    for (size_t i = flight->held; i > 0 && *beyond == 0; --i) {
+        uint32_t stream = trk_flight_block_at(flight, i - 1)->stream;
+        if (!seen[stream] && left == 0)
+            *beyond = i;
+        left -= left > 0 && !seen[stream];
+        seen[stream] = true;
+    }
+    free(seen);
+    return true;
+}
+
 struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_t since_ticks)
 {
+    size_t beyond;
     struct trk_flight_view *view = calloc(1, sizeof *view);
-    if (view == NULL || !view_make(view, flight)) {
+    if (view == NULL || !view_make(view, flight) || !count_beyond(flight, &beyond)) {
         trk_flight_view_destroy(view);
         return NULL;
     }
@@ -30,7 +57,7 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
         view->missing[i] = flight->streams[i].events;
     }
     uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < flight->held; ++i) {
+    for (size_t i = beyond; i < flight->held; ++i) {
         struct trk_flight_block *block = trk_flight_block_at(flight, i);
         if (block->last_tsc < since_ticks && view->block_count == 0)
             continue; /* once begun, nothing is left out: a hole in the middle helps nobody */

@@ -7,6 +7,9 @@
 
 /* The writer holds a chunk of each stream that has begun: most of very many have ended. */
 #define STREAMS_AT_ONCE 64u
+/* Of more streams than that, those that nothing is left of are one: a chunk each would be most of
+ * the dump, and a file takes no more than 4096. */
+#define STREAMS_ALONE 256u
 
 void trk_flight_view_destroy(struct trk_flight_view *view)
 {
@@ -169,6 +172,60 @@ static enum trk_status write_block(const struct trk_flight_view *view,
                              work->records + skipped, block->count - skipped, 0, error);
 }
 
+/* Which streams the view has something of but what is missing. */
+static void find_left(const struct trk_flight_view *view, bool *left)
+{
+    for (size_t i = 0; i < view->block_count; ++i)
+        left[view->blocks[i]->stream] = true;
+    for (size_t i = 0; i < view->pinned_count; ++i)
+        left[view->pinned_streams[i]] = true;
+    size_t prologue = view->state != NULL ? view->state->prologue_count : 0;
+    for (size_t i = 0; i < prologue; ++i)
+        left[view->state->prologue[i].stream] = true;
+}
+
+/* What is missing of all streams that have nothing else, as one that comes behind them. */
+static enum trk_status write_rest(const struct trk_flight_view *view, const bool *left,
+                                  struct trk_writer *writer, struct trk_error *error)
+{
+    struct trk_trace_stream rest = {.name = "(forgotten)"};
+    struct trk_record missing = {.tsc = view->begin_ticks, .event = {.type = TRK_EVENT_DROP}};
+    for (size_t i = 0; i < view->stream_count; ++i) {
+        if (view->streams[i].stream_id >= rest.stream_id)
+            rest.stream_id = view->streams[i].stream_id + 1;
+        missing.event.argument += left[i] ? 0 : view->missing[i];
+    }
+    if (missing.event.argument == 0)
+        return TRK_OK;
+    enum trk_status status = trk_writer_stream(writer, &rest, error);
+    return status == TRK_OK ? trk_writer_append(writer, rest.stream_id, &missing, 1, 0, error)
+                            : status;
+}
+
+/* All streams begin: each by itself, or, where there are many, those that are left. */
+static enum trk_status begin_streams(const struct trk_flight_view *view, struct trk_writer *writer,
+                                     struct trk_error *error)
+{
+    const bool all = view->stream_count <= STREAMS_ALONE;
+    size_t begun = 0;
+    enum trk_status status = TRK_OK;
+    bool *left = calloc(view->stream_count + 1, sizeof *left);
+    if (left == NULL)
+        return no_memory(error);
+    find_left(view, left);
+    for (uint32_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
+        if (!all && !left[i])
+            continue;
+        status = begin_stream(view, i, writer, error);
+        if (status == TRK_OK && ++begun % STREAMS_AT_ONCE == 0)
+            status = trk_writer_flush(writer, error);
+    }
+    if (!all && status == TRK_OK)
+        status = write_rest(view, left, writer, error);
+    free(left);
+    return status;
+}
+
 enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct trk_writer *writer,
                                       struct trk_error *error)
 {
@@ -180,11 +237,8 @@ enum trk_status trk_flight_view_write(const struct trk_flight_view *view, struct
     if (view->state != NULL)
         status =
             trk_writer_snapshot(writer, view->state->snapshot, view->state->snapshot_bytes, error);
-    for (uint32_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
-        status = begin_stream(view, i, writer, error);
-        if (status == TRK_OK && i % STREAMS_AT_ONCE == STREAMS_AT_ONCE - 1)
-            status = trk_writer_flush(writer, error);
-    }
+    if (status == TRK_OK)
+        status = begin_streams(view, writer, error);
     for (size_t i = 0; i < view->block_count && status == TRK_OK; ++i)
         status = write_block(view, view->blocks[i], &work, writer, error);
     goto out;

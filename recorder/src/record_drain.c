@@ -2,9 +2,8 @@
  * The drain.
  *
  * Records are copied out of the ring before anything looks at them, and the tail moves on at once:
- * the thread gets its room back before the compression starts, and a program that writes wildly
- * over its rings cannot change what has been checked. Stream ids are given here, one a use of a
- * ring, and never repeat.
+ * the thread has its room before the compression starts, and a program that writes wildly over its
+ * rings changes nothing that was checked. Each use of a ring gets a stream id here, none twice.
  */
 #include "record_drain.h"
 
@@ -324,6 +323,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
         settle(drain, ring, &drain->session->losses[index], error);
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {
+            if (writes(drain) && drain->flight)
+                drain->status = trk_flight_end(drain->flight, ring->stream_id, error);
             ring->in_use = false;
             atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
         }

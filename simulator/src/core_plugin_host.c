@@ -31,7 +31,7 @@ bool core_page_calls(const char *what)
  * In a scenario others run until the lock is free. Behind that a word that is not 0 is one of a
  * trace that is run again. There the log says when libtrack's locks are free. A tracker's own code
  * is entered by one operation at a time, so nobody is there to give the lock back: it never comes
- * back from here.
+ * back from here. Nor is anybody where there is no operation to give up, as in create and destroy.
  */
 static void host_lock(const uint32_t *word)
 {
@@ -40,8 +40,12 @@ static void host_lock(const uint32_t *word)
     core_locks_wanted(word);
     trk_hook_lock(word);
     while (*word != 0) {
-        run_wait_word(word);
+        bool waited = run_wait_word(word);
         core_apart_leave();
+        if (!waited) {
+            core_misuse("it waits for a lock that nobody is there to give back");
+            return;
+        }
     }
     core_locks_taken(word);
 }

@@ -44,13 +44,17 @@ static uint32_t domain_of(const struct machine *machine, uint32_t number, const 
     }
 }
 
-void run_wait_word(const uint32_t *word)
+bool run_wait_word(const uint32_t *word)
 {
     struct run *run = in_force;
+    bool waited = false;
     for (uint32_t i = 0; run != NULL && i < RUN_TRACKERS; i++) {
         struct machine *machine = &run->machines[i];
         uint32_t domain = machine->tracker != NULL ? domain_of(machine, i, word) : 0;
-        if (domain != 0)
+        if (domain != 0) {
+            waited = true;
             observer_wait(machine, domain);
+        }
     }
+    return waited;
 }

@@ -39,6 +39,11 @@ void judge_doubt(struct judge *judge, uint64_t event)
     judge->latent_count = 0;
 }
 
+void judge_lose_views(struct judge *judge, uint64_t lost)
+{
+    versions_lose_views(judge->versions, lost);
+}
+
 /* What is open may be so because its end is missing. */
 static void forget_open(struct judge *judge)
 {
@@ -343,12 +348,32 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
     }
 }
 
+static bool changes_views(const struct trk_trace_event *event)
+{
+    return event->event.type == TRK_EVENT_MAP || event->event.type == TRK_EVENT_UNMAP;
+}
+
+/* Where events are missing, a thread that waited for one of them may come too late: behind changes
+ * of views that came after what it did. Times tell that. */
+static void note_order(struct judge *judge, const struct trk_trace_event *event)
+{
+    judge->guessed |= event->guessed || judge->lossy;
+    if (judge->guessed &&
+        event->tsc < (changes_views(event) ? judge->newest_tsc : judge->views_tsc))
+        versions_views_astray(judge->versions);
+    if (event->tsc > judge->newest_tsc)
+        judge->newest_tsc = event->tsc;
+    if (changes_views(event) && event->tsc > judge->views_tsc)
+        judge->views_tsc = event->tsc;
+}
+
 enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *event,
                            struct finding *finding)
 {
     finding->found = false;
     if (event->stream >= judge->stream_count)
         return TRK_E_DAMAGED;
+    note_order(judge, event);
     enum trk_status status = event->event.type >= TRK_EVENT_FIRST_ANNOTATION
                                  ? annotation(judge, event, finding)
                                  : judge_operation_event(judge, event, finding);

@@ -84,6 +84,8 @@ struct judge {
     bool lossy;        /* begins of copies may be missing */
     bool among_losses; /* and anything else, now */
     bool holes;        /* and anything else, anywhere */
+    bool guessed;      /* events may stand in another order than they had */
+    uint64_t newest_tsc, views_tsc; /* of any event, of a change of views */
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
     /* What was done. */
@@ -97,6 +99,12 @@ void judge_deinit(struct judge *judge);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);
+
+/*
+ * Views may have changed untold: at some event with a number below `lost`, instead of what was said
+ * here before; UINT64_MAX: at any from now on.
+ */
+void judge_lose_views(struct judge *judge, uint64_t lost);
 
 /*
  * Events of any stream may be missing anywhere, before the due one and behind it, and nothing tells

@@ -32,13 +32,13 @@ static void add(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
     losses->any = true;
 }
 
-static void add_maps(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
+/* What may have been a change of views. */
+static void add_views(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
 {
-    if (!losses->maps || first_tsc < losses->maps_first_tsc)
-        losses->maps_first_tsc = first_tsc;
-    if (!losses->maps || end_tsc > losses->maps_end_tsc)
-        losses->maps_end_tsc = end_tsc;
-    losses->maps = true;
+    if (losses->views_end_tsc == 0 || first_tsc < losses->views_first_tsc)
+        losses->views_first_tsc = first_tsc;
+    if (end_tsc > losses->views_end_tsc)
+        losses->views_end_tsc = end_tsc;
 }
 
 /* before: time of the event before it in its stream. */
@@ -54,10 +54,10 @@ static void take(struct losses *losses, const struct trk_trace_event *drop, uint
     uint64_t known = type == TRK_EVENT_NONE ? before : drop->tsc;
     uint64_t first = !moved && known > SLACK_TICKS ? known - SLACK_TICKS : 0;
     uint64_t end = drop->tsc + trk_event_size(&drop->event) + SLACK_TICKS;
-    end = end < drop->tsc ? UINT64_MAX : end;
-    add(losses, first, lasting(type) ? UINT64_MAX : end);
+    bool unknown = type == TRK_EVENT_NONE || end < drop->tsc;
+    add(losses, first, lasting(type) || unknown ? UINT64_MAX : end);
     if (type == TRK_EVENT_NONE || type == TRK_EVENT_MAP || type == TRK_EVENT_UNMAP)
-        add_maps(losses, first, end);
+        add_views(losses, first, unknown ? UINT64_MAX : end);
 }
 
 /* Those that DROP events tell of, and how many they are. */
@@ -90,32 +90,16 @@ static void unbound(struct losses *losses)
 {
     losses->bounded = false;
     losses->any = true;
-}
-
-/* Mappings that only the gaps in the file may have had. */
-static enum trk_status find_missing_maps(struct losses *losses, struct trk_trace *trace)
-{
-    struct trk_trace_missing *missing;
-    size_t count;
-    enum trk_status status = trk_trace_missing(trace, &missing, &count);
-    if (status != TRK_OK)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        add_maps(losses, missing[i].first_tsc, missing[i].end_tsc);
-    if (count == 0)
-        add_maps(losses, 0, UINT64_MAX);
-    free(missing);
-    return TRK_OK;
+    add_views(losses, 0, UINT64_MAX);
 }
 
 enum trk_status losses_find(struct losses *losses, struct trk_trace *trace)
 {
     uint64_t told;
     enum trk_status status = find_told(losses, trace, &told);
-    if (status != TRK_OK || told == trk_trace_state(trace).dropped)
-        return status;
-    unbound(losses);
-    return find_missing_maps(losses, trace);
+    if (told != trk_trace_state(trace).dropped)
+        unbound(losses);
+    return status;
 }
 
 enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)
@@ -130,13 +114,26 @@ enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)
     if (status != TRK_OK)
         return status;
     /* Of these nobody knows the types: they may have changed something for good. */
-    for (size_t i = 0; i < count; i++)
-        add(losses, missing[i].first_tsc > SLACK_TICKS ? missing[i].first_tsc - SLACK_TICKS : 0,
-            UINT64_MAX);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t first =
+            missing[i].first_tsc > SLACK_TICKS ? missing[i].first_tsc - SLACK_TICKS : 0;
+        uint64_t end = missing[i].end_tsc;
+        add(losses, first, UINT64_MAX);
+        add_views(losses, first, end < UINT64_MAX - SLACK_TICKS ? end + SLACK_TICKS : UINT64_MAX);
+    }
     if (count == 0 && told != trk_trace_state(trace).dropped)
         unbound(losses);
     free(missing);
     return TRK_OK;
+}
+
+enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace)
+{
+    struct losses all;
+    enum trk_status status = losses_find_all(&all, trace);
+    losses->views_first_tsc = all.views_first_tsc;
+    losses->views_end_tsc = all.views_end_tsc;
+    return status;
 }
 
 /* ---- reading past them ----------------------------------------------------------------------- */

@@ -18,8 +18,9 @@ struct losses {
     bool any;     /* lost events that something may rest on */
     bool bounded; /* the span is known */
     uint64_t first_tsc, end_tsc;
-    bool maps; /* a mapping may be among them, between these; what it changed may last */
-    uint64_t maps_first_tsc, maps_end_tsc;
+    /* Of those that may have changed which bytes an address shows, when they were lost; end_tsc
+     * 0: there are none. */
+    uint64_t views_first_tsc, views_end_tsc;
 };
 
 /*
@@ -31,6 +32,9 @@ TRK_MUST_USE enum trk_status losses_find(struct losses *losses, struct trk_trace
 
 /* Likewise, with what the file has lost. */
 TRK_MUST_USE enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace);
+
+/* Into views_*: of all that is missing. */
+TRK_MUST_USE enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace);
 
 /* Where a reader of the trace stands beside them. Zero-initialised, but for losses, at its start.
  */

@@ -23,8 +23,17 @@ static void find_sides(struct newest *out)
     bool gpu = newest_by_gpu(store);
     enum trk_why_copy other = gpu ? copied(store, &history->down[0], history->down_count)
                                   : copied(store, &history->up[0], history->up_count);
-    out->guest = gpu ? other : TRK_WHY_CURRENT;
-    out->gpu = gpu ? TRK_WHY_CURRENT : other;
+    enum trk_why_copy own = TRK_WHY_CURRENT;
+    if (history->overwritten != 0) {
+        /* What was copied from there since brought the older bytes. */
+        const struct shadow_copy *copy = gpu ? &history->down[0] : &history->up[0];
+        own = TRK_WHY_OLDER;
+        if (other == TRK_WHY_CURRENT)
+            other = copy->begin > history->overwritten ? TRK_WHY_OLDER : TRK_WHY_UNCLEAR;
+        out->lost = other == TRK_WHY_OLDER;
+    }
+    out->guest = gpu ? other : own;
+    out->gpu = gpu ? own : other;
 }
 
 void newest_find(const struct judge *judge, uint64_t guest_addr, struct newest *out)

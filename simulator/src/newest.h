@@ -16,6 +16,7 @@ struct newest {
     bool untracked;
     bool mapped; /* by the log some view shows it */
     enum trk_why_copy guest, gpu;
+    bool lost; /* neither side has them: a copy put older ones over the only newest */
 };
 
 void newest_find(const struct judge *judge, uint64_t guest_addr, struct newest *out);
@@ -39,11 +40,11 @@ const struct judge_operation *newest_under_way(const struct judge *judge, uint64
 
 /*
  * Whether one side stays older where everything is synchronised that the tracker's word has: an
- * upload takes what is the CPU's, a download what is the GPU's.
+ * upload takes what is the CPU's, a download what is the GPU's. What is lost stays so.
  */
 static inline bool newest_stays(const struct newest *newest, bool *gpu)
 {
-    *gpu = newest->gpu == TRK_WHY_OLDER && newest->state != SAID_CPU;
+    *gpu = newest->gpu == TRK_WHY_OLDER && (newest->lost || newest->state != SAID_CPU);
     return *gpu || (newest->guest == TRK_WHY_OLDER && newest->state != SAID_GPU);
 }
 

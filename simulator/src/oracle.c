@@ -17,6 +17,7 @@ static void doubt(struct trk_oracle *oracle)
     oracle->whole = false;
     judge_doubt(&oracle->judge, UINT64_MAX);
     judge_holes(&oracle->judge);
+    judge_lose_views(&oracle->judge, UINT64_MAX);
 }
 
 enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trace *trace,

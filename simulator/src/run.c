@@ -66,6 +66,10 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     /* A thread says late what it has lost: until then what others did looks whole. */
     if (status == TRK_OK && state.dropped > 0 && !run->resumed)
         status = losses_find(&run->losses, trace);
+    if (status == TRK_OK && (run->cut || run->damaged))
+        status = losses_find_views(&run->losses, trace);
+    if (status == TRK_OK && run->resumed)
+        judge_lose_views(&run->judge, 1);
     if (run->damaged)
         judge_holes(&run->judge);
     return status == TRK_OK ? snapshot_begin(run) : status;
@@ -264,16 +268,17 @@ static void note_lost_span(struct run *run, const struct trk_trace_event *event)
         judge_behind_losses(&run->judge, run->lost);
 }
 
-/* And beside the mappings among them. */
-static void note_lost_maps(struct run *run, const struct trk_trace_event *event)
+/* Likewise beside what may have been a change of views. */
+static void note_lost_views(struct run *run, const struct trk_trace_event *event)
 {
     const struct losses *losses = &run->losses;
-    if (!losses->maps || (event->tsc < losses->maps_first_tsc && run->maps_lost == 0))
+    if (losses->views_end_tsc == 0 ||
+        (event->tsc < losses->views_first_tsc && run->views_lost == 0))
         return;
-    bool among = event->tsc <= losses->maps_end_tsc;
+    bool among = event->tsc <= losses->views_end_tsc;
     if (among)
-        run->maps_lost = event->number + 1;
-    versions_lose_maps(run->judge.versions, among ? UINT64_MAX : run->maps_lost);
+        run->views_lost = event->number + 1;
+    judge_lose_views(&run->judge, among ? UINT64_MAX : run->views_lost);
 }
 
 /* The books of holds where no core keeps them. */
@@ -320,7 +325,6 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     run->guesses += guess;
     run->lossy |= lost || event->event.type == TRK_EVENT_DROP;
     note_lost_span(run, event);
-    note_lost_maps(run, event);
     bool alone = run->oracle_only || run->core_lost || of_owner(&event->event);
     if (alone && hold_missing_alone(run, event))
         run->lossy = lost = true;
@@ -335,7 +339,12 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     if (!run->ended_early && run_ends_early(run)) {
         run->ended_early = true;
         judge_doubt(&run->judge, UINT64_MAX);
+        if (!run->damaged) { /* of damage it is known where it lies */
+            run->losses.views_first_tsc = 0;
+            run->losses.views_end_tsc = UINT64_MAX;
+        }
     }
+    note_lost_views(run, event);
 }
 
 static void take_event(struct run *run, struct stream *stream, const struct trk_trace_event *event)

@@ -117,14 +117,14 @@ struct run {
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     uint64_t guesses; /* events whose order is a guess */
     struct losses losses;
-    uint64_t lost;      /* 1 + the newest event that a lost one may come behind */
-    uint64_t maps_lost; /* likewise a lost mapping */
-    bool windowed;      /* the trace begins with a snapshot: what was before is not known */
-    uint32_t restored;  /* trackers that got their state from it, a bit each */
-    bool probing;       /* after the last event: who would wait for whom */
-    bool tail;          /* the stream that runs is going past its last event */
-    bool tail_hold;     /* what it did there was part of a hold */
-    bool closing;       /* the trackers are being destroyed */
+    uint64_t lost;       /* 1 + the newest event that a lost one may come behind */
+    uint64_t views_lost; /* likewise a lost change of views */
+    bool windowed;       /* the trace begins with a snapshot: what was before is not known */
+    uint32_t restored;   /* trackers that got their state from it, a bit each */
+    bool probing;        /* after the last event: who would wait for whom */
+    bool tail;           /* the stream that runs is going past its last event */
+    bool tail_hold;      /* what it did there was part of a hold */
+    bool closing;        /* the trackers are being destroyed */
     uint32_t stream_count;
     struct stream *streams;
     struct stream aside; /* what is no step of an operation, even if it comes in the midst of one */
@@ -205,8 +205,9 @@ enum trk_status run_core_fits(const struct trk_trace *trace, const struct trk_si
                               struct trk_error *error);
 /* The run whose streams are on this host thread; NULL: none. */
 void run_in_force(struct run *run);
-/* A plug-in wants a lock that is not free. Does not come back where it never will be. */
-void run_wait_word(const uint32_t *word);
+/* A plug-in wants a lock that is not free. Does not come back where it never will be; false: it is
+ * none that the log knows. */
+bool run_wait_word(const uint32_t *word);
 
 /* ---- run_tail.c ------------------------------------------------------------------------------ */
 

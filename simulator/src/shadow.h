@@ -61,6 +61,8 @@ struct shadow_history {
     struct shadow_store stores[SHADOW_STORES];
     struct shadow_copy up[SHADOW_COPIES], down[SHADOW_COPIES];
     uint32_t store_count, up_count, down_count, reserved;
+    uint64_t overwritten; /* the end of the copy that put older bytes over the newest store, where
+                             no other copy had it; 0: none is known to have */
 };
 
 struct shadow_segment {

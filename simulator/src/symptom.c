@@ -16,6 +16,7 @@ struct span {
     uint64_t event;
     uint64_t moments; /* that were before it: of the spans before, all that are not busy */
     bool gpu_older, guest_older, left; /* left: by the log's word a synchronisation leaves it so */
+    bool lost;                         /* neither side has its newest bytes */
     bool busy;
 };
 
@@ -229,7 +230,7 @@ static enum trk_status add_span(struct trk_symptom *symptom, const struct span *
     const struct span *last = symptom->count > 0 ? &symptom->spans[symptom->count - 1] : NULL;
     if (last != NULL && last->gpu_older == span->gpu_older &&
         last->guest_older == span->guest_older && last->left == span->left &&
-        last->busy == span->busy)
+        last->lost == span->lost && last->busy == span->busy)
         return TRK_OK;
     if (symptom->count == symptom->capacity) {
         size_t capacity = symptom->capacity == 0 ? 256 : symptom->capacity * 2;
@@ -269,6 +270,7 @@ static enum trk_status note_past(struct trk_symptom *symptom, struct following *
             .gpu_older = newest.gpu == TRK_WHY_OLDER,
             .guest_older = newest.guest == TRK_WHY_OLDER,
             .left = newest_stays(&newest, &gpu),
+            .lost = newest.lost,
             .busy = held(&holds) ||
                     newest_under_way(&following->judge, symptom->guest_addr, &stream) != NULL,
         };
@@ -364,8 +366,9 @@ enum trk_status trk_symptom_ask(struct trk_symptom *symptom, uint64_t moment,
                                            trk_symptom_event(symptom, moment), &forced, error);
     *probe = (struct trk_symptom_probe){
         .forced = forced.done, .from_checkpoint = forced.from_checkpoint, .events = forced.events};
-    bool left = forced.done ? (span->gpu_older && !forced.up) || (span->guest_older && !forced.down)
-                            : span->left;
+    bool left = span->left;
+    if (forced.done)
+        left = span->lost || (span->gpu_older && !forced.up) || (span->guest_older && !forced.down);
     probe->answer = forced.done && forced.busy ? TRK_SYMPTOM_BUSY
                     : left                     ? TRK_SYMPTOM_LEFT
                                                : TRK_SYMPTOM_MENDED;

@@ -100,9 +100,13 @@ static void segment_change(const struct versions *versions, const struct piece *
         return;
     }
     const struct shadow_copy *copy = change->up != NULL ? change->up : change->down;
+    enum trk_copy direction = change->up != NULL ? TRK_COPY_UP : TRK_COPY_DOWN;
+    if (history->overwritten == 0 &&
+        (copy->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) == 0 &&
+        copy_overwrites(versions, history, copy, direction))
+        history->overwritten = copy->end;
     if (change->lost != NULL && !change->lost->found &&
-        copy_loses(versions, history, copy, change->up != NULL ? TRK_COPY_UP : TRK_COPY_DOWN,
-                   change->lost)) {
+        copy_loses(versions, history, copy, direction, change->lost)) {
         change->lost->guest_addr = piece->guest_addr + (segment->first - piece->first);
         change->lost->size_bytes = segment->end - segment->first;
     }
@@ -281,9 +285,14 @@ void versions_lose(struct versions *versions, uint64_t lost)
     versions->lost = lost;
 }
 
-void versions_lose_maps(struct versions *versions, uint64_t lost)
+void versions_lose_views(struct versions *versions, uint64_t lost)
 {
-    versions->maps_lost = lost;
+    versions->views_lost = lost;
+}
+
+void versions_views_astray(struct versions *versions)
+{
+    versions->views_astray = true;
 }
 
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
@@ -315,6 +324,7 @@ enum trk_status versions_map(struct versions *versions, const struct access *acc
 {
     if (!access_valid(access))
         return TRK_OK;
+    versions->views_changed = access->event + 1;
     struct view view = {
         .guest_addr = access->guest_addr & ~(uint64_t)(SHADOW_PAGE_BYTES - 1),
         .frame = frame,
@@ -322,7 +332,6 @@ enum trk_status versions_map(struct versions *versions, const struct access *acc
     };
     view.end_addr = access->guest_addr + access->size_bytes;
     view.end_addr = (view.end_addr + SHADOW_PAGE_BYTES - 1) & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
-    versions->remapped |= versions->maps_lost > 0;
     if (!(flags & TRK_MAP_ALIAS))
         forget_unseen(versions, frame, (view.end_addr - view.guest_addr) / SHADOW_PAGE_BYTES);
     return views_map(&versions->views, &view);
@@ -332,10 +341,10 @@ enum trk_status versions_unmap(struct versions *versions, const struct access *a
 {
     if (!access_valid(access))
         return TRK_OK;
+    versions->views_changed = access->event + 1;
     uint64_t first = access->guest_addr & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
     uint64_t end = access->guest_addr + access->size_bytes;
     end = (end + SHADOW_PAGE_BYTES - 1) & ~(uint64_t)(SHADOW_PAGE_BYTES - 1);
-    versions->remapped |= versions->maps_lost > 0;
     return views_unmap(&versions->views, first, end);
 }
 

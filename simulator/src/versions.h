@@ -32,9 +32,14 @@ void versions_destroy(struct versions *versions);
 void versions_doubt(struct versions *versions, uint64_t event);
 /* Likewise of events with numbers below `lost`, instead of what was said here before. */
 void versions_lose(struct versions *versions, uint64_t lost);
-/* A MAP or UNMAP may be missing before events with numbers below `lost`: what an address showed
- * then, and shows since without being told anew, is not known. */
-void versions_lose_maps(struct versions *versions, uint64_t lost);
+/*
+ * Views may have changed untold: at some event with a number below `lost`, instead of what was said
+ * here before; UINT64_MAX: at any from now on. An address may then show other bytes than is known.
+ */
+void versions_lose_views(struct versions *versions, uint64_t lost);
+/* A change of views, or an access, does not stand where it belongs: it is not known any more, for
+ * good, which came first. */
+void versions_views_astray(struct versions *versions);
 /* The GPU has run this tick, and all before it. */
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick);
 

@@ -12,9 +12,30 @@
 
 #include "versions_state.h"
 
+/* Whether a change of views is missing behind a store, or one before it may have been undone. */
+static bool moved_in_doubt(const struct versions *versions, const struct shadow_store *store)
+{
+    if (versions->views_astray || versions->views_lost == 0)
+        return versions->views_astray;
+    return versions->views_lost > store->event || versions->views_changed > store->event;
+}
+
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
 {
-    return versions->doubt > store->event || versions->lost > store->event;
+    return versions->doubt > store->event || versions->lost > store->event ||
+           moved_in_doubt(versions, store);
+}
+
+/*
+ * Whether a reader of a store's address may see other bytes than the store wrote to, because a
+ * change of views is missing. It does see the same ones where nothing is missing behind the store,
+ * no view has changed since, and the page is shown at one address only: so the store came by it.
+ */
+static bool views_in_doubt(const struct versions *versions, uint64_t key,
+                           const struct shadow_store *store)
+{
+    return moved_in_doubt(versions, store) ||
+           (versions->views_lost > 0 && views_shared(&versions->views, key));
 }
 
 /* Whether a store is ordered before what the reader does now. */
@@ -50,19 +71,6 @@ static const struct shadow_store *newest_before(const struct versions *versions,
             newest = store;
     }
     return newest;
-}
-
-/*
- * Whether the check may have seen other bytes than those of the store. Where a mapping is lost, an
- * address has shown the same since a store that came later only if none was told since either: of
- * what waits for something that is lost, numbers do not say what came first. And it must be the
- * only address of these bytes.
- */
-static bool bytes_in_doubt(const struct versions *versions, const struct shadow_store *store,
-                           uint64_t guest_addr)
-{
-    return versions->maps_lost > 0 && (versions->maps_lost > store->event || versions->remapped ||
-                                       views_shared(&versions->views, guest_addr));
 }
 
 /* Whether a check with a stamp is stale for one segment; fills store and *hold_back. */
@@ -143,11 +151,17 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
                      : finding.agent == TRK_AGENT_GPU
                          ? unstamped_stale(versions, &segment->history, &finding)
                          : unfetched_stale(versions, &segment->history, &finding);
+        if (found && views_in_doubt(versions, page->key, &finding.store)) {
+            found = false;
+            word = VERSIONS_UNKNOWN;
+        }
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;
-        if (found && finding.stamped &&
-            bytes_in_doubt(versions, &finding.store, piece->guest_addr)) {
+        /* Among losses a copy over the newest bytes is proof of nothing, but what came behind it
+         * is not to blame for what it did. */
+        if (found && segment->history.overwritten != 0 &&
+            store_in_doubt(versions, &finding.store)) {
             word = VERSIONS_UNKNOWN;
             continue;
         }
@@ -191,7 +205,8 @@ enum versions_word versions_check(struct versions *versions, struct finding *fin
 bool versions_unexcused(const struct versions *versions, struct finding *out)
 {
     for (size_t i = 0; i < versions->held_count; i++) {
-        if (store_in_doubt(versions, &versions->held[i].finding.store))
+        if (store_in_doubt(versions, &versions->held[i].finding.store) ||
+            views_in_doubt(versions, versions->held[i].key, &versions->held[i].finding.store))
             continue;
         *out = versions->held[i].finding;
         return true;

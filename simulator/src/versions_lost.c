@@ -15,7 +15,6 @@ static bool only_gpu_has(const struct versions *versions, const struct shadow_hi
     return history->store_count > 0 && (store->flags & SHADOW_STORE_GPU) &&
            !(store->flags & SHADOW_STORE_PART) &&
            order_before(versions->order, store->stream, store->event, stream) &&
-           !store_in_doubt(versions, store) &&
            (history->down_count == 0 || history->down[0].end < store->event);
 }
 
@@ -40,15 +39,22 @@ static bool only_guest_has(const struct versions *versions, const struct shadow_
     return history->store_count > 0 && !(store->flags & (SHADOW_STORE_GPU | SHADOW_STORE_PART)) &&
            store->event < copy->begin &&
            order_before(versions->order, store->stream, store->event, copy->stream) &&
-           !store_in_doubt(versions, store) && gpu_was_without(history);
+           gpu_was_without(history);
+}
+
+bool copy_overwrites(const struct versions *versions, const struct shadow_history *history,
+                     const struct shadow_copy *copy, enum trk_copy direction)
+{
+    return direction == TRK_COPY_UP ? only_gpu_has(versions, history, copy->stream)
+                                    : only_guest_has(versions, history, copy);
 }
 
 bool copy_loses(const struct versions *versions, const struct shadow_history *history,
                 const struct shadow_copy *copy, enum trk_copy direction, struct finding *lost)
 {
     bool up = direction == TRK_COPY_UP;
-    if (!(up ? only_gpu_has(versions, history, copy->stream)
-             : only_guest_has(versions, history, copy)))
+    if (!copy_overwrites(versions, history, copy, direction) ||
+        store_in_doubt(versions, &history->stores[0]))
         return false;
     lost->found = true;
     lost->kind = up ? TRK_VERDICT_LOST_GPU_WRITE : TRK_VERDICT_LOST_CPU_WRITE;
@@ -78,7 +84,8 @@ void versions_drop(const struct versions *versions, const struct access *access,
         for (uint32_t i = 0; page != NULL && i < page->count && !lost->found; i++) {
             const struct shadow_segment *segment = &page->segments[i];
             if (segment->end <= piece.first || piece.end <= segment->first ||
-                !only_gpu_has(versions, &segment->history, access->stream))
+                !only_gpu_has(versions, &segment->history, access->stream) ||
+                store_in_doubt(versions, &segment->history.stores[0]))
                 continue;
             lost->found = true;
             lost->kind = TRK_VERDICT_LOST_GPU_WRITE;

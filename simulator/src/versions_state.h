@@ -21,11 +21,12 @@ struct versions {
     struct shadow *shadow;
     struct views views;
     uint32_t granule_bytes;
-    uint64_t doubt;     /* 1 + the newest event before which events may be missing; 0 none */
-    uint64_t lost;      /* likewise by the recorder, as far as known; may become smaller */
-    uint64_t maps_lost; /* 1 + the newest event before which a mapping may be missing; 0 none */
-    bool remapped;      /* and a view was made or ended behind it */
-    uint64_t tick_done; /* of the GPU */
+    uint64_t doubt;         /* 1 + the newest event before which events may be missing; 0 none */
+    uint64_t lost;          /* likewise by the recorder, as far as known; may become smaller */
+    uint64_t views_changed; /* 1 + the newest change of views; 0 none */
+    uint64_t views_lost;    /* 1 + the newest event before which others may be missing; 0 none */
+    bool views_astray;      /* what came before which change is not known */
+    uint64_t tick_done;     /* of the GPU */
     uint64_t tick_event;
     size_t held_count;
     struct held held[HELD_BACK_MAX]; /* ascending by event */
@@ -44,6 +45,13 @@ bool access_valid(const struct access *access);
 
 /* Whether a store is old enough for something about it to be missing. */
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store);
+
+/*
+ * Whether a copy puts older bytes over the newest of this history, which are nowhere else: an
+ * upload over the GPU's, a download over the CPU's; by what the log has, events missing or not.
+ */
+bool copy_overwrites(const struct versions *versions, const struct shadow_history *history,
+                     const struct shadow_copy *copy, enum trk_copy direction);
 
 /*
  * Whether a copy by this stream loses the newest bytes of this history: an upload the GPU's, a

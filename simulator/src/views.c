@@ -118,29 +118,24 @@ uint64_t views_tracked(const struct views *views, const struct view *view, uint6
     return guest_addr;
 }
 
-static bool shows(const struct view *view, uint64_t frame)
+/* How many views show a frame, counted up to `most`. */
+static unsigned shown(const struct views *views, uint64_t frame, unsigned most)
 {
-    uint64_t pages = (view->end_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
-    return frame >= view->frame && frame - view->frame < pages;
-}
-
-bool views_shared(const struct views *views, uint64_t guest_addr)
-{
-    const struct view *view = views_find(views, guest_addr);
-    if (view == NULL)
-        return false;
-    uint64_t frame = view->frame + (guest_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
-    size_t count = 0;
-    for (size_t i = 0; i < views->count; i++)
-        count += shows(&views->view[i], frame);
-    return count > 1;
+    unsigned count = 0;
+    for (size_t i = 0; i < views->count && count < most; i++) {
+        const struct view *view = &views->view[i];
+        uint64_t pages = (view->end_addr - view->guest_addr) / TRK_HOST_PAGE_BYTES;
+        count += frame >= view->frame && frame - view->frame < pages;
+    }
+    return count;
 }
 
 bool views_show(const struct views *views, uint64_t frame)
 {
-    for (size_t i = 0; i < views->count; i++) {
-        if (shows(&views->view[i], frame))
-            return true;
-    }
-    return false;
+    return shown(views, frame, 1) > 0;
+}
+
+bool views_shared(const struct views *views, uint64_t key)
+{
+    return (key & KEY_OF_FRAME) != 0 && shown(views, key & ~KEY_OF_FRAME, 2) > 1;
 }

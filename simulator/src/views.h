@@ -44,10 +44,10 @@ uint64_t views_key(const struct views *views, uint64_t guest_addr);
  * not TRK_MAP_UNTRACKED; the byte's own where there is none. */
 uint64_t views_tracked(const struct views *views, const struct view *view, uint64_t guest_addr);
 
-/* Whether another view shows what an address does. */
-bool views_shared(const struct views *views, uint64_t guest_addr);
-
 /* Whether any view shows this frame. */
 bool views_show(const struct views *views, uint64_t frame);
+
+/* Whether the page of a key is shown at more than one address. */
+bool views_shared(const struct views *views, uint64_t key);
 
 #endif

@@ -200,12 +200,29 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
     }
     const struct shadow_copy *copy = gpu ? &history->up[0] : &history->down[0];
     uint32_t copies = gpu ? history->up_count : history->down_count;
-    if (newest_by_gpu(&history->stores[0]) == gpu)
+    bool own = newest_by_gpu(&history->stores[0]) == gpu;
+    if (own && history->overwritten != 0)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "older: it was written there, and the copy %s that ended at event %" PRIu64
+                 " put older bytes over it",
+                 gpu ? "to the GPU" : "home", history->overwritten);
+    else if (own)
         snprintf(text, TRK_WHY_TEXT_BYTES, "current: it was written there");
     else if (copies == 0)
         snprintf(text, TRK_WHY_TEXT_BYTES, "older: no copy of these bytes to there is known");
     else if (what == TRK_WHY_CURRENT)
         snprintf(text, TRK_WHY_TEXT_BYTES, "current: copied there by %s, event %" PRIu64,
+                 name_of(looking, copy->stream).text, copy->begin);
+    else if (history->overwritten != 0 && copy->end > history->overwritten &&
+             what == TRK_WHY_UNCLEAR)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: the copy by %s, events %" PRIu64 "-%" PRIu64
+                 ", ran beside one that put older bytes over the newest",
+                 name_of(looking, copy->stream).text, copy->begin, copy->end);
+    else if (history->overwritten != 0 && copy->end > history->overwritten)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "older: the last copy there, by %s, event %" PRIu64
+                 ", brought what was put over the newest bytes",
                  name_of(looking, copy->stream).text, copy->begin);
     else if ((copy->flags & SHADOW_COPY_FETCHED) != 0 && what == TRK_WHY_UNCLEAR)
         snprintf(text, TRK_WHY_TEXT_BYTES,
@@ -232,10 +249,15 @@ static bool state_known(const struct looking *looking)
     return !looking->windowed || newest_made(&looking->newest);
 }
 
+static const char for_lost[] =
+    "these bytes to be stored anew: neither guest memory nor the GPU's copy has them";
+
 static const char *for_gpu(const struct looking *looking)
 {
     if (looking->report->store_count == 0)
         return "not known";
+    if (looking->newest.lost)
+        return for_lost;
     if (looking->report->gpu == TRK_WHY_CURRENT)
         return "nothing: the GPU's copy is current";
     if (!state_known(looking))
@@ -256,6 +278,8 @@ static const char *for_cpu(const struct looking *looking)
 {
     if (looking->report->store_count == 0)
         return "not known";
+    if (looking->newest.lost)
+        return for_lost;
     if (looking->report->guest == TRK_WHY_CURRENT)
         return "nothing: guest memory is current";
     if (!state_known(looking))
@@ -279,7 +303,7 @@ static void say(struct looking *looking)
     say_side(looking, false, report->guest_text);
     say_side(looking, true, report->gpu_text);
     bool again = report->unregistered != TRK_NOT_KNOWN && report->store_count > 0 &&
-                 report->gpu != TRK_WHY_CURRENT && state_known(looking);
+                 report->gpu != TRK_WHY_CURRENT && !looking->newest.lost && state_known(looking);
     snprintf(report->for_gpu, sizeof report->for_gpu, "%s%s",
              again ? "a register of these bytes, which are mapped for the GPU no more, and " : "",
              for_gpu(looking));

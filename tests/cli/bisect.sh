@@ -70,6 +70,8 @@ said "no frame 99: the last one is 7"
 # git's codes.
 run 1 bisect --git bad.trk
 run 0 bisect --git good.trk
+cp bad.trk ./-h
+run 1 bisect --git -- -h
 run 125 bisect --git absent.trk
 run 125 bisect --git cut.trk
 run 0 bisect --git record -- "$trk" demo --megabytes 2 --frames 2

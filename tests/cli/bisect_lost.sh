@@ -3,8 +3,10 @@
 # and says what is missing; what is wrong before the loss is still found.
 # Method: recordings of the demo, right and with bugs, spoilt and cut at fourteenths, recovered, and with a
 # ring that is too small; commands that answer to the loss, or to nothing.
+#   bisect_lost.sh TRK TOOLS CORPUS
 . "$(dirname "$0")/lib.sh"
 record_all
+corpus=$3
 need_vulkan
 
 # spoil PART TRACE: damaged.trk, eight bytes of it spoilt, and cut.trk, both at so many fourteenths.
@@ -72,6 +74,24 @@ for bug in kernel-store lost-rearm; do
         done
     done
     at_least "$bug: found before the loss" "$found" 6
+done
+
+# A copy home that may have overwritten the newest bytes is behind a loss no proof that it did, and what reads
+# them later is not blamed on the copy to the GPU that brought what was there then.
+for bug in late partial; do
+    over=$corpus/bug-$bug-invalidate.trk
+    run 1 bisect --json "$over"
+    same "$bug-invalidate: verdict" "$(get verdict)" lost-cpu-write
+    for less in 1 100 300; do
+        head -c $(($(wc -c <"$over") - less)) "$over" >cut.trk
+        "$trk" recover -f cut.trk -o recovered.trk >out 2>err || fail "recover: $(cat err)"
+        for copy in cut recovered; do
+            "$trk" bisect --json $copy.trk >out 2>err
+            code=$?
+            [ "$code" -eq 3 ] || same "$bug-invalidate, $copy, $less bytes less, code $code" "$(get detail)" \
+                "stored without invalidate"
+        done
+    done
 done
 
 # A moment is told of as it was, if the loss is behind it.

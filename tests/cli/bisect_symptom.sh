@@ -42,7 +42,7 @@ symptom() {
     at_least "$1: from a checkpoint" "$(get from_checkpoint)" "$(($(get probes) - 1))"
     at_most "$1: events again" $((2 * $(get events_again))) "$(get events_again found.txt)"
 }
-for bug in alias-write copy-before-arm kernel-store lost-rearm skipped-copy; do
+for bug in alias-write copy-before-arm kernel-store late-invalidate lost-rearm skipped-copy; do
     symptom "$bug" gpu
 done
 symptom early-read-back cpu

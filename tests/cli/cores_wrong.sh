@@ -68,8 +68,16 @@ for number in 35 36; do
     quiet
 done
 
-# A program that asks for JSON gets the reason there, of a plug-in that is none and of one that crashes.
 case=$(ls own_pages/*.json | head -1)
+# Where there is no operation to end, in destroy and create, that is told, at once too.
+for number in 42 43; do
+    run 1 sim --core-limit 3600 --core "${wrong}_$number.so" own.trk
+    said "it waits for a lock that nobody is there to give back"
+    run 1 sim --core-limit 3600 --core "${wrong}_$number.so" "$case"
+    grep -q "it waits for a lock that nobody is there to give back" out || fail "$number: $(cat out err)"
+done
+
+# A program that asks for JSON gets the reason there, of a plug-in that is none and of one that crashes.
 for arguments in "sim --core absent.so own.trk" "explore --core absent.so own.trk" \
     "sim --core absent.so $case" "sim --core absent.so own_pages" "core-check absent.so" \
     "regress --core absent.so own_pages" "regress --against absent.so own_pages" \

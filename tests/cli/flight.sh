@@ -473,5 +473,20 @@ said "trk-1-2.trk: File exists"
 unset TRK_TRACE_DIR
 same "runs" "$(wc -l <runs)" 1
 same "what was there" "$(cat kept/trk-1-2.trk)" another
+
+# Threads that have ended: nothing of them is kept beside the ring, and no number of them is too much.
+printf 'threads 1000\nmarks 90000\n' >script
+run 0 record --json --block 60000 --flight 64K --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+at_most "bytes of a dump behind many threads" "$(get bytes)" 400000
+run 3 doctor --json f.trk
+at_least "the newest events, of the last thread" "$(get events)" 90000
+same "events and what is missing" $(($(get events) + $(get dropped))) 190000
+printf 'threads 4200\n' >script
+run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+run 3 info --json f.trk
+cp out info
+at_most "threads of the dump" "$(get threads info)" 4096
+run 3 doctor --json f.trk
+same "events of 4200 threads" $(($(get events) + $(get dropped))) 420000
 [ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
 finish

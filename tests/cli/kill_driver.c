@@ -395,11 +395,11 @@ static uint64_t kill_both(void)
     (void)waitpid(program, &status, 0); /* we are its reaper, or the parent has been */
     if (guarded)
         return check_guarded();
-    if (!ended)
-        return check_left();
-    atomic_store(&shared->pid, 0);
     uint64_t marks[KILL_THREADS];
     struct trk_trace_state state = read_marks(trace_path, marks);
+    if (!ended && !state.ended) /* else its own kill came behind the file's last byte */
+        return check_left();
+    atomic_store(&shared->pid, 0);
     if (!is_whole(&state))
         fail("complete", 0, 1);
     return 0;

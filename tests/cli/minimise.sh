@@ -163,6 +163,8 @@ for replays in 1 2 3 5 8 13 21 34; do
     fi
 done
 run 3 minimise -f bad.trk --replays 1 -o none.json
+run 3 minimise -f bad.trk --replays 8 -o early.json --passing none.json
+said "what lets the case pass was not looked for to the end: none.json is not written"
 
 run 0 minimise --help
 same "the default of --replays is said once" "$(grep -o "Default 10000" out | wc -l)" 1

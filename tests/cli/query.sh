@@ -236,6 +236,13 @@ while read -r type; do
     run 0 query a.trk "SELECT count(*), sum(tsc) FROM events WHERE +type = '$type' AND +region = 0x200400000"
     same "events of type $type in a region" "$(cat narrow)" "$(cat out)"
 done <types
+# A comparison that is not byte by byte is SQLite's own to make.
+for other in "'FAULT' COLLATE NOCASE" "'fault  ' COLLATE RTRIM"; do
+    run 0 query a.trk "SELECT count(*), sum(tsc) FROM events WHERE type = 'fault'"
+    cp out plain
+    run 0 query a.trk "SELECT count(*), sum(tsc) FROM events WHERE type = $other"
+    same "type = $other" "$(cat out)" "$(cat plain)"
+done
 for what in "uploads WHERE region = 0x200800000" "events WHERE type = 'copy_begin' AND region = 0x200400000" \
     "touches WHERE type = 'page' AND page_addr = 0x200401000" "operations WHERE region = 0x201000000" \
     "events WHERE region = 0x200c00000"; do

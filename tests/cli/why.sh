@@ -73,6 +73,20 @@ why gpu "$(at 0)" current
 why guest "$(at 2)" older
 get guest_text | grep -q "came before the GPU had run its work" || fail "guest: $(get guest_text)"
 
+# A copy home over what was stored since: no side has it any more, whatever is copied then.
+record late-invalidate
+same "late-invalidate: verdict" "$(get verdict bad.txt)" lost-cpu-write
+lost=$(get event_visible bad.txt)
+why guest "$((lost - 1))" current
+why gpu "$((lost - 1))" older
+why guest "$lost" older
+get guest_text | grep -q "^older: .* the copy home that ended at event $lost put older bytes over it" ||
+    fail "overwritten: $(get guest_text)"
+why gpu "$lost" older
+same "overwritten: for the GPU" "$(get for_gpu)" \
+    "these bytes to be stored anew: neither guest memory nor the GPU's copy has them"
+same "overwritten: for the CPU" "$(get for_cpu)" "$(get for_gpu)"
+
 # A copy home that was left out; the page is given back, and nobody will bring the bytes.
 record lost-read-back
 visible=$(get event_visible bad.txt)

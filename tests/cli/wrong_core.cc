@@ -60,6 +60,8 @@ enum : int {
     denies_none,  // upload refuses by fail() with OK
     forgetful,    // upload hands nothing over, and no state is known again
     hangs,        // likewise; behind many trackers it never comes back
+    leaks_last,   // upload takes a lock that it never gives back, and destroy wants it
+    waits_first,  // create takes a lock twice
 };
 
 trk_core_table changed;
@@ -208,6 +210,12 @@ trk_core_status download(void *its, const trk_core_transfer *asked)
     return transfer_otherwise(example_plugin(&changed_host)->download, its, asked);
 }
 
+void take_lock_over_all()
+{
+    trk::core_host->lock(&lock_over_all);
+    lock_over_all = trk::core_self();
+}
+
 trk_core_status upload(void *its, const trk_core_transfer *asked)
 {
     if (WRONG == no_status)
@@ -232,10 +240,10 @@ trk_core_status upload(void *its, const trk_core_transfer *asked)
         newest_owner->fail(newest_owner->context, TRK_CORE_OK, asked->guest_addr, "no");
     for (volatile bool again = WRONG == hangs && trackers_made > 400; again;)
         continue;
-    for (int i = takes_lock ? 0 : 2; i < (WRONG == leaks ? 1 : 2); i++) {
-        trk::core_host->lock(&lock_over_all);
-        lock_over_all = trk::core_self();
-    }
+    for (int i = takes_lock ? 0 : 2; i < (WRONG == leaks ? 1 : 2); i++)
+        take_lock_over_all();
+    if (WRONG == leaks_last && lock_over_all == 0)
+        take_lock_over_all();
     if (changes_runs)
         return transfer_otherwise(example_plugin(&changed_host)->upload, its, asked);
     if (WRONG == one_lock) {
@@ -264,11 +272,20 @@ trk_core_status create(void **out, const trk_core_policy *policy, const trk_core
     trackers_made++;
     for (volatile bool again = WRONG == endless; again;)
         continue;
+    for (int i = 0; WRONG == waits_first && i < 2; i++)
+        take_lock_over_all();
     if (WRONG == no_tracker)
         return TRK_CORE_OK;
     if (WRONG == no_memory)
         return TRK_CORE_MEMORY;
     return example_plugin(&changed_host)->create(out, policy, owner);
+}
+
+void destroy(void *its)
+{
+    take_lock_over_all();
+    example_plugin(&changed_host)->destroy(its);
+    lock_over_all = 0;
 }
 
 trk_core_status invalidate(void *, std::uint64_t, std::uint64_t, trk_core_range_fn *, void *)
@@ -292,7 +309,7 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
     if (WRONG == no_status || WRONG == forgets || WRONG == done_twice || WRONG == gives_back ||
         WRONG == late_run || WRONG == crashes || WRONG == never_done || WRONG == one_lock ||
         WRONG == writes || WRONG == shuts || WRONG == chatters || WRONG == denies ||
-        WRONG == denies_none || takes_lock || WRONG == ticks ||
+        WRONG == denies_none || takes_lock || WRONG == leaks_last || WRONG == ticks ||
         (changes_runs && WRONG != short_down))
         changed.upload = upload;
     if (WRONG == short_down)
@@ -303,8 +320,10 @@ const trk_core_table *trk_core_plugin(const trk_core_host *host)
         changed.page = page;
     if (WRONG == no_tracker || WRONG == no_memory || WRONG == endless || WRONG == forgets ||
         WRONG == one_lock || WRONG == denies || WRONG == denies_none || takes_lock ||
-        WRONG == page_locks || forgets_states)
+        WRONG == page_locks || WRONG == leaks_last || WRONG == waits_first || forgets_states)
         changed.create = create;
+    if (WRONG == leaks_last)
+        changed.destroy = destroy;
     if (WRONG == throws)
         changed.invalidate = invalidate;
     if (WRONG == no_questions)

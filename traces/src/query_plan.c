@@ -60,7 +60,9 @@ int trk_query_plan_choose(sqlite3_index_info *info, const unsigned *columns, siz
         int at = info->aConstraint[i].iColumn;
         char op = op_letter(info->aConstraint[i].op);
         unsigned column = at >= 0 ? columns[at] : TRK_QUERY_COLUMNS_MOST;
-        double fewer = op != 0 && info->aConstraint[i].usable ? worth(column, op) : 0;
+        /* Texts are compared here byte by byte. */
+        bool bytes = strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+        double fewer = op != 0 && bytes && info->aConstraint[i].usable ? worth(column, op) : 0;
         if (fewer == 0) {
             continue;
         }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "track/image.h"
 #include "track/pages.h"
 
 #define BASE UINT64_C(0x200000000) /* region 2048 */
@@ -20,6 +21,8 @@ static struct {
     struct trk_tracker *tracker;
     char text[4096];
     size_t used;
+    bool takes_layer; /* with each CALLBACK */
+    void *given;      /* the context of a read-back */
 } world;
 
 static void say(const char *format, ...)
@@ -54,6 +57,8 @@ static void say_domain(const struct trk_event *event)
 static void on_event(void *context, const struct trk_event *event)
 {
     (void)context;
+    if (world.takes_layer && event->type == TRK_EVENT_CALLBACK)
+        trk_image_put_layer(world.tracker, &(struct trk_resource_layer){0});
     say("%s", trk_event_type_name(event->type));
     switch (event->type) {
     case TRK_EVENT_OP_BEGIN:
@@ -340,6 +345,31 @@ Test(events, page_manager)
                      "protect P0#4 1+1:rx\n"
                      "protect P0#4 3+1:rx end\n"
                      "op_end guest_protect ok 0\n");
+}
+
+static void note_context(void *context, uint64_t guest_addr, uint64_t size_bytes)
+{
+    (void)guest_addr;
+    (void)size_bytes;
+    world.given = context;
+}
+
+/* Re-execution lets other threads run at each event; where some are missing they may do so. */
+Test(events, layer_that_goes_while_it_is_told_of_is_called_as_it_was)
+{
+    static const enum trk_access accesses[] = {TRK_ACCESS_READ, TRK_ACCESS_WRITE};
+    for (size_t i = 0; i < 2; i++) {
+        int mine;
+        struct trk_resource_layer layer = {note_context, note_context, &mine};
+        (void)!trk_tracker_set_resource_layer(world.tracker, &layer);
+        (void)!trk_tracker_register(world.tracker, BASE, PAGE);
+        upload(BASE, PAGE, true);
+        world.takes_layer = true;
+        world.given = NULL;
+        (void)trk_tracker_fault(world.tracker, BASE + 8, accesses[i]);
+        world.takes_layer = false;
+        cr_expect_eq(world.given, &mine, "access %zu", i);
+    }
 }
 
 Test(events, faults)

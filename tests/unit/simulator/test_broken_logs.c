@@ -156,6 +156,36 @@ Test(broken_logs, a_hold_twice_is_not_ok)
     tape_destroy(tape);
 }
 
+/* In an order that is a guess the layer can be gone while a fault that has met it is under way. */
+Test(broken_logs, a_layer_put_away_under_a_fault)
+{
+    static const enum trk_access accesses[] = {TRK_ACCESS_READ, TRK_ACCESS_WRITE};
+    for (size_t i = 0; i < 2; i++) {
+        struct tape *tape = tape_create("default");
+        struct trk_resource_layer layer = {
+            .flush = drain_in_flush, .read_back = drain_in_flush, .context = tape};
+        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, &layer), TRK_OK);
+        tape_upload(tape, TAPE_A, TAPE_P, true);
+        tape_as(tape, 1);
+        (void)trk_tracker_fault(tape->tracker, TAPE_A, accesses[i]);
+        tape_as(tape, 2);
+        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, NULL), TRK_OK);
+
+        const struct tape_stream *fault = &tape->streams[1];
+        struct tape_stream *away = &tape->streams[2];
+        size_t at = 0;
+        while (at < fault->count && fault->records[at].event.type != TRK_EVENT_CALLBACK)
+            at++;
+        cr_assert_lt(at, fault->count, "no callback");
+        cr_assert_eq(away->count, 2);
+        away->records[0].tsc = fault->records[at].tsc + 1;
+        away->records[1].tsc = fault->records[at].tsc + 2;
+        struct trk_sim_report report = tape_judge(tape);
+        cr_expect_eq(report.verdict, TRK_VERDICT_OK, "%s", report.text);
+        tape_destroy(tape);
+    }
+}
+
 #define EXPLORED 60u
 
 Test(broken_logs, always_explored_alike, .timeout = 300)

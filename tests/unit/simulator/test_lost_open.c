@@ -59,7 +59,67 @@ static void fetches(struct tape *tape)
     }
 }
 
-static void (*const programs[])(struct tape *tape) = {uploads, fetches};
+/*
+ * A page shows one frame and then another, and the first one again: what is read there is older
+ * than what was stored there last, and right. Long pauses: what is lost in one is over in the next.
+ */
+static void switches(struct tape *tape, unsigned flags)
+{
+    uint32_t stamps[2] = {0}, stamp = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct trk_event gone = {.type = TRK_EVENT_UNMAP, .argument = TAPE_A};
+        trk_event_set_size(&gone, TAPE_P);
+        tape->tsc += i % 2 * 100000;
+        tape_as(tape, 0);
+        tape_put(tape, &gone);
+        tape_map(tape, TAPE_A, TAPE_P, 16 + i % 2 * 16, flags);
+        tape_signal(tape, 5, 2 * i + 1);
+        tape_as(tape, 1);
+        tape_await(tape, 5, 2 * i + 1);
+        ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, TAPE_P, NULL, NULL));
+        if (i < 2)
+            tape_store(tape, TAPE_CPU, TAPE_A, stamps[i] = ++stamp);
+        tape_signal(tape, 5, 2 * i + 2);
+        tape_as(tape, 0);
+        tape_await(tape, 5, 2 * i + 2);
+        tape_upload_copying(tape, TAPE_A, TAPE_P);
+        tape_gpu_read(tape, TAPE_A, 64);
+        tape_check(tape, TAPE_GPU, TAPE_A, stamps[i % 2]);
+    }
+}
+
+static void switches_between_fresh(struct tape *tape)
+{
+    switches(tape, 0);
+}
+
+static void switches_between_kept(struct tape *tape)
+{
+    switches(tape, TRK_MAP_ALIAS);
+}
+
+/* As the first, and nothing but a hold of a lock orders a store before the change of frames. */
+static void switch_behind_hold(struct tape *tape)
+{
+    tape_map(tape, TAPE_A, TAPE_P, 16, TRK_MAP_ALIAS);
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_map(tape, TAPE_A, TAPE_P, 32, TRK_MAP_ALIAS);
+    tape_as(tape, 1);
+    ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, TAPE_P, NULL, NULL));
+    tape_store(tape, TAPE_CPU, TAPE_A, 2);
+    tape->tsc += 100000;
+    tape_as(tape, 0);
+    tape_map(tape, TAPE_A, TAPE_P, 16, TRK_MAP_ALIAS);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_signal(tape, 5, 1);
+    tape_as(tape, 1);
+    tape_await(tape, 5, 1);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+static void (*const programs[])(struct tape *tape) = {uploads, fetches, switches_between_fresh,
+                                                      switches_between_kept, switch_behind_hold};
 
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
@@ -83,6 +143,17 @@ enum mark {
 
 static const char *const mark_names[MARKS] = {"a mark", "a mark with its time", "a late mark"};
 
+/* A mark that stands for several types names the first, but for a change of views among them: a
+ * recorder, which marks each type, would name that, too. */
+static uint16_t told_type(const struct trk_record *lost, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (lost[i].event.type == TRK_EVENT_MAP || lost[i].event.type == TRK_EVENT_UNMAP)
+            return lost[i].event.type;
+    }
+    return lost->event.type;
+}
+
 /* false: there are no such events. */
 static bool lose(struct tape_stream *stream, size_t at, size_t count, enum mark mark)
 {
@@ -92,7 +163,7 @@ static bool lose(struct tape_stream *stream, size_t at, size_t count, enum mark 
     struct trk_record drop = {.tsc = lost->tsc,
                               .event = {.type = TRK_EVENT_DROP, .argument = count}};
     if (mark == MARK_WITH_TIME) {
-        drop.event.context = lost->event.type;
+        drop.event.context = told_type(lost, count);
         trk_event_set_size(&drop.event, lost[count - 1].tsc - lost->tsc);
     }
     memmove(lost + 1, lost + count, (stream->count - at - count) * sizeof *lost);

@@ -123,6 +123,32 @@ Test(versions, doubt_does_not_shrink, .init = setup, .fini = teardown)
     cr_expect_not(upload_loses(A));
 }
 
+/* A smaller stamp is older bytes only where the address still shows the same ones. */
+Test(versions, lost_views, .init = setup, .fini = teardown)
+{
+    map(A, 0x1000, 16, 0);
+    store(0, A, 8, 5);
+    versions_lose_views(versions, UINT64_MAX);
+    cr_expect_not(stale(0, A, 8, 1), "it may show another frame");
+    store(0, A, 8, 6);
+    cr_expect_not(stale(0, A, 8, 1), "and does so from now on");
+    versions_lose_views(versions, now);
+    cr_expect_not(stale(0, A, 8, 1), "the store was among the losses");
+    store(0, A, 8, 7);
+    cr_expect(stale(0, A, 8, 1), "nothing is missing behind the store");
+    map(A + 0x100000, 0x1000, 17, 0);
+    cr_expect_not(stale(0, A, 8, 1), "what the store wrote to may have been another frame");
+    store(0, A, 8, 8);
+    cr_expect(stale(0, A, 8, 1));
+    map(A + 0x200000, 0x1000, 16, TRK_MAP_ALIAS);
+    store(0, A, 8, 9);
+    cr_expect_not(stale(0, A + 0x200000, 8, 1), "whether the two are one is not known");
+    store(0, A + 0x100000, 8, 10);
+    cr_expect(stale(0, A + 0x100000, 8, 1));
+    versions_views_astray(versions);
+    cr_expect_not(stale(0, A + 0x100000, 8, 1), "what was first is not known");
+}
+
 Test(versions, views_of_one_frame, .init = setup, .fini = teardown)
 {
     map(A, 0x4000, 16, 0);
