@@ -94,6 +94,61 @@ static void lost_begin_of_copy(struct tape *tape)
     stream->count--;
 }
 
+static void lose(struct tape *tape, unsigned type)
+{
+    tape_as(tape, 1);
+    tape_store(tape, TAPE_CPU, TAPE_A + 4 * TAPE_P, 9);
+    put_drop(tape, type, LONG, 100);
+    tape->tsc += LONG;
+    tape_as(tape, 0);
+}
+
+/* Two stores, of which the GPU sees the first one. */
+static void store_twice(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+    tape_store(tape, TAPE_CPU, TAPE_A, 7);
+}
+
+/* Other bytes may have been there when the second store was made, and these again at the check. */
+static void old_stamp_behind_lost_view(struct tape *tape)
+{
+    store_twice(tape);
+    lose(tape, TRK_EVENT_MAP);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+static void old_stamp_behind_lost_anything(struct tape *tape)
+{
+    store_twice(tape);
+    lose(tape, TRK_EVENT_NONE);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+static void old_stamp_behind_lost_copy(struct tape *tape)
+{
+    store_twice(tape);
+    lose(tape, TRK_EVENT_COPY_END);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+/* Whatever was lost before: the address shows the same since the stores. */
+static void old_stamp_all_behind_lost_view(struct tape *tape)
+{
+    lose(tape, TRK_EVENT_UNMAP);
+    store_twice(tape);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+static void old_stamp_mapped_anew_behind_lost_view(struct tape *tape)
+{
+    lose(tape, TRK_EVENT_UNMAP);
+    store_twice(tape);
+    tape_map(tape, TAPE_A + TAPE_R, TAPE_P, 77, 0);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
 struct loss_case {
     const char *name;
     void (*record)(struct tape *tape);
@@ -108,6 +163,11 @@ static const struct loss_case losses[] = {
     {"begins later", loss_begins_later, "lost-gpu-write"},
     {"begins nobody knows when", loss_began_nobody_knows_when, "trace-incomplete"},
     {"a check", lost_check, "lost-gpu-write"},
+    {"a view, and an old stamp", old_stamp_behind_lost_view, "trace-incomplete"},
+    {"nobody knows what, and an old stamp", old_stamp_behind_lost_anything, "trace-incomplete"},
+    {"a copy, and an old stamp", old_stamp_behind_lost_copy, "stale-gpu-read"},
+    {"a view before, and an old stamp", old_stamp_all_behind_lost_view, "stale-gpu-read"},
+    {"a view before, mapped anew", old_stamp_mapped_anew_behind_lost_view, "trace-incomplete"},
     {"the begin of a copy", lost_begin_of_copy, "trace-incomplete"},
 };
 
