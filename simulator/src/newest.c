@@ -24,6 +24,8 @@ static void find_sides(struct newest *out)
     enum trk_why_copy other = gpu ? copied(store, &history->down[0], history->down_count)
                                   : copied(store, &history->up[0], history->up_count);
     enum trk_why_copy own = TRK_WHY_CURRENT;
+    out->guest_given = gpu ? other : own;
+    out->gpu_given = gpu ? own : other;
     if (history->overwritten != 0) {
         /* What was copied from there since brought the older bytes. */
         const struct shadow_copy *copy = gpu ? &history->down[0] : &history->up[0];

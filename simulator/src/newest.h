@@ -16,6 +16,7 @@ struct newest {
     bool untracked;
     bool mapped; /* by the log some view shows it */
     enum trk_why_copy guest, gpu;
+    enum trk_why_copy guest_given, gpu_given; /* the same, whatever was copied over it since */
     bool lost; /* neither side has them: a copy put older ones over the only newest */
 };
 

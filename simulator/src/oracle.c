@@ -149,7 +149,8 @@ void trk_oracle_current(const struct trk_oracle *oracle, uint64_t guest_addr, bo
     const bool gpu = newest_by_gpu(store);
     const bool undone = gpu ? met(store, history->up, history->up_count)
                             : met(store, history->down, history->down_count);
-    if ((in_gpu_copy ? newest.gpu : newest.guest) != TRK_WHY_CURRENT || undone ||
+    /* Whoever sees its stamp behind a copy of older bytes has met a copy that the log lacks. */
+    if ((in_gpu_copy ? newest.gpu_given : newest.guest_given) != TRK_WHY_CURRENT || undone ||
         newest.untracked || (store->flags & SHADOW_STORE_PART) != 0 ||
         store_in_doubt(oracle->judge.versions, store))
         return;

@@ -61,7 +61,8 @@ struct trk_oracle_current {
 
 /*
  * What is at an address after the events that were taken. Sure is only what no copy under way at
- * the time of the store, and no event that is missing, could have made otherwise.
+ * the time of the store, and no event that is missing, could have made otherwise. A copy of older
+ * bytes over the newest store changes nothing here: hold its stamp against what was seen there.
  *
  * Allocates: no. Blocks: no. Threads: as the oracle.
  */
