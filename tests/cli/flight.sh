@@ -52,14 +52,19 @@ said "trigger frame:7-9 never fired: the last frame was 5"
 said "trigger mark:2000 never fired: the nearest mark was 1990"
 [ ! -e f.trk ] || fail "a dump without a trigger"
 
+# held_until FILE: the program is ready; what it does from then until it makes FILE finds the recorder stopped.
+held_until() {
+    while [ ! -e ready ]; do sleep 0.02; done
+    kill -STOP "$recorder"
+    : >go
+    while [ ! -e "$1" ]; do sleep 0.02; done
+}
+
 # What found no room in its ring is lost before anything comes behind it, and a dump says so.
 printf 'marks 1\ntouch ready\nawait go\nmarks 1000\ntouch ready2\nawait go2\n' >script
 "$trk" record --flight 1M --ring 4K --trigger signal -o f.trk -- "$tools/trace_tool" obey script >out 2>err &
 recorder=$!
-while [ ! -e ready ]; do sleep 0.02; done
-kill -STOP "$recorder"
-: >go
-while [ ! -e ready2 ]; do sleep 0.02; done
+held_until ready2
 kill -USR2 "$recorder"
 kill -CONT "$recorder"
 while kill -0 "$recorder" && [ ! -e f.trk ]; do sleep 0.02; done
@@ -353,10 +358,7 @@ SCRIPT
 rm -f f*.trk ready go go2 done
 "$trk" record --flight 64K --ring 32M --trigger mark:899990 -o f.trk -- "$tools/trace_tool" obey script 2>err &
 recorder=$!
-while [ ! -e ready ]; do sleep 0.02; done
-kill -STOP "$recorder"
-: >go
-while [ ! -e done ]; do sleep 0.02; done
+held_until done
 kill -CONT "$recorder"
 while [ ! -e f.trk ]; do sleep 0.02; done
 : >go2
@@ -376,10 +378,7 @@ rm -f f*.trk ready go
 "$trk" record --flight 1M --trigger mark:19990,exit --cooldown 0 -o f.trk -- \
     sh -c '"$0" obey script; code=$?; touch done2; exit $code' "$tools/trace_tool" 2>err &
 recorder=$!
-while [ ! -e ready ]; do sleep 0.02; done
-kill -STOP "$recorder"
-: >go
-while [ ! -e done2 ]; do sleep 0.02; done
+held_until done2
 sleep 0.2
 kill -CONT "$recorder"
 wait "$recorder"

@@ -166,22 +166,28 @@ static void fill(uint32_t index, uint64_t first_tsc, size_t count, size_t fires_
     atomic_store(&session.rings[index].state, TRK_RING_LIVE);
 }
 
+/* A drain into a flight ring, with the trigger whose event fires. */
+static void begin(void)
+{
+    struct trk_error error;
+    cr_assert_eq(trk_record_session_init(&session, RING_RECORDS, TRK_PAYLOAD_NONE, &error), TRK_OK);
+    cr_assert_eq(trk_flight_create(&flight, BUDGET_BYTES, &error), TRK_OK);
+    cr_assert_eq(trk_record_trigger_parse(&trigger, "mark:7", &error), TRK_OK);
+    cr_assert_eq(trk_record_drain_init(&drain, &session, NULL, &error), TRK_OK);
+    drain.flight = flight;
+    drain.trigger = &trigger;
+    drain.fired = on_fired;
+    drain.fired_context = &told;
+    told = 0;
+}
+
 Test(capture_trigger, is_told_before_the_ring_forgets_what_fired)
 {
     static const size_t places[] = {0, 1, 4095, 4096, 8190, 8191, 8192, 12000, 59999};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         struct trk_error error;
         uint64_t fullest = 0;
-        cr_assert_eq(trk_record_session_init(&session, RING_RECORDS, TRK_PAYLOAD_NONE, &error),
-                     TRK_OK);
-        cr_assert_eq(trk_flight_create(&flight, BUDGET_BYTES, &error), TRK_OK);
-        cr_assert_eq(trk_record_trigger_parse(&trigger, "mark:7", &error), TRK_OK);
-        cr_assert_eq(trk_record_drain_init(&drain, &session, NULL, &error), TRK_OK);
-        drain.flight = flight;
-        drain.trigger = &trigger;
-        drain.fired = on_fired;
-        drain.fired_context = &told;
-        told = 0;
+        begin();
         fill(0, 1000, 60000, SIZE_MAX);
         fill(1, 1005, 60000, places[i]);
         fill(2, 1002, 60000, SIZE_MAX);
@@ -209,14 +215,7 @@ Test(capture_trigger, is_told_of_a_mark_of_the_recorder_itself)
 {
     struct trk_error error;
     const struct trk_event mark = {.type = TRK_EVENT_MARK, .argument = FIRES};
-    cr_assert_eq(trk_record_session_init(&session, RING_RECORDS, TRK_PAYLOAD_NONE, &error), TRK_OK);
-    cr_assert_eq(trk_flight_create(&flight, BUDGET_BYTES, &error), TRK_OK);
-    cr_assert_eq(trk_record_trigger_parse(&trigger, "mark:7", &error), TRK_OK);
-    cr_assert_eq(trk_record_drain_init(&drain, &session, NULL, &error), TRK_OK);
-    drain.flight = flight;
-    drain.trigger = &trigger;
-    drain.fired = on_fired;
-    drain.fired_context = &told;
+    begin();
     fill(0, 1000, 60000, SIZE_MAX);
     trk_record_drain_own(&drain, &mark, &error);
     cr_assert_eq(told, 1);
