@@ -1,6 +1,6 @@
 /*
- * Loaded before libc: a disk that tells of an error when it is asked to be sure; or, where BAD_FSYNC
- * names a file, one that makes this file and is never done.
+ * Loaded before libc: a disk that tells of an error when it is asked to be sure; or, where
+ * BAD_FSYNC names a file, one that makes this file and is never done.
  */
 #include <errno.h>
 #include <fcntl.h>

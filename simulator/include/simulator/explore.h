@@ -107,8 +107,8 @@ struct trk_explore_report {
     bool not_shown;
     /* Pages or events were asked for in which no threads meet: no window, so nothing was judged. */
     bool nothing;
-    /* Sets of pages in which no window begins, since the log never proves what state they are in: of
-     * a foreign tracker's trace that begins in the middle, or lacks events. Not complete. */
+    /* Sets of pages in which no window begins, since the log never proves what state they are in:
+     * of a foreign tracker's trace that begins in the middle, or lacks events. Not complete. */
     uint32_t unsettled;
     /* Operations of foreign trackers are in no window: not complete. Never so with a plug-in. */
     bool foreign;

@@ -54,7 +54,8 @@ TRK_MUST_USE enum trk_status trk_catalogue_open(struct trk_catalogue **out, cons
 /* Whether it was opened to be read and may not be written. */
 bool trk_catalogue_read_only(const struct trk_catalogue *catalogue);
 void trk_catalogue_close(struct trk_catalogue *catalogue);
-/* Likewise; where this opening made it, and nobody has put anything into it, nothing of it stays. */
+/* Likewise; where this opening made it, and nobody has put anything into it, nothing of it stays.
+ */
 void trk_catalogue_abandon(struct trk_catalogue *catalogue);
 
 /**
