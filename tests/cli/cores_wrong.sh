@@ -87,11 +87,14 @@ for arguments in "sim --core absent.so own.trk" "explore --core absent.so own.tr
     same "$arguments: error" "$(get error.status)" unsupported
     [ -n "$(get error.text)" ] || fail "$arguments: no text"
 done
+asan_options=${ASAN_OPTIONS:-}
+export ASAN_OPTIONS="$asan_options:handle_segv=0" # the signal is what is asked for
 for command in sim explore; do
     run 1 $command --json --core "${wrong}_14.so" own.trk
     same "$command: a crash" "$(get error.status)" incomplete
     get error.text | grep -q "crashed: SIGSEGV" || fail "$command: a crash: $(get error.text)"
 done
+ASAN_OPTIONS=$asan_options
 
 # What page() says of whose a page is, and a fault's word, are held against the trace.
 run 1 sim --core "${wrong}_18.so" own.trk
