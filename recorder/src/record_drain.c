@@ -15,7 +15,6 @@
 #include "record_book.h"
 #include "record_losses.h"
 #include "record_pages.h"
-#include "record_text.h"
 #include "record_threads.h"
 
 #define BATCH_RECORDS 4096u
@@ -39,27 +38,6 @@ void trk_record_drain_deinit(struct trk_record_drain *drain)
     for (uint32_t i = 0; i < TRK_SESSION_RINGS; ++i)
         free(drain->rings[i].discards);
     free(drain->batch);
-}
-
-/* The name and role of a ring's thread, if they stand still; version tells one from the next. */
-static bool read_name(const struct trk_session_ring *shared, struct trk_trace_stream *stream,
-                      uint32_t *version)
-{
-    uint64_t words[TRK_SESSION_NAME_WORDS];
-    uint32_t before = atomic_load_explicit(&shared->name_version, memory_order_acquire);
-    for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
-        words[i] = atomic_load_explicit(&shared->name[i], memory_order_acquire);
-    uint32_t role = atomic_load_explicit(&shared->role, memory_order_acquire);
-    if ((before & 1u) ||
-        before != atomic_load_explicit(&shared->name_version, memory_order_relaxed))
-        return false;
-    _Static_assert(sizeof(words) == sizeof(stream->name), "one size of names");
-    memcpy(stream->name, words, sizeof(words));
-    stream->name[sizeof(stream->name) - 1] = '\0';
-    trk_record_text_clean(stream->name);
-    stream->role = role;
-    *version = before;
-    return true;
 }
 
 /*
@@ -110,7 +88,7 @@ static void announce(struct trk_record_drain *drain, uint32_t index, struct trk_
     const struct trk_session_ring *shared = &drain->session->rings[index];
     struct trk_trace_stream stream = {.stream_id = ring->stream_id, .thread_id = shared->thread_id};
     uint32_t version = ring->name_version;
-    bool named = read_name(shared, &stream, &version);
+    bool named = trk_record_session_name(shared, &stream, &version);
     if (ring->announced && (!named || version == ring->name_version))
         return;
     if (named)

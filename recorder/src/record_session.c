@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record_text.h"
 #include "recorder/record.h"
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
@@ -125,4 +127,24 @@ bool trk_record_session_held(const struct trk_record_session *session)
         return true;
     (void)flock(session->fd, LOCK_UN);
     return false;
+}
+
+bool trk_record_session_name(const struct trk_session_ring *shared, struct trk_trace_stream *stream,
+                             uint32_t *version)
+{
+    uint64_t words[TRK_SESSION_NAME_WORDS];
+    uint32_t before = atomic_load_explicit(&shared->name_version, memory_order_acquire);
+    for (size_t i = 0; i < TRK_SESSION_NAME_WORDS; ++i)
+        words[i] = atomic_load_explicit(&shared->name[i], memory_order_acquire);
+    uint32_t role = atomic_load_explicit(&shared->role, memory_order_acquire);
+    if ((before & 1u) ||
+        before != atomic_load_explicit(&shared->name_version, memory_order_relaxed))
+        return false;
+    _Static_assert(sizeof(words) == sizeof(stream->name), "one size of names");
+    memcpy(stream->name, words, sizeof(words));
+    stream->name[sizeof(stream->name) - 1] = '\0';
+    trk_record_text_clean(stream->name);
+    stream->role = role;
+    *version = before;
+    return true;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "recorder/trace.h"
 #include "session_layout.h"
 #include "track/status.h"
 
@@ -40,5 +41,9 @@ int trk_record_session_share(struct trk_record_session *session);
 
 /* Whether a process still has the shared descriptor, or a mapping made with it. */
 bool trk_record_session_held(const struct trk_record_session *session);
+
+/* The name and role of a ring's thread, if they stand still; version tells one from the next. */
+bool trk_record_session_name(const struct trk_session_ring *shared, struct trk_trace_stream *stream,
+                             uint32_t *version);
 
 #endif
