@@ -7,6 +7,7 @@
 
 #include "contained.h"
 #include "terminal.h"
+#include "interrupt.h"
 
 struct trk_explore_kept {
     volatile sig_atomic_t stop;
@@ -79,20 +80,9 @@ bool trk_explore_go_on(void *context, const struct trk_explore_report *so_far)
 
 /* ---- interrupts ------------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t *stop_flag;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    *stop_flag = TRK_CONTAINED_INTERRUPTED;
-}
-
 void trk_explore_watch_interrupts(const struct trk_explore_going *going)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    stop_flag = &going->kept->stop;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    trk_interrupt_watch(&going->kept->stop, TRK_CONTAINED_INTERRUPTED, false);
 }
 
 volatile sig_atomic_t *trk_explore_stop(const struct trk_explore_going *going)

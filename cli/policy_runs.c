@@ -7,6 +7,7 @@
 
 #include "calibration_print.h"
 #include "clock.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "machine.h"
 #include "terminal.h"
@@ -314,18 +315,9 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 void trk_policy_runs_watch_interrupts(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    trk_interrupt_watch(&interrupted, 1, true);
 }
 
 /* A round is expected to last as long as the longest before it. */
