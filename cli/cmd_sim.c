@@ -207,7 +207,12 @@ static void run_trace(void *out, const void *context)
 static int run_sim(const struct trk_options *options)
 {
     static const char *const of_traces[] = {"oracle-only", "granule", NULL};
+    static const char *const of_core[] = {"core-limit", NULL};
     static const char *const of_scenarios[] = {"junit", "schedule", "engine", "walk",
+    if (!trk_options_given(options, "core") &&
+        trk_terminal_refuse(options, of_core, "goes with --core")) {
+        return TRK_EXIT_USAGE;
+    }
                                                "seed",  "jobs",     NULL};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
