@@ -169,3 +169,4 @@ const struct trk_command trk_cmd_advise = {
     .operands_most = 1,
     .run = run_advise,
 };
+    .schema = SCHEMA,

@@ -394,6 +394,7 @@ const struct trk_command trk_cmd_explore = {
                 "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
                 "trk explore --export case.json trace.trk && trk sim case.json\n"
                 "trk explore --core ./mine.so trace.trk",
+    .schema = TRK_EXPLORE_SCHEMA,
     .options = explore_options,
     .operands_most = 2,
     .run = run_explore,

@@ -430,6 +430,7 @@ const struct trk_command trk_cmd_minimise = {
         "pages shows it; 2 also when no rule breaks; 3 when no rule breaks in what there is of a "
         "damaged trace, or no scenario of that shows it, or the search ended early: then the best "
         "so far is written; 4 also when the trk of --good says nothing of the case.",
+    .schema = TRK_MINIMISE_SCHEMA,
     .options = minimise_options,
     .operands_most = 1,
     .run = run_minimise,

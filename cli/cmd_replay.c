@@ -226,6 +226,7 @@ const struct trk_command trk_cmd_replay = {
              "has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
     .options = replay_options,
+    .schema = SCHEMA,
     .operands_most = 1,
     .run = run_replay,
 };

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "refusal.h"
 #include "machine.h"
 #include "terminal.h"
 
@@ -102,6 +103,7 @@ void trk_policy_runs_want_all(struct trk_policy_runs *runs)
             note(runs, &policy, "");
         }
     }
+    trk_refusal_path(runs->input.path);
 }
 
 int trk_policy_runs_plan(struct trk_policy_runs *runs, const struct trk_options *options)
