@@ -248,5 +248,6 @@ const struct trk_command trk_cmd_bench = {
     .schema = SCHEMA,
     .options = bench_options,
     .operands_most = 1,
+    .no_named_pipe = true,
     .run = run_bench,
 };
