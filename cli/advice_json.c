@@ -106,7 +106,7 @@ void trk_advise_print_json(const struct trk_advise_result *result)
         add_measured(object, result);
     } else {
         trk_json_out_text(object, "advice", NULL);
-        trk_json_out_error(object, result->no_device);
+        trk_json_out_error(object, &result->no_device);
     }
     trk_json_out_print(object);
 }

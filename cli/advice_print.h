@@ -16,7 +16,7 @@ struct trk_advise_result {
     uint64_t seed;
     uint32_t device_number;
     uint32_t rounds_wanted;
-    const struct trk_error *no_device; /* why there is none; NULL: there is one */
+    struct trk_error no_device; /* why there is none */
     struct trk_bench bench;
     bool compared; /* there were enough rounds for it */
     uint32_t best;

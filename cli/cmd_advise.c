@@ -120,7 +120,7 @@ static int advise(struct trk_advise_result *result, const struct trk_options *op
     }
     const struct trk_gpu_options gpu = {.size = sizeof gpu, .device_number = result->device_number};
     if (trk_gpu_open(&result->runs->gpu, &gpu, &error) != TRK_OK) {
-        result->no_device = &error;
+        result->no_device = error;
         (trk_options_flag(options, "json") ? trk_advise_print_json : trk_advise_print_text)(result);
         trk_terminal_flush();
         return trk_terminal_error("advise", NULL, &error);

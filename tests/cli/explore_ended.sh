@@ -75,10 +75,10 @@ said "trying.json has the window that was being tried"
 run 1 sim --json --core "$bad/bad_core_7.so" --core-limit 1 trying.json
 same "a window that hangs" "$(get outcome)" crashed
 # An interrupt that was ignored at the start stays so.
-sh -c 'trap "" INT; exec "$@"' sh "$trk" explore --json --core "${wrong}_40.so" --budget 2 $long own.trk \
+sh -c 'trap "" INT; exec "$@"' sh "$trk" explore --json --core "${wrong}_40.so" --budget 1 $long own.trk \
     </dev/null >out 2>err &
 pid=$!
-sleep 1
+sleep 0.5
 kill -s INT "$pid"
 wait "$pid"
 same "an ignored interrupt: exit code" $? 1
