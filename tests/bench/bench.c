@@ -68,7 +68,7 @@ static int stored(const struct options *options, const char *scratch, struct ben
     snprintf(program, sizeof program, "%s", options->trk);
     snprintf(frames, sizeof frames, "%s", options->frames);
     char *argv[] = {program, demo, frames_word, frames, NULL};
-    return bench_record(scratch, argv, 0) || bench_stored(scratch, 5, out);
+    return bench_record(scratch, argv, 0, NULL) || bench_stored(scratch, 5, out);
 }
 
 static void print_live(const struct bench_live *live)
