@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -27,13 +26,6 @@ struct seen {
 enum way { ENCODE, RAW_ENCODE, DECODE, ORDERED, RAW_DECODE, WAYS };
 
 static struct bench_samples ns[WAYS]; /* an event */
-
-static uint64_t processor_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int complain(const char *what, const char *why)
 {
@@ -131,9 +123,9 @@ static int time_chunks(struct raw *room, int fd, struct seen *seen)
         trk_trace_close(trace);
         return complain("the trace", error.text);
     }
-    uint64_t start = processor_ns();
+    uint64_t start = bench_processor_ns();
     int failed = decode_chunks(room, trace, seen);
-    bench_samples_add(&ns[DECODE], (double)(processor_ns() - start) / (double)seen->events);
+    bench_samples_add(&ns[DECODE], (double)(bench_processor_ns() - start) / (double)seen->events);
     trk_trace_close(trace);
     return failed;
 }
@@ -145,7 +137,7 @@ static int time_ordered(int fd, struct seen *seen)
     struct trk_trace_event event;
     char name[32];
     name_of(fd, name);
-    uint64_t start = processor_ns();
+    uint64_t start = bench_processor_ns();
     if (trk_trace_open(&trace, name, &error) != TRK_OK) {
         return complain("the trace", error.text);
     }
@@ -153,7 +145,7 @@ static int time_ordered(int fd, struct seen *seen)
         seen->events++;
         seen->faults += event.event.type == TRK_EVENT_FAULT;
     }
-    bench_samples_add(&ns[ORDERED], (double)(processor_ns() - start) / (double)seen->events);
+    bench_samples_add(&ns[ORDERED], (double)(bench_processor_ns() - start) / (double)seen->events);
     trk_trace_close(trace);
     return 0;
 }
@@ -170,12 +162,13 @@ static double bytes_of(int fd, const struct bench_loaded *loaded)
 static int write_both(struct raw *raw, const struct bench_loaded *loaded, const int files[2],
                       struct bench_against_raw *out)
 {
-    uint64_t start = processor_ns();
+    uint64_t start = bench_processor_ns();
     int failed = bench_encode(loaded, out->clock_shift, files[0]);
-    uint64_t middle = processor_ns();
+    uint64_t middle = bench_processor_ns();
     failed = failed || encode_raw(raw, loaded, files[1]);
     bench_samples_add(&ns[ENCODE], (double)(middle - start) / (double)loaded->events);
-    bench_samples_add(&ns[RAW_ENCODE], (double)(processor_ns() - middle) / (double)loaded->events);
+    bench_samples_add(&ns[RAW_ENCODE],
+                      (double)(bench_processor_ns() - middle) / (double)loaded->events);
     out->bytes = bytes_of(files[0], loaded);
     out->raw_bytes = bytes_of(files[1], loaded);
     return failed;
@@ -187,9 +180,10 @@ static int read_both(struct raw *raw, const int files[2])
     struct seen ordered = {0};
     struct seen plain = {0};
     int failed = time_chunks(raw, files[0], &chunks);
-    uint64_t start = processor_ns();
+    uint64_t start = bench_processor_ns();
     failed = failed || decode_raw(raw, files[1], &plain);
-    bench_samples_add(&ns[RAW_DECODE], (double)(processor_ns() - start) / (double)plain.events);
+    bench_samples_add(&ns[RAW_DECODE],
+                      (double)(bench_processor_ns() - start) / (double)plain.events);
     failed = failed || time_ordered(files[0], &ordered);
     if (!failed && (chunks.events != plain.events || chunks.faults != plain.faults ||
                     ordered.events != plain.events || ordered.faults != plain.faults)) {

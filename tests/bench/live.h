@@ -36,8 +36,9 @@ struct bench_faults {
     struct bench_spread recorder_ratio;      /* with tracker and recorder / with tracker */
     struct bench_spread recorder_bare_ratio; /* with tracker and recorder / bare */
     struct bench_spread peer_ratio;          /* the peer's / bare */
-    struct bench_spread bare_arm_ns, recorder_arm_ns, peer_arm_ns; /* ns a page to arm them all */
-    uint64_t faults;                                               /* of each variant */
+    struct bench_spread bare_arm_ns, recorder_arm_ns,
+        peer_arm_ns; /* of the processor, a page, to arm all */
+    uint64_t faults; /* of each variant */
 };
 
 /* What the child sends to its parent, as it stands in memory, through a pipe. */
