@@ -256,6 +256,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .after_ms = (uint32_t)trk_options_number(options, "after"),
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
+        .name = output ? NULL : trk_trace_dir_next,
         .state = strcmp(trk_options_text(options, "states"), "on") == 0 ? trk_sim_last_state : NULL,
         .control = true,
         .guard = trk_options_flag(options, "guard"),
@@ -360,9 +361,10 @@ static int run_record(const struct trk_options *options)
         trk_terminal_say("record", "THE TRACE IS NOT COMPLETE; the exit code is the command's own");
     }
     bool written = trk_options_number(options, "flight") == 0 || result.dumps > 0;
-    say_result(&result, to_stdout ? "standard output" : path, written);
+    const char *where = result.path[0] != '\0' ? result.path : path;
+    say_result(&result, to_stdout ? "standard output" : where, written);
     if (trk_options_flag(options, "json")) {
-        print_json(&result, written ? path : NULL, &error);
+        print_json(&result, written ? where : NULL, &error);
     }
     trk_terminal_keep_code();
     return trk_exit_of_program(result.child_status);

@@ -16,6 +16,7 @@
 
 #define FILE_MODE   0666
 #define CLAIM_TRIES 16 /* others may put files there at the same time, but not for long */
+#define NAME_TRIES  64 /* likewise; more that take each name first are no accident */
 #define PART_BYTES  (PATH_MAX + 32)
 
 /* A dump's file while it is written. */
@@ -172,11 +173,14 @@ enum trk_status trk_record_dump_init(struct trk_record_dump *dump,
     const struct trk_record_options *options = recording->options;
     enum trk_place place;
     char target[TRK_PLACE_BYTES];
-    *dump = (struct trk_record_dump){
-        .overwrite = options->overwrite, .sync = options->sync, .lock = -1};
+    *dump = (struct trk_record_dump){.overwrite = options->overwrite,
+                                     .sync = options->sync,
+                                     .lock = -1,
+                                     .another = options->name};
     if (strcmp(options->path, "-") == 0 || strlen(options->path) > sizeof dump->path - 40)
         return trk_error_set(recording->error, TRK_E_ARGUMENT,
                              "a flight recording needs a file's name that is not too long");
+    snprintf(dump->base, sizeof dump->base, "%s", options->path);
     if (!options->overwrite && access(options->path, F_OK) == 0)
         return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
     enum trk_status status = trk_record_output_place(recording, &place, target);
@@ -196,8 +200,9 @@ void trk_record_dump_deinit(struct trk_record_dump *dump)
     dump->lock = -1;
 }
 
-void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number)
+void trk_record_dump_name(struct trk_record_dump *dump, uint32_t number)
 {
+    const char *path = dump->base;
     size_t length = strlen(path);
     size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
     dump->is_first = number == 1;
@@ -244,8 +249,27 @@ static void tell_delayed(struct trk_record_dump *dump, int fd)
         fail(dump);
 }
 
+/*
+ * Another name, where the dump's is taken: recordings beside this one that were not given a name,
+ * either, take the next one that is free. false: there is none.
+ */
+static bool link_another(struct trk_record_dump *dump, const struct part *part,
+                         char target[TRK_PLACE_BYTES])
+{
+    for (int tries = 0; errno == EEXIST && dump->another && tries < NAME_TRIES; ++tries) {
+        dump->status = dump->another(target, TRK_PLACE_BYTES, &dump->error);
+        if (dump->status != TRK_OK)
+            return false;
+        snprintf(dump->path, sizeof dump->path, "%s", target);
+        if (link_part(part, target))
+            return true;
+    }
+    fail(dump);
+    return false;
+}
+
 /* Nobody finds half a dump. The first one has the recording's name, which stays its own. */
-static void write_whole(struct trk_record_dump *dump, const char *target)
+static void write_whole(struct trk_record_dump *dump, char target[TRK_PLACE_BYTES])
 {
     struct part part;
     if (!open_part(&part, target)) {
@@ -259,8 +283,8 @@ static void write_whole(struct trk_record_dump *dump, const char *target)
     if (dump->status == TRK_OK && !link_part(&part, target)) {
         if (dump->overwrite)
             renamed = replace(dump, &part, target);
-        else
-            fail(dump);
+        else if (link_another(dump, &part, target) && dump->is_first)
+            snprintf(dump->base, sizeof dump->base, "%s", target);
     }
     if (part.name[0] != '\0' && !renamed)
         (void)unlink(part.name);

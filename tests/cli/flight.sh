@@ -461,14 +461,16 @@ said "give -f"
 [ ! -e ran ] || fail "the command ran though the file exists"
 run 0 record --flight 1M --trigger exit -f -o f.trk -- true
 
-# The name of the second dump is taken when it is made: it is not there, and the command ran once.
+# The name of the second dump is taken when it is made: it gets another one, and the command ran once.
 mkdir kept
 echo another >kept/trk-1-2.trk
 printf 'marks 10\ntrigger\npause 100\nmarks 10\n' >script
 export TRK_TRACE_DIR="$dir/kept"
 run 0 record --flight 1M --trigger api,exit --cooldown 0 -- sh -c 'echo ran >>runs; exec "$0" obey script' \
     "$tools/trace_tool"
-said "trk-1-2.trk: File exists"
+said "api: [12]0 events, .* -> .*/kept/trk-1.trk$"
+said "exit: 20 events, .* -> .*/kept/trk-2.trk$"
+said "2 dumps, .* -> .*/kept/trk-1.trk$"
 unset TRK_TRACE_DIR
 same "runs" "$(wc -l <runs)" 1
 same "what was there" "$(cat kept/trk-1-2.trk)" another
