@@ -162,7 +162,7 @@ void trk_record_count(struct recording *recording)
         result->events_of[type] = drain->events_of[kind];
         result->dropped_of[type] = drain->dropped_of[kind];
     }
-    result->threads = drain->streams;
+    result->threads = drain->streams + drain->shared_uses;
     result->discarded = drain->discarded;
 }
 

@@ -79,6 +79,17 @@ grep -q "^overhead   about " out || fail "no overhead in the text"
 grep -q "^overhead .* on top" out && fail "something on top of the overhead of events alone"
 run 0 record -f --payload hash --block 5 -o x.trk -- "$tools/trace_tool" marks 10
 run 0 info x.trk
+# More threads, one after the other, than a file has streams: all that they say is in it.
+printf 'threads 1200\nmarks 3\n' >script
+run 0 record --json --block 60000 -f -o x.trk -- "$tools/trace_tool" obey script
+same "events of 1200 threads" "$(get events)" 120003
+same "what is lost of 1200 threads" "$(get dropped)" 0
+same "threads" "$(get threads)" 1201
+run 0 doctor x.trk
+run 0 info --json x.trk
+at_most "streams of 1200 threads" "$(get threads)" 1024
+at_least "streams of several threads" "$(grep -c '(several threads)' out)" 2
+
 grep -q "^overhead .*; hashes of pages and waits for room on top" out || fail "no word of what is on top"
 
 # Output and input of the command are its own.
