@@ -262,6 +262,7 @@ static enum trk_status record_child(struct recording *recording)
         status = drain_until_end(recording);
     } else {
         status = status == TRK_OK ? TRK_E_MEMORY : status;
+    trk_record_output_look(recording);
         while (!pass_time(recording, TRK_RECORD_TURN_MOST_MS)) {
         }
     }
