@@ -76,10 +76,11 @@ static const struct trk_option record_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "LIST",
      .fallback = "signal,api,control,fail,fatal",
-     .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
-              "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N; the last two up to 32 "
-              "times."},
+     .about =
+         "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
+         "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
+         "fatal (a signal ended the command), exit, frame:A-B, frame:A-, mark:N; the last three "
+         "up to 32 times."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -255,8 +256,8 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .before_ms = (uint32_t)trk_options_number(options, "before"),
         .after_ms = (uint32_t)trk_options_number(options, "after"),
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
-        .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .name = output ? NULL : trk_trace_dir_next,
+        .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .state = strcmp(trk_options_text(options, "states"), "on") == 0 ? trk_sim_last_state : NULL,
         .control = true,
         .guard = trk_options_flag(options, "guard"),

@@ -446,7 +446,10 @@ run 2 record --flight 1M --trigger frame:9-7 -o g.trk -- true
 said "frame:9-7"
 run 2 record --flight 1M --trigger frame:10,frame:9-7 -o g.trk -- true
 said "frame:9-7"
-run 2 record --flight 1M --trigger noise -o g.trk -- true
+for list in noise mark: mark:0x mark:0xg mark:0x10000000000000000 mark:5- frame:-5 frame:0x7-3 frame:5--; do
+    run 2 record --flight 1M --trigger "$list" -o g.trk -- true
+    said "trigger '$list' is none of"
+done
 places=mark:1
 for i in 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
     places=$places,mark:$i
