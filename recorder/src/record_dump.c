@@ -15,6 +15,7 @@
 #include "recorder/place.h"
 
 #define FILE_MODE   0666
+#define ACCESS_BITS 0777
 #define CLAIM_TRIES 16 /* others may put files there at the same time, but not for long */
 #define NAME_TRIES  64 /* likewise; more that take each name first are no accident */
 #define PART_BYTES  (PATH_MAX + 32)
@@ -121,6 +122,14 @@ static enum trk_status refuse(const char *path, struct trk_error *error)
     return trk_error_set(error, TRK_E_ARGUMENT, "%.80s: another recording writes it", path);
 }
 
+/* Who may read what was there may read what comes in its place, and nobody else. */
+static void keep_mode(const struct part *part, const char *target)
+{
+    struct stat there;
+    if (stat(target, &there) == 0)
+        (void)fchmod(part->fd, there.st_mode & ACCESS_BITS);
+}
+
 /* In the place of what stands there, if nobody writes that. */
 static bool replace(struct trk_record_dump *dump, const struct part *part, const char *target)
 {
@@ -131,6 +140,7 @@ static bool replace(struct trk_record_dump *dump, const struct part *part, const
         dump->status = refuse(dump->path, &dump->error);
         return false;
     }
+    keep_mode(part, target);
     name_part(name, target);
     bool named = part->name[0] != '\0' || link_part(part, name);
     bool done = named && rename(name, target) == 0;
@@ -277,6 +287,8 @@ static void write_whole(struct trk_record_dump *dump, char target[TRK_PLACE_BYTE
         return;
     }
     (void)flock(part.fd, LOCK_EX | LOCK_NB); /* nobody else has it open */
+    if (dump->overwrite)
+        keep_mode(&part, target);
     write_file(dump, part.fd);
     tell_delayed(dump, part.fd);
     bool renamed = false;
