@@ -126,12 +126,6 @@ static enum trk_status count_events(struct info *info, struct trk_error *error)
     return status == TRK_E_END ? TRK_OK : status;
 }
 
-static const char *role_name(uint32_t role)
-{
-    static const char *const names[] = {"host", "guest", "gpu"};
-    return role < sizeof names / sizeof names[0] ? names[role] : "?";
-}
-
 /* How the recorded program ended, in words. */
 static void describe_child(int32_t status, char *out, size_t size)
 {
@@ -230,7 +224,8 @@ static void print_text(const struct info *info)
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
         const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
         printf("  %2zu  %-5s %10" PRIu64 " events  %" PRIu64 " dropped  tid %" PRIu32 "  ", i,
-               role_name(stream->role), stream->events, stream->dropped, stream->thread_id);
+               trk_trace_role_name(stream->role), stream->events, stream->dropped,
+               stream->thread_id);
         trk_terminal_text(stdout, stream->name);
         putchar('\n');
     }
@@ -281,7 +276,7 @@ static void print_json(const struct info *info)
         cJSON *entry = cJSON_CreateObject();
         trk_json_out_number(entry, "stream", i);
         trk_json_out_text(entry, "name", stream->name);
-        trk_json_out_text(entry, "role", role_name(stream->role));
+        trk_json_out_text(entry, "role", trk_trace_role_name(stream->role));
         trk_json_out_number(entry, "thread_id", stream->thread_id);
         trk_json_out_number(entry, "events", stream->events);
         trk_json_out_number(entry, "dropped", stream->dropped);

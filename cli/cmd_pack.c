@@ -220,6 +220,7 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
         if (pack->redacted) {
             trk_redact_name(stream.name);
             stream.thread_id = 0;
+            stream.clocks.realtime_ns = 0;
         }
         status = trk_rewrite_stream(&pack->rewrite, &stream, error);
     }

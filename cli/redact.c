@@ -221,6 +221,13 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
         trk_event_set_number32(event, 0);
         event->argument = 0;
     }
+    if (event->type ==
+        TRK_EVENT_FAULT_AT) { /* the guest's code moves; the host's says where it lay */
+        bool guest = in_low(event->argument) || in_arena(event->argument);
+        event->argument = guest ? moved(redact, event->argument) : 0;
+        trk_event_set_size(event, 0);
+        trk_event_set_number32(event, 0);
+    }
     if (has_region(event)) {
         event->domain = (event->domain & ~UINT32_C(0xffffff)) |
                         trk_redact_region(redact, trk_domain_region(event->domain));

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "track/backend.h"
+#include "track/event_values.h"
 #include "track/thread.h"
 #include "track/tracker.h"
 
@@ -39,9 +40,24 @@ struct env_lock {
 
 struct region;
 
+/* Where the access was that a handler on this thread is at: what the processor had in its hands. */
+struct env_interrupted {
+    uint64_t pc, stack_addr;
+    enum trk_access_source source; /* how load and store were told apart */
+};
+
 #ifdef TRK_SIM
 #include "env_sim.h"
 #else
+
+/* fault.c: NULL outside of the handler. */
+extern _Thread_local const struct env_interrupted *trk_fault_interrupted
+    __attribute__((tls_model("initial-exec")));
+
+static inline const struct env_interrupted *env_interrupted(void)
+{
+    return trk_fault_interrupted;
+}
 
 #define ENV_SLEEPER_SLOTS 64u
 

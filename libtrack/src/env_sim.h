@@ -11,6 +11,12 @@
 
 #include "track/sim_build.h"
 
+/* No processor has faulted. */
+static inline const struct env_interrupted *env_interrupted(void)
+{
+    return NULL;
+}
+
 static inline bool env_lock_try(struct env_lock *lock, uint32_t id)
 {
     trk_hook_lock(&lock->word);

@@ -48,6 +48,10 @@ static const char *const type_names[] = {
     [TRK_EVENT_LABEL] = "label",
     [TRK_EVENT_IMAGE] = "image",
     [TRK_EVENT_DISPATCH] = "dispatch",
+    [TRK_EVENT_FAULT_AT] = "fault_at",
+    [TRK_EVENT_SHARED] = "shared",
+    [TRK_EVENT_RESULT] = "result",
+    [TRK_EVENT_OBJECT_DETAIL] = "object_detail",
 };
 
 static const char *const op_names[TRK_OP_COUNT] = {

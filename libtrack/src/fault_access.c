@@ -30,6 +30,16 @@ static bool decode_access(const ucontext_t *context, enum trk_access *out)
     return true;
 }
 
+static uint64_t program_counter(const ucontext_t *context)
+{
+    return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
+static uint64_t stack_pointer(const ucontext_t *context)
+{
+    return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
 #elif defined(__aarch64__)
 
 #define ESR_CLASS_SHIFT     26
@@ -67,6 +77,16 @@ static bool decode_access(const ucontext_t *context, enum trk_access *out)
     return false;
 }
 
+static uint64_t program_counter(const ucontext_t *context)
+{
+    return context->uc_mcontext.pc;
+}
+
+static uint64_t stack_pointer(const ucontext_t *context)
+{
+    return context->uc_mcontext.sp;
+}
+
 #else
 #error "no access decoder for this machine"
 #endif
@@ -94,4 +114,13 @@ bool trk_fault_sent(const struct fault *fault)
 uint64_t trk_fault_host_addr(const struct fault *fault)
 {
     return (uint64_t)(uintptr_t)fault->info.si_addr;
+}
+
+struct env_interrupted trk_fault_interrupted_code(const struct fault *fault)
+{
+    return (struct env_interrupted){
+        .pc = program_counter(fault->context),
+        .stack_addr = stack_pointer(fault->context),
+        .source = fault->signal_number == SIGILL ? TRK_SOURCE_INSTRUCTION : TRK_SOURCE_PROCESSOR,
+    };
 }

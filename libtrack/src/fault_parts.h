@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "env.h"
 #include "track/fault.h"
 
 /* One delivery. An emulated instruction whose operand faults becomes another signal. */
@@ -29,6 +30,8 @@ bool trk_fault_sent(const struct fault *fault);
 bool trk_fault_access(const struct fault *fault, enum trk_access *out);
 /* Where the access was. */
 uint64_t trk_fault_host_addr(const struct fault *fault);
+/* What the interrupted code was at. */
+struct env_interrupted trk_fault_interrupted_code(const struct fault *fault);
 
 /*
  * Carry out the instruction that raised SIGILL; true: done, the context stands behind it. When its

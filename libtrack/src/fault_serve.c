@@ -258,6 +258,18 @@ static enum trk_status serve_generations(const struct operation *operation,
     return status;
 }
 
+/* Of the FAULT that comes next: where the access was, if a handler brought it. */
+static void tell_place(const struct trk_tracker *tracker)
+{
+    const struct env_interrupted *at = env_interrupted();
+    if (at == NULL)
+        return;
+    struct trk_event event = trk_event_of(TRK_EVENT_FAULT_AT, at->pc);
+    trk_event_set_size(&event, at->stack_addr);
+    event.flags = (uint8_t)at->source;
+    emit(tracker, &event);
+}
+
 enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t guest_addr,
                                          enum trk_access access)
 {
@@ -268,6 +280,8 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
                                   .size_bytes = tracker->policy.fault_width_bytes};
     if (!trk_range_valid(tracker->policy.arena, guest_addr, 1))
         return TRK_FAULT_UNHANDLED;
+    if (observed(tracker))
+        tell_place(tracker);
     struct page_look look;
     trk_pages_look_views(&operation, access, &look);
     if (look.look == TRK_LOOK_FORBIDDEN || look.look == TRK_LOOK_UNKNOWN)

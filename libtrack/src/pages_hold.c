@@ -12,6 +12,18 @@ struct run {
     unsigned rights;
 };
 
+/* Why the host refused a call, which its PROTECT does not say. */
+static void tell_refusal(const struct trk_tracker *tracker, uint64_t guest_addr,
+                         uint64_t size_bytes, unsigned rights, int os_errno)
+{
+    struct trk_event event = trk_event_of(TRK_EVENT_HOST_PROTECT, guest_addr);
+    trk_event_set_size(&event, size_bytes);
+    event.page = (uint16_t)tracker->id;
+    event.flags = (uint8_t)(rights | TRK_EVENT_FAILED);
+    event.context = (uint16_t)os_errno;
+    emit(tracker, &event);
+}
+
 /* Make a run's call; false when the host refuses. */
 static bool run_flush(struct hold *hold, struct run *run)
 {
@@ -21,9 +33,13 @@ static bool run_flush(struct hold *hold, struct run *run)
     uint64_t first_addr =
         trk_region_address(hold->index) + (uint64_t)run->first * TRK_HOST_PAGE_BYTES;
     uint64_t size_bytes = (uint64_t)(run->end - run->first) * TRK_HOST_PAGE_BYTES;
-    bool done =
-        !hold->no_room && env_protect(tracker->backend, first_addr, size_bytes, run->rights) == 0;
-    done |= MUTANT(54);
+    int error = 0;
+    if (!hold->no_room)
+        error = env_protect(tracker->backend, first_addr, size_bytes, run->rights);
+    bool done = (!hold->no_room && error == 0) || MUTANT(54);
+    if (TRK_UNLIKELY(error != 0) && tracker->backend->kind != TRK_BACKEND_SIMULATED &&
+        observed(tracker))
+        tell_refusal(tracker, first_addr, size_bytes, run->rights, error);
     if (observed(tracker))
         hold_event(
             hold,

@@ -153,7 +153,7 @@ static __attribute__((noinline)) bool place_thread(struct capture_thread *thread
 {
     bool look = thread->refused % REFUSED_EVENTS_A_LOOK == 0;
     /* Only the first one waits: a later one may be in the middle of a fault. */
-    bool waits = thread->refused == 0 && type != TRK_EVENT_FAULT;
+    bool waits = thread->refused == 0 && type != TRK_EVENT_FAULT && type != TRK_EVENT_FAULT_AT;
     if (look && (waits ? claim_patiently(thread) : claim_for(thread))) {
         thread->refused = 0;
         return true;

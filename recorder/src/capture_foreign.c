@@ -120,3 +120,14 @@ uint32_t trk_capture_lock_note(uint32_t tracker, uint32_t lock)
 {
     return note_lock(tracker, lock);
 }
+
+void trk_capture_shared_note(uint32_t tracker, uint32_t lock, bool released)
+{
+    bool counted = tracker < TRACKERS && lock < holds_of[tracker].count;
+    uint32_t hold = counted ? TRK_LOAD_RELAXED(&holds_of[tracker].counts[lock]) : 0;
+    struct trk_event event = trk_event_of(TRK_EVENT_SHARED, hold);
+    trk_event_set_number32(&event, lock);
+    event.context = (uint16_t)tracker;
+    event.flags = released ? 1 : 0;
+    trk_capture_event(&event);
+}

@@ -39,7 +39,7 @@ static bool serves_fault(struct trk_capture_wait *wait, const struct trk_event *
 {
     if (event->type == TRK_EVENT_FAULT)
         wait->faults += 1;
-    bool serves = wait->faults > 0;
+    bool serves = wait->faults > 0 || event->type == TRK_EVENT_FAULT_AT;
     if (serves && event->type == TRK_EVENT_OP_END && event->context == TRK_OP_FAULT)
         wait->faults -= 1;
     return serves;

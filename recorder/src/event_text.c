@@ -1,39 +1,8 @@
-#include "recorder/event_text.h"
-
-#include <assert.h>
+#include "event_fields.h"
 
 #include "track/address.h"
 #include "track/policy.h"
 #include "track/status.h"
-
-/* A list of fields that grows. */
-struct fields {
-    struct trk_event_field *at;
-    size_t count;
-};
-
-static void add(struct fields *fields, enum trk_event_field_kind kind, const char *key,
-                uint64_t number, const char *word)
-{
-    assert(fields->count < TRK_EVENT_FIELDS_MOST);
-    fields->at[fields->count++] =
-        (struct trk_event_field){.key = key, .kind = kind, .number = number, .word = word};
-}
-
-static void add_number(struct fields *fields, const char *key, uint64_t number)
-{
-    add(fields, TRK_FIELD_NUMBER, key, number, NULL);
-}
-
-static void add_address(struct fields *fields, const char *key, uint64_t guest_addr)
-{
-    add(fields, TRK_FIELD_ADDRESS, key, guest_addr, NULL);
-}
-
-static void add_word(struct fields *fields, const char *key, const char *word)
-{
-    add(fields, TRK_FIELD_WORD, key, 0, word);
-}
 
 /* The text in a LABEL's fields. */
 static void add_label(struct fields *fields, const char *key, const struct trk_event *event)
@@ -45,20 +14,6 @@ static void add_label(struct fields *fields, const char *key, const struct trk_e
     for (size_t i = 0; i < TRK_LABEL_PIECE_BYTES; i++) {
         field->text[i] = (char)(unsigned char)(words[i / 8] >> i % 8 * 8);
     }
-}
-
-static void add_flag(struct fields *fields, const char *key, bool set)
-{
-    if (set) {
-        add(fields, TRK_FIELD_FLAG, key, 1, NULL);
-    }
-}
-
-#define WORD_OF(words, value) word_of(words, sizeof(words) / sizeof(words)[0], value)
-
-static const char *word_of(const char *const *words, size_t count, uint64_t value)
-{
-    return value < count && words[value] ? words[value] : "?";
 }
 
 static const char *const access_words[] = {"read", "write", "execute"};
@@ -206,7 +161,7 @@ static void protect_fields(struct fields *fields, const struct trk_event *event)
     add_flag(fields, "hold_end", event->flags & TRK_EVENT_HOLD_END);
 }
 
-static void raw_fields(struct fields *fields, const struct trk_event *event)
+void trk_event_fields_raw(struct fields *fields, const struct trk_event *event)
 {
     add_number(fields, "id", event->type);
     add_address(fields, "argument", event->argument);
@@ -265,7 +220,7 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
         add_address(fields, "operand", event->argument);
         break;
     default:
-        raw_fields(fields, event);
+        trk_event_fields_raw(fields, event);
     }
 }
 
@@ -296,6 +251,9 @@ static void owner_fields(struct fields *fields, const struct trk_event *event)
         add_rights(fields, event->flags & 7u);
         add_flag(fields, "failed", event->flags & TRK_EVENT_FAILED);
         add_number(fields, "errno", event->context);
+        if (event->flags & TRK_EVENT_HAS_FORMER)
+            add_word(fields, "former",
+                     WORD_OF(rights_words, event->flags >> TRK_EVENT_FORMER_SHIFT & 7u));
         break;
     case TRK_EVENT_HANDED:
         add_number(fields, "tracker", event->page);
@@ -323,7 +281,7 @@ static void owner_fields(struct fields *fields, const struct trk_event *event)
         add_label(fields, "text", event);
         break;
     default:
-        raw_fields(fields, event);
+        trk_event_fields_detail(fields, event);
     }
 }
 
@@ -428,7 +386,7 @@ size_t trk_event_text_raw(const struct trk_event *event,
     struct trk_event_field all[TRK_EVENT_FIELDS_MOST];
     struct fields fields = {.at = all};
     size_t count = 0;
-    raw_fields(&fields, event);
+    trk_event_fields_raw(&fields, event);
     for (size_t i = 0; i < fields.count; i++) {
         if (all[i].number != 0) {
             out[count++] = all[i];

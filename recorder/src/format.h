@@ -17,7 +17,7 @@
 
 /* Version that is written, and the oldest reader that understands it [F-4]. */
 #define TRK_FORMAT_MAJOR            1u
-#define TRK_FORMAT_MINOR            1u
+#define TRK_FORMAT_MINOR            2u
 #define TRK_FORMAT_MIN_READER_MAJOR 0u
 #define TRK_FORMAT_MIN_READER_MINOR 2u
 /* Feature bits this reader knows; it refuses a file that requires another one [F-5]. */

@@ -1,7 +1,39 @@
 #include "note.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+const char *trk_trace_role_name(uint32_t role)
+{
+    static const char *const names[] = {"host", "guest", "gpu", "driver", "tool"};
+    return role < sizeof names / sizeof names[0] ? names[role] : "?";
+}
+
+bool trk_note_same(const struct trk_trace_stream *a, const struct trk_trace_stream *b)
+{
+    return a->thread_id == b->thread_id && a->role == b->role &&
+           strncmp(a->name, b->name, sizeof a->name) == 0 && a->clocks.ticks == b->clocks.ticks;
+}
+
+/* As text: JSON readers keep numbers as doubles. */
+static bool add_u64(cJSON *object, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return cJSON_AddStringToObject(object, key, text) != NULL;
+}
+
+static bool add_clocks(cJSON *note, const struct trk_trace_anchor *clocks)
+{
+    if (clocks->ticks == 0)
+        return true;
+    cJSON *object = cJSON_AddObjectToObject(note, "clocks");
+    return add_u64(object, "ticks", clocks->ticks) &&
+           add_u64(object, "monotonic_raw_ns", clocks->monotonic_raw_ns) &&
+           (clocks->realtime_ns == 0 || add_u64(object, "realtime_ns", clocks->realtime_ns));
+}
 
 char *trk_note_print(const struct trk_trace_stream *stream)
 {
@@ -12,7 +44,7 @@ char *trk_note_print(const struct trk_trace_stream *stream)
     name[sizeof name - 1] = '\0';
     if (cJSON_AddNumberToObject(note, "tid", stream->thread_id) != NULL &&
         cJSON_AddNumberToObject(note, "role", stream->role) != NULL &&
-        cJSON_AddStringToObject(note, "name", name) != NULL) {
+        cJSON_AddStringToObject(note, "name", name) != NULL && add_clocks(note, &stream->clocks)) {
         text = cJSON_PrintUnformatted(note);
     }
     cJSON_Delete(note);
@@ -33,6 +65,21 @@ static void take_number(const cJSON *note, const char *key, uint32_t *out)
     }
 }
 
+/* 20 digits at most, and nothing else; 0 otherwise. */
+static uint64_t take_u64(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    uint64_t sum = 0;
+    for (const char *at = cJSON_IsString(item) ? item->valuestring : ""; *at != '\0'; at++) {
+        uint64_t digit = (uint64_t)(unsigned char)*at - '0';
+        if (digit > 9 || sum > (UINT64_MAX - digit) / 10) {
+            return 0;
+        }
+        sum = sum * 10 + digit;
+    }
+    return sum;
+}
+
 bool trk_note_parse(const char *text, size_t size_bytes, struct trk_trace_stream *stream)
 {
     cJSON *note = cJSON_ParseWithLength(text, size_bytes);
@@ -42,6 +89,13 @@ bool trk_note_parse(const char *text, size_t size_bytes, struct trk_trace_stream
     }
     take_number(note, "tid", &stream->thread_id);
     take_number(note, "role", &stream->role);
+    const cJSON *clocks = cJSON_GetObjectItemCaseSensitive(note, "clocks");
+    if (cJSON_IsObject(clocks)) {
+        stream->clocks =
+            (struct trk_trace_anchor){.ticks = take_u64(clocks, "ticks"),
+                                      .monotonic_raw_ns = take_u64(clocks, "monotonic_raw_ns"),
+                                      .realtime_ns = take_u64(clocks, "realtime_ns")};
+    }
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(note, "name");
     if (cJSON_IsString(name)) {
         strncpy(stream->name, name->valuestring, sizeof stream->name - 1);

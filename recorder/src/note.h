@@ -11,7 +11,10 @@
 char *trk_note_print(const struct trk_trace_stream *stream);
 void trk_note_free(char *text);
 
-/* Take name, role and thread id from a text; what is missing or odd stays as it is. */
+/* Whether two say the same. */
+bool trk_note_same(const struct trk_trace_stream *a, const struct trk_trace_stream *b);
+
+/* Take name, role, thread id and clocks from a text; what is missing or odd stays as it is. */
 bool trk_note_parse(const char *text, size_t size_bytes, struct trk_trace_stream *stream);
 
 #endif

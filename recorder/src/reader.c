@@ -1,4 +1,4 @@
-/* Reading the events of an open trace in canonical order. */
+/* Reading the events of an open trace in canonical order; of damaged chunks none [F-33]. */
 #include "reader.h"
 
 #include <errno.h>

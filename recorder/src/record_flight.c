@@ -106,7 +106,7 @@ void trk_record_flight_deinit(struct recording *recording)
 /* Ticks that so many milliseconds take, by what the clocks did since the start. */
 static uint64_t ticks_of(const struct recording *recording, uint32_t milliseconds)
 {
-    struct trk_record_anchor now = trk_record_header_anchor();
+    struct trk_trace_anchor now = trk_record_header_anchor();
     uint64_t ns = now.monotonic_raw_ns - recording->start.monotonic_raw_ns;
     uint64_t ticks = now.ticks - recording->start.ticks;
     return ns > 0 ? (uint64_t)((double)ticks / (double)ns * 1e6 * milliseconds) : 0;

@@ -19,6 +19,8 @@
 #include <cjson/cJSON.h>
 
 #include "clock_ticks.h"
+#include "record_mappings.h"
+#include "record_program.h"
 #include "record_text.h"
 #include "track/address.h"
 #include "track/backend.h"
@@ -39,9 +41,9 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-struct trk_record_anchor trk_record_header_anchor(void)
+struct trk_trace_anchor trk_record_header_anchor(void)
 {
-    struct trk_record_anchor best = {0};
+    struct trk_trace_anchor best = {0};
     uint64_t narrowest = UINT64_MAX;
     for (int i = 0; i < ANCHOR_TRIES; ++i) {
         uint64_t before = trk_clock_ticks();
@@ -239,7 +241,7 @@ static void add_model(cJSON *root)
 }
 
 /* tsc_hz stands alone too, where readers that only want microseconds look for it. */
-static void add_clock(cJSON *root, const struct trk_record_anchor *anchors)
+static void add_clock(cJSON *root, const struct trk_trace_anchor *anchors)
 {
     cJSON *clock = cJSON_AddObjectToObject(root, "clock");
     cJSON_AddStringToObject(clock, "source", TRK_CLOCK_SOURCE);
@@ -388,6 +390,9 @@ char *trk_record_header_json(const struct trk_record_header *header)
     if (header->options->settings_json)
         cJSON_AddItemToObject(root, "options", cJSON_Parse(header->options->settings_json));
     add_trackers(root, header->session->control);
+    pid_t pid = trk_record_program_pid(header->session);
+    if (pid != 0)
+        trk_record_mappings_add(root, pid);
     add_model(root);
     add_clock(root, header->anchors);
     add_host(root);

@@ -10,13 +10,7 @@
 #include "record_handlers.h"
 #include "record_session.h"
 #include "recorder/record.h"
-
-/* One moment on three clocks. */
-struct trk_record_anchor {
-    uint64_t ticks;
-    uint64_t monotonic_raw_ns;
-    uint64_t realtime_ns;
-};
+#include "recorder/trace.h"
 
 /* Why a dump of the flight ring was made. */
 struct trk_record_header_dump {
@@ -38,11 +32,11 @@ struct trk_record_header {
     bool attached;
     struct trk_record_handlers handlers; /* of the program */
     double append_ns;                    /* what an event costs its thread; 0: not known */
-    struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */
+    struct trk_trace_anchor anchors[2];  /* at least 10 ms apart, for a frequency */
 };
 
 /* Look at the clocks, as close together as they can be had. */
-struct trk_record_anchor trk_record_header_anchor(void);
+struct trk_trace_anchor trk_record_header_anchor(void);
 
 /* How many things the program has said of itself so far. */
 uint32_t trk_record_header_abouts(const struct trk_session_control *control);

@@ -41,7 +41,7 @@ struct recording {
     bool interrupted; /* a signal ended the waiting for those who outlive the command */
     bool told_waiting;
     uint64_t child_ended_ns; /* 0: it has not */
-    struct trk_record_anchor start;
+    struct trk_trace_anchor start;
     double append_ns; /* record_append.h */
     uint32_t abouts;  /* that the program had said when the file's header was made */
 };

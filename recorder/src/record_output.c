@@ -167,9 +167,9 @@ void trk_record_count(struct recording *recording)
 }
 
 /* Two anchors give a frequency only if they are some time apart. The program runs meanwhile. */
-static struct trk_record_anchor second_anchor(const struct trk_record_anchor *first)
+static struct trk_trace_anchor second_anchor(const struct trk_trace_anchor *first)
 {
-    struct trk_record_anchor second = trk_record_header_anchor();
+    struct trk_trace_anchor second = trk_record_header_anchor();
     uint64_t apart_ns = second.monotonic_raw_ns - first->monotonic_raw_ns;
     if (apart_ns >= ANCHORS_APART_NS)
         return second;
@@ -214,7 +214,7 @@ void trk_record_output_marker(uint8_t marker[16])
 {
     if (getrandom(marker, 16, GRND_NONBLOCK) == 16)
         return;
-    struct trk_record_anchor anchor = trk_record_header_anchor(); /* early boot */
+    struct trk_trace_anchor anchor = trk_record_header_anchor(); /* early boot */
     memcpy(marker, &anchor, 16);
 }
 
@@ -268,6 +268,9 @@ static void end_file(struct recording *recording, enum trk_status *status)
         *status = trk_error_set(recording->error, TRK_E_INCOMPLETE,
                                 "a process that outlived the command could still record: the "
                                 "trace has no end");
+    const struct trk_trace_anchor now = trk_record_header_anchor();
+    if (*status == TRK_OK)
+        *status = trk_writer_clocks(recording->writer, &now, recording->error);
     if (*status == TRK_OK)
         *status =
             trk_writer_end(recording->writer, recording->result->child_status, recording->error);

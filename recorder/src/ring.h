@@ -39,7 +39,10 @@ struct trk_ring {
     volatile uint32_t depth;    /* appends in progress on this thread */
 };
 
-/* Types of which the loss leaves a gap in what was observed, but no wrong state behind it. */
+/*
+ * Types of which the loss leaves a gap in what was observed, but no wrong state behind it. FAULT_AT
+ * is none of them though it changes nothing: it comes in the handler, where nobody waits for room.
+ */
 static inline bool trk_ring_is_observation(uint8_t type)
 {
     switch (type) {
@@ -59,6 +62,9 @@ static inline bool trk_ring_is_observation(uint8_t type)
     case TRK_EVENT_LABEL:
     case TRK_EVENT_IMAGE:
     case TRK_EVENT_DISPATCH:
+    case TRK_EVENT_SHARED:
+    case TRK_EVENT_RESULT:
+    case TRK_EVENT_OBJECT_DETAIL:
         return true;
     default:
         return false;

@@ -179,17 +179,11 @@ static struct stream *add_stream(struct trk_writer *writer, uint32_t stream_id,
     return stream;
 }
 
-static bool same_note(const struct trk_trace_stream *a, const struct trk_trace_stream *b)
-{
-    return a->thread_id == b->thread_id && a->role == b->role &&
-           strncmp(a->name, b->name, sizeof a->name) == 0;
-}
-
 enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_trace_stream *note,
                                   struct trk_error *error)
 {
     struct stream *stream = find_stream(writer, note->stream_id);
-    if (stream != NULL && same_note(&stream->note, note)) {
+    if (stream != NULL && trk_note_same(&stream->note, note)) {
         return TRK_OK;
     }
     if (stream == NULL) {
@@ -203,19 +197,25 @@ enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_tr
     if (text == NULL) {
         return no_memory(error);
     }
-    struct trk_format_chunk chunk = {
-        .kind = TRK_FORMAT_NOTE,
-        .stream = note->stream_id,
-    };
+    struct trk_format_chunk chunk = {.kind = TRK_FORMAT_NOTE, .stream = note->stream_id};
     enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_note_free(text);
     if (status != TRK_OK) {
         return status;
     }
-    stream->note.thread_id = note->thread_id;
-    stream->note.role = note->role;
-    memcpy(stream->note.name, note->name, sizeof stream->note.name);
+    stream->note = *note;
     return TRK_OK;
+}
+
+enum trk_status trk_writer_clocks(struct trk_writer *writer, const struct trk_trace_anchor *clocks,
+                                  struct trk_error *error)
+{
+    if (writer->stream_count == 0) {
+        return TRK_OK;
+    }
+    struct trk_trace_stream note = writer->streams[0].note;
+    note.clocks = *clocks;
+    return trk_writer_stream(writer, &note, error);
 }
 
 static uint64_t rounded(const struct trk_writer *writer, uint64_t tsc)

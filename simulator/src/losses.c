@@ -13,7 +13,8 @@ static bool harmless(unsigned type)
     return type == TRK_EVENT_WITNESS_CHECK || type == TRK_EVENT_GPU_READ ||
            type == TRK_EVENT_FRAME || type == TRK_EVENT_MARK || type == TRK_EVENT_DECISION ||
            type == TRK_EVENT_OBJECT || type == TRK_EVENT_LABEL || type == TRK_EVENT_IMAGE ||
-           type == TRK_EVENT_DISPATCH;
+           type == TRK_EVENT_DISPATCH || type == TRK_EVENT_FAULT_AT || type == TRK_EVENT_SHARED ||
+           type == TRK_EVENT_RESULT || type == TRK_EVENT_OBJECT_DETAIL;
 }
 
 /* Whether everything behind a lost event of this type, or of one that nobody knows, is in doubt. */

@@ -20,7 +20,7 @@ struct stream {
     uint32_t depth; /* operations that are open */
     uint32_t node;  /* of the outermost, once it is known */
     bool chosen;    /* the outermost is */
-    uint32_t ahead; /* MASKs and OPERANDs whose OP_BEGIN is to come */
+    uint32_t ahead; /* MASKs, OPERANDs, FAULT_ATs: what they are of is to come */
     uint64_t number[AHEAD_MOST];
 };
 
@@ -220,7 +220,8 @@ static void choose_event(struct choice *choice, struct stream *stream,
                          const struct trk_trace_event *due)
 {
     const struct trk_event *event = &due->event;
-    if (event->type == TRK_EVENT_MASK || event->type == TRK_EVENT_OPERAND) {
+    if (event->type == TRK_EVENT_MASK || event->type == TRK_EVENT_OPERAND ||
+        event->type == TRK_EVENT_FAULT_AT) {
         if (stream->ahead < AHEAD_MOST)
             stream->number[stream->ahead++] = due->number;
         return;

@@ -3,7 +3,7 @@
  * trace cut to any length, it is refused with a file offset, or read as not complete with the
  * offset and a text; every event that is given is one of its stream's, in their order, and the
  * bytes that are given for a page's hash are the page's. Method: all bits and all lengths, in
- * process, one after the other; a failing one is printed.
+ * process, one after the other; a failing one is printed. Rules: [F-33].
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static struct fixture start(void)
     fixture.original = trace_read_bytes(fixture.file.bytes, fixture.file.size_bytes);
     cr_assert_eq(fixture.original.status, TRK_OK);
     cr_assert(fixture.original.state.complete, "the small trace itself is good");
-    cr_assert_eq(fixture.original.count, 18);
+    cr_assert_eq(fixture.original.count, 18 + SMALL_TRACE_DETAILS);
     cr_assert_eq(fixture.original.state.order_gaps, 0);
     return fixture;
 }

@@ -15,7 +15,7 @@
 #include "recorder/recover.h"
 #include "small_trace.h"
 
-#define SMALL_EVENTS 18u
+#define SMALL_EVENTS (18u + SMALL_TRACE_DETAILS)
 
 /* Every event that is no mark of a loss is one of the original's, in its stream's order. */
 static bool are_real(const struct trace_events *given, const struct trace_events *original)

@@ -65,7 +65,7 @@ Test(second, small_trace)
 /* The stored files of versions that have what the second decoder looks for. */
 Test(second, golden_files)
 {
-    static const char *const versions[] = {"0.2", "1.0", "1.1"};
+    static const char *const versions[] = {"0.2", "1.0", "1.1", "1.2"};
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++) {
         static uint8_t bytes[65536];
         char path[512];

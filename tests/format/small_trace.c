@@ -51,6 +51,34 @@ static const struct trk_record render[] = {
     {2800, {.type = 0xee, .argument = UINT64_MAX, .flags = 0xff}}, /* newer than any reader */
 };
 
+/* Since 1.2. */
+static const struct trk_record details[SMALL_TRACE_DETAILS] = {
+    {3000,
+     {.type = TRK_EVENT_FAULT_AT,
+      .argument = 0x7f1234567890,
+      .seq = 0x5678,
+      .domain = 0x7ffc,
+      .page = 0x1234,
+      .pages = 1,
+      .flags = TRK_SOURCE_PROCESSOR,
+      .context = 8}},
+    {3100, {.type = TRK_EVENT_SHARED, .argument = 41, .page = 7, .flags = 1, .context = 2}},
+    {3200,
+     {.type = TRK_EVENT_RESULT,
+      .argument = 4096,
+      .seq = 512,
+      .flags = TRK_RESULT_OF_COPY,
+      .context = 14}},
+    {3300,
+     {.type = TRK_EVENT_OBJECT_DETAIL,
+      .argument = UINT64_C(1) << 40,
+      .seq = 0x3000,
+      .page = 9,
+      .context = TRK_REASON_EVICTED}},
+};
+
+const struct trk_trace_anchor small_trace_clocks = {3400, 76578267447265, 1796073947022981814};
+
 void small_trace_page(unsigned number, uint8_t page[TRK_BLOB_BYTES])
 {
     memset(page, (int)number + 1, TRK_BLOB_BYTES);
@@ -136,5 +164,9 @@ void small_trace_make(struct trace_file *file)
     trace_file_add(file, 0, guest + 4, 3, 0);
     trace_file_add(file, 1, render + 7, 4, 0);
     add_checkpoint(file);
+    trace_file_add(file, 0, details, SMALL_TRACE_DETAILS, 0);
+    if (trk_writer_clocks(file->writer, &small_trace_clocks, NULL) != TRK_OK) {
+        abort();
+    }
     trace_file_end(file, 0);
 }

@@ -68,7 +68,6 @@ static enum trk_status begin_threads(struct trk_query *query, struct list_cursor
 static void give_threads(struct trk_query *query, const struct list_cursor *cursor, int column,
                          sqlite3_context *to)
 {
-    static const char *const roles[] = {"host", "guest", "gpu"};
     const struct trk_trace_stream *stream = trk_trace_stream(query->trace, cursor->at);
     switch (column) {
     case 0:
@@ -78,7 +77,7 @@ static void give_threads(struct trk_query *query, const struct list_cursor *curs
         give_text(to, stream->name);
         break;
     case 2:
-        give_text(to, stream->role < 3 ? roles[stream->role] : "?");
+        give_text(to, trk_trace_role_name(stream->role));
         break;
     case 3:
         sqlite3_result_int64(to, stream->thread_id);

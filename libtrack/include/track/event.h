@@ -172,7 +172,9 @@ enum trk_event_type {
     TRK_EVENT_LOCKS = 83,
     /*
      * HOST_PROTECT: a host protection call by tracker `page`. argument guest_addr, size, flags the
-     * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno.
+     * new rights (TRK_RIGHT_*), TRK_EVENT_FAILED when the host refused, context its errno. With
+     * TRK_EVENT_HAS_FORMER also the rights before, from bit TRK_EVENT_FORMER_SHIFT on. Of a tracker
+     * of the core's only calls that were refused, just before their PROTECT.
      */
     TRK_EVENT_HOST_PROTECT = 84,
     /* HANDED: a run of pages goes to its callback. argument guest_addr, size, page the tracker. */
@@ -206,6 +208,30 @@ enum trk_event_type {
      * number of its shader (0 = none given).
      */
     TRK_EVENT_DISPATCH = 91,
+    /*
+     * FAULT_AT: where the access was made of which this thread's next event, a FAULT, tells.
+     * argument the pc, seq and domain the low and high half of the stack pointer, page | pages <<
+     * 16 the kernel's id of the thread that faulted (0: this one), flags the enum
+     * trk_access_source, context the bytes of the access. 0: not known.
+     */
+    TRK_EVENT_FAULT_AT = 92,
+    /*
+     * SHARED: a lock of a foreign tracker was taken together with others (flags 0), or given back
+     * so (flags 1). page | pages << 16 its number, context the tracker, argument the newest hold of
+     * its own that the lock had had then, 0: not known. Orders nothing.
+     */
+    TRK_EVENT_SHARED = 93,
+    /*
+     * RESULT: what became of this thread's newest ACCESS, COPY_END, MAP or UNMAP. argument the
+     * bytes asked for, size those that were done, flags the enum trk_result_of, context the errno.
+     */
+    TRK_EVENT_RESULT = 94,
+    /*
+     * OBJECT_DETAIL: more of the OBJECT before it in this thread. argument a number that no other
+     * object ever has, size the bytes that are watched for it, page its number, context the enum
+     * trk_object_reason.
+     */
+    TRK_EVENT_OBJECT_DETAIL = 95,
 };
 
 #define TRK_EVENT_FIRST_ANNOTATION 64
@@ -213,6 +239,9 @@ enum trk_event_type {
 /* Bits in flags of PROTECT. */
 #define TRK_EVENT_FAILED   0x40u
 #define TRK_EVENT_HOLD_END 0x80u
+/* Bits in flags of HOST_PROTECT, beside the new rights and TRK_EVENT_FAILED. */
+#define TRK_EVENT_FORMER_SHIFT 3
+#define TRK_EVENT_HAS_FORMER   0x80u
 
 /* Host and guest rights. Write without read does not exist on x86-64. */
 #define TRK_RIGHT_READ  1u

@@ -73,6 +73,33 @@ enum trk_object_change {
     TRK_OBJECT_DESTROYED = 2,
 };
 
+/* Why an object was changed or is gone. */
+enum trk_object_reason {
+    TRK_REASON_NOT_SAID = 0,
+    TRK_REASON_ASKED = 1,    /* the guest, or its API, asked for it */
+    TRK_REASON_EVICTED = 2,  /* a cache wanted its room */
+    TRK_REASON_OVERLAP = 3,  /* another object lies over its bytes */
+    TRK_REASON_STALE = 4,    /* its bytes have changed */
+    TRK_REASON_UNMAPPED = 5, /* its memory is gone */
+    TRK_REASON_SHUTDOWN = 6,
+};
+
+/* How it is known whether a fault was a load or a store. */
+enum trk_access_source {
+    TRK_SOURCE_NOT_SAID = 0,
+    TRK_SOURCE_PROCESSOR = 1,   /* the processor's word */
+    TRK_SOURCE_INSTRUCTION = 2, /* the instruction was decoded */
+    TRK_SOURCE_PROTECTION = 3,  /* it follows from what the page forbade */
+    TRK_SOURCE_KERNEL = 4,      /* the kernel's message to a handler thread */
+};
+
+/* What a RESULT is of. */
+enum trk_result_of {
+    TRK_RESULT_OF_ACCESS = 0,
+    TRK_RESULT_OF_COPY = 1,
+    TRK_RESULT_OF_MAP = 2, /* MAP or UNMAP */
+};
+
 #define TRK_LABEL_PIECE_BYTES 20u
 #define TRK_LABEL_BYTES_MAX   60u
 #define TRK_LABEL_LAST        0x80u

@@ -244,6 +244,36 @@ static inline void trk_capture_object(enum trk_object_change change, uint16_t ob
     }
 }
 
+/*
+ * More of the change of an object that was just noted: a number that is no other object's, ever;
+ * how many of its bytes are watched; and why it was changed or is gone.
+ */
+static inline void trk_capture_object_detail(uint16_t object, uint64_t serial,
+                                             uint64_t watched_bytes, enum trk_object_reason reason)
+{
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_OBJECT_DETAIL, serial, watched_bytes);
+        event.page = object;
+        event.context = (uint16_t)reason;
+        trk_capture_event(&event);
+    }
+}
+
+/*
+ * What became of the access, copy or mapping that this thread noted last: the bytes that were asked
+ * for, those that were done, and 0 or the errno.
+ */
+static inline void trk_capture_result(enum trk_result_of of, uint64_t asked_bytes,
+                                      uint64_t done_bytes, int os_errno)
+{
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_capture_ranged(TRK_EVENT_RESULT, asked_bytes, done_bytes);
+        event.flags = (uint8_t)of;
+        event.context = (uint16_t)os_errno;
+        trk_capture_event(&event);
+    }
+}
+
 /* A text for an object, or, with object 0, for this place. Cut at TRK_LABEL_BYTES_MAX bytes. */
 TRK_SELDOM_CALLED void trk_capture_label_text(uint16_t object, const char *text);
 static inline void trk_capture_label(uint16_t object, const char *text)

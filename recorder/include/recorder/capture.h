@@ -84,6 +84,8 @@ enum trk_thread_role {
     TRK_ROLE_HOST = 0,
     TRK_ROLE_GUEST = 1,
     TRK_ROLE_GPU = 2,
+    TRK_ROLE_DRIVER = 3, /* the graphics driver's own */
+    TRK_ROLE_TOOL = 4,   /* of something that only watches: its faults are not the program's */
 };
 
 /*

@@ -143,6 +143,27 @@ static inline void trk_capture_failure(enum trk_status failure_class, enum trk_o
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
+/* Where an access was made that faults. What is not known stays 0. */
+struct trk_capture_place {
+    uint64_t pc, stack_addr;
+    uint32_t thread;               /* the kernel's id of who faulted, if that is not the caller */
+    uint16_t access_bytes;         /* what the instruction reads or writes */
+    enum trk_access_source source; /* how the access's kind is known */
+};
+
+/* Of the fault whose trk_capture_fault_begin comes next on this thread. */
+static inline void trk_capture_fault_at(const struct trk_capture_place *place)
+{
+    if (trk_capture_listens()) {
+        struct trk_event event = trk_event_of(TRK_EVENT_FAULT_AT, place->pc);
+        trk_event_set_size(&event, place->stack_addr);
+        trk_event_set_number32(&event, place->thread);
+        event.flags = (uint8_t)place->source;
+        event.context = place->access_bytes;
+        trk_capture_event(&event);
+    }
+}
+
 /* A guest access faulted at this byte. First thing in the handler. */
 static inline void trk_capture_fault_begin(uint32_t tracker, uint64_t guest_addr,
                                            enum trk_access access)
@@ -175,6 +196,9 @@ static inline void trk_capture_fault_end(enum trk_fault_outcome outcome)
 }
 
 /* ---- protection ------------------------------------------------------------------------------ */
+
+/* To be or-ed to the new rights below: the rights that the range had before. */
+#define TRK_RIGHTS_FROM(former) (TRK_EVENT_HAS_FORMER | (former) << TRK_EVENT_FORMER_SHIFT)
 
 /* The host was asked for these rights (TRK_RIGHT_*), and answered: 0, or its errno. */
 static inline void trk_capture_host_protect(uint32_t tracker, uint64_t guest_addr,
@@ -225,6 +249,24 @@ static inline void trk_capture_unlock(uint32_t tracker, uint32_t lock, uint32_t 
         struct trk_event event = trk_capture_held(TRK_EVENT_UNLOCK, tracker, lock, hold);
         trk_capture_event(&event);
     }
+}
+
+/*
+ * A lock that several may have at once was taken so just now, and given back. Such holds have no
+ * numbers and order nothing: trk_capture_signal and trk_capture_await do. Of a lock whose holds the
+ * recorder counts, the newest one that a thread had alone is noted.
+ */
+TRK_SELDOM_CALLED void trk_capture_shared_note(uint32_t tracker, uint32_t lock, bool released);
+static inline void trk_capture_lock_shared(uint32_t tracker, uint32_t lock)
+{
+    if (trk_capture_listens())
+        trk_capture_shared_note(tracker, lock, false);
+}
+
+static inline void trk_capture_unlock_shared(uint32_t tracker, uint32_t lock)
+{
+    if (trk_capture_listens())
+        trk_capture_shared_note(tracker, lock, true);
 }
 
 TRK_EXTERN_C_END

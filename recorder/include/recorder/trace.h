@@ -32,6 +32,13 @@ struct trk_trace_event {
     struct trk_event event;
 };
 
+/* One moment on three clocks. ticks 0: there is none. */
+struct trk_trace_anchor {
+    uint64_t ticks; /* of events' time stamps */
+    uint64_t monotonic_raw_ns;
+    uint64_t realtime_ns;
+};
+
 struct trk_trace_stream {
     uint32_t stream_id; /* as in the file */
     uint32_t thread_id; /* the kernel's */
@@ -39,7 +46,11 @@ struct trk_trace_stream {
     char name[32];      /* "" if it gave none */
     uint64_t events;    /* in the file */
     uint64_t dropped;   /* lost: by the recorder, or with damaged chunks as far as known */
+    struct trk_trace_anchor clocks; /* at the end of its recording */
 };
+
+/* "host", "guest", "gpu", "driver", "tool"; "?" if unknown. */
+const char *trk_trace_role_name(uint32_t role);
 
 /* Whether what was read is all there was. */
 struct trk_trace_state {

@@ -42,6 +42,12 @@ TRK_MUST_USE enum trk_status trk_writer_stream(struct trk_writer *writer,
                                                const struct trk_trace_stream *stream,
                                                struct trk_error *error);
 
+/* Say what the clocks show at the end of the recording, with the first stream; without one:
+ * nothing. */
+TRK_MUST_USE enum trk_status trk_writer_clocks(struct trk_writer *writer,
+                                               const struct trk_trace_anchor *clocks,
+                                               struct trk_error *error);
+
 /*
  * Append records of a stream; DROP events among them stand for losses, as track/event.h says.
  * dropped: events of no known type lost just before the first of them.

@@ -167,6 +167,50 @@ Test(event_text, fields_of_foreign_trackers)
     expect_texts(cases, sizeof cases / sizeof cases[0]);
 }
 
+/* Those that say more of another event. */
+Test(event_text, details)
+{
+    static const struct text_case cases[] = {
+        {"protection with the rights before",
+         {.type = TRK_EVENT_HOST_PROTECT,
+          .argument = 0x4000,
+          .seq = 4096,
+          .flags = TRK_RIGHT_READ | TRK_RIGHTS_RW << TRK_EVENT_FORMER_SHIFT | TRK_EVENT_HAS_FORMER},
+         " tracker=0 guest_addr=0x4000 size=4096 rights=r-- errno=0 former=rw-"},
+        {"place of a fault",
+         {.type = TRK_EVENT_FAULT_AT,
+          .argument = 0x7f0000001234,
+          .seq = 0x10,
+          .domain = 0x7ffc,
+          .page = 0x7000,
+          .pages = 1,
+          .flags = TRK_SOURCE_KERNEL,
+          .context = 8},
+         " pc=0x7f0000001234 sp=0x7ffc00000010 tid=94208 size=8 access_from=kernel"},
+        {"place of a fault, of which little is known",
+         {.type = TRK_EVENT_FAULT_AT, .argument = 0x4000},
+         " pc=0x4000 sp=0x0"},
+        {"shared lock",
+         {.type = TRK_EVENT_SHARED, .argument = 9, .page = 2, .pages = 1, .flags = 1, .context = 3},
+         " tracker=3 lock=65538 hold=9 released"},
+        {"result",
+         {.type = TRK_EVENT_RESULT,
+          .argument = 4096,
+          .seq = 512,
+          .flags = TRK_RESULT_OF_MAP,
+          .context = 12},
+         " of=map asked=4096 size=512 errno=12"},
+        {"detail of an object",
+         {.type = TRK_EVENT_OBJECT_DETAIL,
+          .argument = 77,
+          .seq = 64,
+          .page = 3,
+          .context = TRK_REASON_STALE},
+         " object=3 serial=77 size=64 reason=stale"},
+    };
+    expect_texts(cases, sizeof cases / sizeof cases[0]);
+}
+
 Test(event_text, json_of_every_type)
 {
     for (unsigned type = 0; type < 256; type++) {

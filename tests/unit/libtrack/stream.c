@@ -295,8 +295,25 @@ static void on_fail(struct stream *stream, const struct trk_event *event)
     operation->failed = (uint8_t)event->context;
 }
 
+/*
+ * What says more of the event behind it and follows from nothing here. A refusal is told of with
+ * its reason, in the hold and before the call's own event, which comes one call later.
+ */
+static bool is_detail(struct stream *stream, const struct trk_event *event)
+{
+    if (event->type == TRK_EVENT_FAULT_AT)
+        return true;
+    if (event->type != TRK_EVENT_HOST_PROTECT)
+        return false;
+    if ((event->flags & TRK_EVENT_FAILED) == 0 || event->context == 0)
+        broken(stream, "HOST_PROTECT of a call that was not refused");
+    return true;
+}
+
 void stream_feed(struct stream *stream, const struct trk_event *event)
 {
+    if (is_detail(stream, event))
+        return;
     struct stream_operation *operation = top(stream);
     if (operation != NULL && operation->in_protect && event->type != TRK_EVENT_PROTECT)
         broken(stream, "event type %u inside a page-manager hold", event->type);

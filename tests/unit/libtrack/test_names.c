@@ -140,6 +140,10 @@ Test(names, event_types)
         {TRK_EVENT_LABEL, "label"},
         {TRK_EVENT_IMAGE, "image"},
         {TRK_EVENT_DISPATCH, "dispatch"},
+        {TRK_EVENT_FAULT_AT, "fault_at"},
+        {TRK_EVENT_SHARED, "shared"},
+        {TRK_EVENT_RESULT, "result"},
+        {TRK_EVENT_OBJECT_DETAIL, "object_detail"},
     };
     size_t named = 0;
     for (unsigned type = 0; type < 256; type++)

@@ -29,6 +29,18 @@ static struct trk_capture_foreign declared(uint32_t locks)
     return foreign;
 }
 
+#define RECORDS_MAX 32u
+
+/* That the ring got just these since the last look. */
+static void expect_records(const struct trk_event *expected, size_t count)
+{
+    struct trk_record records[RECORDS_MAX];
+    cr_assert_eq(records_of(records, RECORDS_MAX), count);
+    for (size_t i = 0; i < count; ++i)
+        cr_expect_eq(memcmp(&records[i].event, &expected[i], sizeof expected[i]), 0, "event %zu",
+                     i);
+}
+
 Test(capture_foreign, lays_notes_out_as_the_vocabulary_says)
 {
     capture_support_join(&session, 1024);
@@ -78,13 +90,42 @@ Test(capture_foreign, lays_notes_out_as_the_vocabulary_says)
         {0x200004000, 0, 2, UINT16_MAX, 2, TRK_EVENT_IMAGE, 16, 9},
         {UINT32_MAX, 0, 0, 2, 1, TRK_EVENT_DISPATCH, 0, 7},
     };
-    enum { COUNT = sizeof expected / sizeof expected[0] };
-    struct trk_record records[COUNT + 1];
-    cr_assert_eq(records_of(records, COUNT + 1), COUNT);
-    for (size_t i = 0; i < COUNT; ++i)
-        cr_expect_eq(memcmp(&records[i].event, &expected[i], sizeof expected[i]), 0, "event %zu",
-                     i);
+    expect_records(expected, sizeof expected / sizeof expected[0]);
     cr_expect_eq(atomic_load(&session.control->trackers[5].known), TRK_SESSION_KNOWN_FOREIGN);
+}
+
+Test(capture_foreign, lays_details_out_as_the_vocabulary_says)
+{
+    capture_support_join(&session, 1024);
+    struct trk_capture_foreign foreign = declared(8);
+    struct trk_record declaration[2];
+    cr_assert_eq(trk_capture_foreign_declare(&foreign, NULL), TRK_OK);
+    cr_assert_eq(records_of(declaration, 2), 2);
+    trk_capture_host_protect(5, 0x200000000, 0x4000,
+                             TRK_RIGHT_READ | TRK_RIGHTS_FROM(TRK_RIGHTS_RW), 0);
+    const struct trk_capture_place place = {UINT64_C(1) << 46, 0x7ffc12345678, 0x12345, 16,
+                                            TRK_SOURCE_KERNEL};
+    trk_capture_fault_at(&place);
+    trk_capture_result(TRK_RESULT_OF_ACCESS, UINT64_C(1) << 33, 7, 14);
+    trk_capture_object_detail(2, UINT64_MAX, 48, TRK_REASON_EVICTED);
+    cr_assert_eq(trk_capture_lock(5, 6), 1);
+    trk_capture_unlock(5, 6, 1);
+    trk_capture_lock_shared(5, 6);
+    trk_capture_unlock_shared(5, 0x10002);
+    const uint32_t domain = trk_domain(TRK_DOMAIN_OWNER, 5, 6);
+    const struct trk_event expected[] = {
+        {0x200000000, 0x4000, 0, 5, 0, TRK_EVENT_HOST_PROTECT,
+         TRK_RIGHT_READ | TRK_RIGHTS_RW << 3 | 0x80, 0},
+        {UINT64_C(1) << 46, 0x12345678, 0x7ffc, 0x2345, 1, TRK_EVENT_FAULT_AT, TRK_SOURCE_KERNEL,
+         16},
+        {UINT64_C(1) << 33, 7, 0, 0, 0, TRK_EVENT_RESULT, TRK_RESULT_OF_ACCESS, 14},
+        {UINT64_MAX, 48, 0, 2, 0, TRK_EVENT_OBJECT_DETAIL, 0, TRK_REASON_EVICTED},
+        {0, 1, domain, 0, 0, TRK_EVENT_LOCK, 0, 0},
+        {0, 1, domain, 0, 0, TRK_EVENT_UNLOCK, 0, 0},
+        {1, 0, 0, 6, 0, TRK_EVENT_SHARED, 0, 5},
+        {0, 0, 0, 2, 1, TRK_EVENT_SHARED, 1, 5}, /* one whose holds nobody counts */
+    };
+    expect_records(expected, sizeof expected / sizeof expected[0]);
 }
 
 /* The text of the label that begins at a record; the number of its pieces. */

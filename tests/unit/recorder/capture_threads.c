@@ -224,12 +224,14 @@ Test(capture_threads, waits_for_no_ring_in_a_fault)
 {
     struct trk_event fault = {.type = TRK_EVENT_FAULT};
     struct trk_event end = {.type = TRK_EVENT_OP_END, .context = TRK_OP_FAULT};
+    struct trk_event at = {.type = TRK_EVENT_FAULT_AT};
     join_without_rings(20000);
     uint64_t start = now_ms();
+    trk_capture_event(&at);
     trk_capture_event(&fault);
     trk_capture_event(&end);
     cr_assert_lt(now_ms() - start, 10000u);
-    cr_assert_eq(trk_capture_dropped(), 2);
+    cr_assert_eq(trk_capture_dropped(), 3);
     cr_assert_eq(atomic_load(&session.control->waits), 0);
 }
 

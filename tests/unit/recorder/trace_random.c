@@ -15,7 +15,8 @@ const uint8_t trace_event_types[] = {
     TRK_EVENT_FOREIGN,    TRK_EVENT_LOCKS,         TRK_EVENT_HOST_PROTECT,
     TRK_EVENT_HANDED,     TRK_EVENT_DECISION,      TRK_EVENT_ACCESS,
     TRK_EVENT_OBJECT,     TRK_EVENT_LABEL,         TRK_EVENT_IMAGE,
-    TRK_EVENT_DISPATCH,
+    TRK_EVENT_DISPATCH,   TRK_EVENT_FAULT_AT,      TRK_EVENT_SHARED,
+    TRK_EVENT_RESULT,     TRK_EVENT_OBJECT_DETAIL,
 };
 const size_t trace_event_type_count = sizeof trace_event_types / sizeof trace_event_types[0];
 
