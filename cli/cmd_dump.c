@@ -9,6 +9,7 @@
 #include "event_print.h"
 #include "input.h"
 #include "json_out.h"
+#include "modules.h"
 #include "options.h"
 #include "range.h"
 #include "recorder/checkpoint.h"
@@ -30,6 +31,7 @@ struct dump {
     struct trk_input input;
     struct trk_range range;
     struct trk_clock clock;
+    struct trk_modules modules;
     bool json;
     bool raw;
     uint64_t first_tsc, last_tsc;
@@ -53,15 +55,20 @@ static const char *type_of(const struct dump *dump, uint8_t id)
 }
 
 static size_t fields_of(const struct dump *dump, const struct trk_event *event,
-                        struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+                        struct trk_event_field out[TRK_EVENT_FIELDS_MOST],
+                        char at[TRK_MODULE_TEXT_BYTES])
 {
-    return dump->raw ? trk_event_text_raw(event, out) : trk_event_text_fields(event, out);
+    if (dump->raw) {
+        return trk_event_text_raw(event, out);
+    }
+    return trk_modules_field(&dump->modules, event, out, trk_event_text_fields(event, out), at);
 }
 
 static void print_text(const struct dump *dump, const struct trk_trace_event *event)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = fields_of(dump, &event->event, fields);
+    char at[TRK_MODULE_TEXT_BYTES];
+    size_t count = fields_of(dump, &event->event, fields, at);
     char name[100];
     char time[40];
     name_of(dump, event->stream, name, sizeof name);
@@ -89,7 +96,8 @@ static void print_quoted(const char *text)
 static void print_json(const struct dump *dump, const struct trk_trace_event *event)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = fields_of(dump, &event->event, fields);
+    char at[TRK_MODULE_TEXT_BYTES];
+    size_t count = fields_of(dump, &event->event, fields, at);
     char name[100];
     char time[40];
     name_of(dump, event->stream, name, sizeof name);
@@ -227,6 +235,7 @@ static int run_dump(const struct trk_options *options)
         return code;
     }
     dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
+    trk_modules_init(&dump.modules, trk_trace_header_json(dump.input.trace));
     dump.range.ticks_a_microsecond = dump.clock.ticks_a_microsecond;
     enum trk_status status =
         dump.range.kind == TRK_RANGE_TIME && dump.clock.ticks_a_microsecond <= 0
@@ -244,6 +253,7 @@ static int run_dump(const struct trk_options *options)
         code = trk_input_report(&dump.input, options);
     }
     trk_range_free(&dump.range);
+    trk_modules_deinit(&dump.modules);
     trk_input_close(&dump.input);
     return code;
 }

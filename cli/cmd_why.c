@@ -6,6 +6,7 @@
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
+#include "modules.h"
 #include "number.h"
 #include "options.h"
 #include "simulator/why.h"
@@ -26,7 +27,33 @@ static void print_line(const char *label, const char *text)
     putchar('\n');
 }
 
-static void print_text(const struct trk_why_report *report)
+/* Where the code was, as a module's if it is in one; "" when that is not known. */
+static const char *code_text(const struct trk_why_fault *fault, const char *at, char out[128])
+{
+    out[0] = '\0';
+    if (fault->pc != 0) {
+        snprintf(out, 128, ", by code at 0x%" PRIx64 "%s%s%s", fault->pc, at[0] ? " (" : "", at,
+                 at[0] ? ")" : "");
+    }
+    return out;
+}
+
+static const char *const access_words[] = {"load", "store", "fetch"};
+
+static void print_fault(const struct trk_why_fault *fault, const char *at)
+{
+    char code[128];
+    if (fault->event == TRK_NOT_KNOWN) {
+        return;
+    }
+    printf("%-16s ", "last fault");
+    trk_terminal_text(stdout, fault->thread);
+    printf(", a %s at 0x%" PRIx64 ", event %" PRIu64 "%s\n",
+           (unsigned)fault->access < 3 ? access_words[fault->access] : "?", fault->guest_addr,
+           fault->event, code_text(fault, at, code));
+}
+
+static void print_text(const struct trk_why_report *report, const char *at)
 {
     printf("byte             0x%" PRIx64 ", of 0x%" PRIx64 " +%#" PRIx64 " with the same past\n",
            report->guest_addr, report->first_addr, report->size_bytes);
@@ -42,6 +69,7 @@ static void print_text(const struct trk_why_report *report)
     if (report->unregistered != TRK_NOT_KNOWN) {
         printf("registered       no more, since event %" PRIu64 "\n", report->unregistered);
     }
+    print_fault(&report->fault, at);
     print_line("last writer", report->writer);
     for (uint32_t i = 1; i < report->store_count; i++) {
         const struct trk_why_store *store = &report->stores[i];
@@ -55,7 +83,23 @@ static void print_text(const struct trk_why_report *report)
     print_line("for the CPU", report->for_cpu);
 }
 
-static void print_json(const struct trk_why_report *report, const char *path)
+static void add_fault(cJSON *object, const struct trk_why_fault *fault, const char *at)
+{
+    if (fault->event == TRK_NOT_KNOWN) {
+        cJSON_AddNullToObject(object, "fault");
+        return;
+    }
+    cJSON *one = cJSON_AddObjectToObject(object, "fault");
+    trk_json_out_number(one, "event", fault->event);
+    trk_json_out_text(one, "thread", fault->thread);
+    trk_json_out_address(one, "guest_addr", fault->guest_addr);
+    trk_json_out_text(one, "access",
+                      (unsigned)fault->access < 3 ? access_words[fault->access] : "?");
+    trk_json_out_address(one, "pc", fault->pc != 0 ? fault->pc : TRK_NOT_KNOWN);
+    trk_json_out_text(one, "at", at[0] ? at : NULL);
+}
+
+static void print_json(const struct trk_why_report *report, const char *path, const char *at)
 {
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", path);
@@ -73,6 +117,7 @@ static void print_json(const struct trk_why_report *report, const char *path)
     trk_json_out_text(object, "guest_text", report->guest_text);
     trk_json_out_text(object, "gpu", trk_why_copy_name(report->gpu));
     trk_json_out_text(object, "gpu_text", report->gpu_text);
+    add_fault(object, &report->fault, at);
     trk_json_out_text(object, "writer", report->writer);
     cJSON *stores = cJSON_AddArrayToObject(object, "stores");
     for (uint32_t i = 0; i < report->store_count; i++) {
@@ -87,6 +132,20 @@ static void print_json(const struct trk_why_report *report, const char *path)
     trk_json_out_text(object, "for_gpu", report->for_gpu);
     trk_json_out_text(object, "for_cpu", report->for_cpu);
     trk_json_out_print(object);
+}
+
+static void print(const struct trk_why_report *report, const struct trk_input *input, bool json)
+{
+    char at[TRK_MODULE_TEXT_BYTES] = "";
+    struct trk_modules modules;
+    trk_modules_init(&modules, trk_trace_header_json(input->trace));
+    (void)trk_modules_find(&modules, report->fault.pc, at);
+    trk_modules_deinit(&modules);
+    if (json) {
+        print_json(report, input->path, at);
+    } else {
+        print_text(report, at);
+    }
 }
 
 /* ADDR and @EVENT; false: they are none, and that is said. */
@@ -126,10 +185,8 @@ static int run_why(const struct trk_options *options)
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);
-    } else if (trk_options_flag(options, "json")) {
-        print_json(&report, input.path);
     } else {
-        print_text(&report);
+        print(&report, &input, trk_options_flag(options, "json"));
     }
     if (status == TRK_OK) {
         trk_terminal_flush();

@@ -28,17 +28,29 @@ void trk_record_program_deinit(struct trk_record_program *program)
     program->pidfd = -1;
 }
 
+/* Whether the process that joined has the same id here. */
+static bool same_namespace(const struct trk_session_control *control)
+{
+    struct stat ours;
+    return stat(TRK_SESSION_PID_NAMESPACE, &ours) == 0 &&
+           (uint64_t)ours.st_ino ==
+               atomic_load_explicit(&control->pid_namespace, memory_order_relaxed);
+}
+
+pid_t trk_record_program_pid(const struct trk_record_session *session)
+{
+    uint32_t pid = atomic_load_explicit(&session->control->pid, memory_order_acquire);
+    return pid != 0 && same_namespace(session->control) ? (pid_t)pid : 0;
+}
+
 void trk_record_program_look(struct trk_record_program *program)
 {
     const struct trk_session_control *control = program->session->control;
     uint32_t pid = atomic_load_explicit(&control->pid, memory_order_acquire);
     if (program->state != TRK_PROGRAM_UNKNOWN || pid == 0)
         return;
-    struct stat ours;
     program->state = TRK_PROGRAM_UNREACHABLE;
-    if (stat(TRK_SESSION_PID_NAMESPACE, &ours) != 0 ||
-        (uint64_t)ours.st_ino !=
-            atomic_load_explicit(&control->pid_namespace, memory_order_relaxed))
+    if (!same_namespace(control))
         return;
     program->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (program->pidfd >= 0)

@@ -23,6 +23,9 @@ struct trk_record_program {
     int pidfd; /* -1: none */
 };
 
+/* The process that joined; 0: nobody has, or it has no id here. */
+pid_t trk_record_program_pid(const struct trk_record_session *session);
+
 void trk_record_program_init(struct trk_record_program *out,
                              const struct trk_record_session *session);
 void trk_record_program_deinit(struct trk_record_program *program);

@@ -331,6 +331,9 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
     case TRK_EVENT_GPU_COMPLETE:
         versions_complete(judge->versions, due->number, event->argument);
         return TRK_OK;
+    case TRK_EVENT_FAULT_AT:
+        judge->streams[due->stream].next_pc = event->argument;
+        return TRK_OK;
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
         return change_views(judge, due);
@@ -346,6 +349,13 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
     default: /* nothing follows from the others */
         return TRK_OK;
     }
+}
+
+uint64_t judge_fault_pc(const struct judge *judge, uint32_t stream, uint64_t event)
+{
+    if (stream >= judge->stream_count || judge->streams[stream].fault_event != event)
+        return 0;
+    return judge->streams[stream].fault_pc;
 }
 
 static bool changes_views(const struct trk_trace_event *event)

@@ -62,6 +62,8 @@ struct judge_stream {
     /* The newest fault, until the stream's next witness: whether a store was seen. */
     bool faulted;
     uint64_t fault_page;
+    uint64_t next_pc;               /* of the fault that comes next; 0: not known */
+    uint64_t fault_pc, fault_event; /* of the newest fault */
 };
 
 /* A store that nobody was told of, as far as the log has got. */
@@ -96,6 +98,9 @@ struct judge {
 TRK_MUST_USE enum trk_status judge_init(struct judge *judge, uint32_t streams,
                                         uint32_t granule_bytes);
 void judge_deinit(struct judge *judge);
+
+/* Where the access was of the stream's newest fault, if that is this event; 0: not known. */
+uint64_t judge_fault_pc(const struct judge *judge, uint32_t stream, uint64_t event);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);

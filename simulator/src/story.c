@@ -117,6 +117,16 @@ static void event_text(const struct trk_event *event, char text[EVENT_TEXT_BYTES
              event->page, event->pages, event->flags, event->context);
 }
 
+/* ", by code at PC" of a fault; "" of what else begins an operation. */
+static struct story_name story_pc(const struct run *run, uint64_t event, uint32_t stream)
+{
+    struct story_name text = {""};
+    uint64_t pc = judge_fault_pc(&run->judge, stream, event);
+    if (pc != 0)
+        snprintf(text.text, sizeof text.text, ", by code at %#" PRIx64, pc);
+    return text;
+}
+
 /* ---- the operation that is running ----------------------------------------------------------- */
 
 static void story_operations(struct stream *stream, const struct operation_run *operation)
@@ -125,9 +135,10 @@ static void story_operations(struct stream *stream, const struct operation_run *
     if (operation == NULL)
         return;
     story_operations(stream, operation->outer);
-    story_add(run, operation->event, stream->index, "%s " STORY_SPAN,
+    const struct story_name pc = story_pc(run, operation->event, stream->index);
+    story_add(run, operation->event, stream->index, "%s " STORY_SPAN "%s",
               trk_op_name((uint16_t)operation->asked.op), operation->guest_addr,
-              operation->size_bytes);
+              operation->size_bytes, pc.text);
     if (operation->callback_event == TRK_NOT_KNOWN)
         return;
     if (operation->callback == 0)
@@ -226,9 +237,10 @@ void verdict_unhandled(struct run *run, uint32_t stream, uint64_t guest_addr, ui
 {
     story_set(run, TRK_VERDICT_UNHANDLED_FAULT, event, stream, visible);
     story_range(run, guest_addr, 1);
-    story_text(run, "nobody owned the fault of %s at %#" PRIx64, story_stream(run, stream).text,
-               guest_addr);
-    story_add(run, event, stream, "faults at %#" PRIx64, guest_addr);
+    const struct story_name pc = story_pc(run, event, stream);
+    story_text(run, "nobody owned the fault of %s at %#" PRIx64 "%s",
+               story_stream(run, stream).text, guest_addr, pc.text);
+    story_add(run, event, stream, "faults at %#" PRIx64 "%s", guest_addr, pc.text);
 }
 
 void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr)

@@ -69,6 +69,23 @@ static void follow_registered(struct looking *looking, const struct trk_trace_ev
     }
 }
 
+/* A fault on the page, which was taken just now. */
+static void follow_faults(struct looking *looking, const struct trk_trace_event *next)
+{
+    struct trk_why_fault *fault = &looking->report->fault;
+    const struct trk_event *event = &next->event;
+    if (event->type != TRK_EVENT_FAULT ||
+        versions_tracked_addr(looking->judge.versions, event->argument) / TRK_HOST_PAGE_BYTES !=
+            versions_tracked_addr(looking->judge.versions, looking->report->guest_addr) /
+                TRK_HOST_PAGE_BYTES)
+        return;
+    fault->event = next->number;
+    fault->guest_addr = event->argument;
+    fault->access = (enum trk_access)event->flags;
+    fault->pc = judge_fault_pc(&looking->judge, next->stream, next->number);
+    snprintf(fault->thread, sizeof fault->thread, "%s", name_of(looking, next->stream).text);
+}
+
 /* Take events up to one; report->event is the last. */
 static enum trk_status read_events(struct looking *looking, struct trk_trace *trace, uint64_t event,
                                    struct trk_error *error)
@@ -90,6 +107,7 @@ static enum trk_status read_events(struct looking *looking, struct trk_trace *tr
             judge_behind_losses(&looking->judge, looking->passed.end);
         follow_registered(looking, &next);
         status = judge_take(&looking->judge, &next, &finding);
+        follow_faults(looking, &next);
         looking->report->event = next.number;
     }
     bool ended = status == TRK_E_END;
@@ -316,7 +334,7 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
     struct looking looking = {.trace = trace, .report = report};
     memset(report, 0, sizeof *report);
     report->guest_addr = guest_addr;
-    report->event = report->unregistered = TRK_NOT_KNOWN;
+    report->event = report->unregistered = report->fault.event = TRK_NOT_KNOWN;
     size_t streams = trk_trace_stream_count(trace);
     const uint8_t *end;
     looking.windowed = trk_trace_snapshot(trace, &end) != NULL;

@@ -33,15 +33,25 @@ struct trk_why_store {
     char by[40]; /* "by a guest's access" */
 };
 
+/* A fault on the byte's page. */
+struct trk_why_fault {
+    uint64_t event; /* TRK_NOT_KNOWN: there was none */
+    uint64_t guest_addr;
+    uint64_t pc; /* of the access; 0: not known */
+    enum trk_access access;
+    char thread[32];
+};
+
 struct trk_why_report {
     uint64_t event;      /* the last that was looked at; TRK_NOT_KNOWN: the trace has none */
     bool complete;       /* no event before it is missing */
     uint64_t guest_addr; /* the byte */
     uint64_t first_addr, size_bytes; /* bytes beside it with the same past, in its page */
     bool untracked;                  /* the view of the address is one that nobody watches */
-    uint64_t unregistered;  /* the event since which no tracker has the byte registered that had;
-                               TRK_NOT_KNOWN: one has, or none had */
-    const char *state_word; /* "cpu", "clean", "gpu"; "none": no operation has met it */
+    uint64_t unregistered; /* the event since which no tracker has the byte registered that had;
+                              TRK_NOT_KNOWN: one has, or none had */
+    struct trk_why_fault fault; /* the newest */
+    const char *state_word;     /* "cpu", "clean", "gpu"; "none": no operation has met it */
     enum trk_why_copy guest, gpu;
     uint32_t store_count;
     struct trk_why_store stores[TRK_WHY_STORES]; /* newest first */

@@ -1,0 +1,131 @@
+#include "record_mappings.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record_text.h"
+#include "track/address.h"
+
+/* More are counted, not listed: a header has its limit, and so has the time to read them. */
+#define LINES_MAX   16384
+#define MODULES_MAX 256
+#define GUEST_MAX   1024
+#define LINE_BYTES  1024
+
+struct mapping {
+    uint64_t first, end;
+    char rights[5]; /* as the kernel writes them: r, w, x or - */
+    char *name;     /* of the file, without its folder; "": none */
+};
+
+struct listing {
+    cJSON *modules, *guest;
+    int module_count, guest_count, left_out;
+    /* Of the file of the line before, which may have several mappings in a row. */
+    char name[LINE_BYTES];
+    uint64_t base_addr;
+};
+
+static void add_address(cJSON *object, const char *key, uint64_t address)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    cJSON_AddStringToObject(object, key, text);
+}
+
+/* One line: first-end rights offset device inode path. False: it is none. */
+static bool read_line(char *line, struct mapping *out)
+{
+    char *at = line;
+    out->first = strtoull(at, &at, 16);
+    if (*at++ != '-')
+        return false;
+    out->end = strtoull(at, &at, 16);
+    if (*at++ != ' ' || strlen(at) < sizeof out->rights)
+        return false;
+    memcpy(out->rights, at, sizeof out->rights - 1);
+    out->rights[sizeof out->rights - 1] = '\0';
+    at[strcspn(at, "\n")] = '\0';
+    char *path = strchr(at, '/');
+    char *folder = path != NULL ? strrchr(path, '/') : NULL;
+    out->name = folder != NULL ? folder + 1 : at + strlen(at);
+    trk_record_text_clean(out->name);
+    return out->first < out->end;
+}
+
+static void take_module(struct listing *listing, const struct mapping *mapping)
+{
+    if (strcmp(listing->name, mapping->name) != 0) {
+        snprintf(listing->name, sizeof listing->name, "%s", mapping->name);
+        listing->base_addr = mapping->first;
+    }
+    if (mapping->name[0] == '\0' || mapping->rights[2] != 'x')
+        return;
+    if (listing->module_count++ >= MODULES_MAX) {
+        listing->left_out++;
+        return;
+    }
+    cJSON *module = cJSON_CreateObject();
+    cJSON_AddItemToArray(listing->modules, module);
+    cJSON_AddStringToObject(module, "name", mapping->name);
+    add_address(module, "base", listing->base_addr);
+    add_address(module, "first", mapping->first);
+    add_address(module, "end", mapping->end);
+}
+
+static bool is_guest(const struct mapping *mapping)
+{
+    return (mapping->first < TRK_LOW_END && mapping->end > TRK_LOW_FIRST) ||
+           (mapping->first < TRK_ARENA_END && mapping->end > TRK_ARENA_FIRST);
+}
+
+static void take_guest(struct listing *listing, const struct mapping *mapping)
+{
+    if (listing->guest_count++ >= GUEST_MAX) {
+        listing->left_out++;
+        return;
+    }
+    char rights[4] = "";
+    memcpy(rights, mapping->rights, 3);
+    cJSON *guest = cJSON_CreateObject();
+    cJSON_AddItemToArray(listing->guest, guest);
+    add_address(guest, "first", mapping->first);
+    add_address(guest, "end", mapping->end);
+    cJSON_AddStringToObject(guest, "rights", rights);
+    if (mapping->name[0] != '\0')
+        cJSON_AddStringToObject(guest, "name", mapping->name);
+}
+
+static void read_all(struct listing *listing, FILE *file)
+{
+    char line[LINE_BYTES];
+    struct mapping mapping;
+    for (int lines = 0; fgets(line, sizeof line, file) != NULL; lines++) {
+        if (lines >= LINES_MAX || !read_line(line, &mapping)) {
+            listing->left_out++;
+            break;
+        }
+        take_module(listing, &mapping);
+        if (is_guest(&mapping))
+            take_guest(listing, &mapping);
+    }
+}
+
+void trk_record_mappings_add(cJSON *root, pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    struct listing listing = {0};
+    cJSON *mappings = cJSON_AddObjectToObject(root, "mappings");
+    listing.modules = cJSON_AddArrayToObject(mappings, "modules");
+    listing.guest = cJSON_AddArrayToObject(mappings, "guest");
+    read_all(&listing, file);
+    fclose(file);
+    cJSON_AddNumberToObject(mappings, "left_out", listing.left_out);
+}
