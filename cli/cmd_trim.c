@@ -294,8 +294,8 @@ const struct trk_command trk_cmd_trim = {
         "up to there, so that trk sim G judges the part alone. What was before is not known there: "
         "stale bytes are found only by stamps.\n\n"
         "RANGE is by event (100-2000), frame:5-9 or time:1.2s-1.5s; or region:0x200000000, which "
-        "keeps that region from beginning to end, with all that operations tie to it. A trace "
-        "whose "
+        "keeps that region from beginning to end, with all that operations tie to it and all "
+        "that shows the same frames. A trace whose "
         "state cannot be kept (generations, shared views) is kept from its beginning. G is never "
         "larger than F. A part that begins with such a state cannot be trimmed again: trim its "
         "source.",
