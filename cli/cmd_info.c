@@ -341,5 +341,6 @@ const struct trk_command trk_cmd_info = {
     .examples = "trk info trace.trk\ntrk info --json trace.trk",
     .options = info_options,
     .operands_most = 1,
+    .judges_nothing = true,
     .run = run_info,
 };

@@ -98,7 +98,8 @@ static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
     }
     enum trk_status status =
         trk_sim_snapshot(trim->input.trace, trim->first, &trim->snapshot, error);
-    if (status == TRK_E_UNSUPPORTED) {
+    trk_trace_judge(trim->input.trace, false); /* the re-execution does */
+    if (status == TRK_E_UNSUPPORTED || status == TRK_E_VERSION) {
         trk_terminal_say("trim", "%s: kept from its beginning: %s", trim->input.path, error->text);
         trim->first = 0;
         status = TRK_OK;
@@ -304,5 +305,6 @@ const struct trk_command trk_cmd_trim = {
     .options = trim_options,
     .operands_least = 2,
     .operands_most = 2,
+    .judges_nothing = true,
     .run = run_trim,
 };

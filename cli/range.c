@@ -226,7 +226,7 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
         }
         return false;
     case TRK_RANGE_REGION:
-        return trk_event_text_touches(&event->event, range->first, TRK_REGION_BYTES);
+        return trk_event_text_touches(range->trace, &event->event, range->first, TRK_REGION_BYTES);
     }
     return false;
 }
