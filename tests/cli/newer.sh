@@ -81,6 +81,14 @@ moved() {
         -e '0,/^[0-9]* mark .*/s//&\n4000 type-200 '"$2"'/' text.txt >new.txt
     run 0 assemble -f new.txt -o new.trk
 }
+# Its fields are those of the description, in text and in SQL.
+moved '\\"argument\\":\\"address\\",\\"pair\\":\\"size\\",\\"context\\":true' 'context=9 argument=0x200800123 seq=8192'
+run 0 dump new.trk region:0x200800000
+grep -q 'later *guest_addr=0x200800123 size=8192 context=9$' out || fail "the fields of a newer type: $(cat out)"
+run 0 query new.trk "SELECT guest_addr, size, region FROM events WHERE type = 'later'"
+same "fields of a newer type in SQL" "$(tail -n 1 out)" "0x200800123,8192,0x200800000"
+run 0 query new.trk "SELECT count(*) FROM touches WHERE region = 0x200800000"
+same "pages of a newer type in SQL" "$(tail -n 1 out)" 3
 # --redact moves what is described as an address or a lock; what may be anything is refused.
 moved '\\"argument\\":\\"address\\",\\"pair\\":\\"size\\"' 'argument=0x700123456789 seq=64'
 run 0 pack -f --redact new.trk -o again.trk
