@@ -410,6 +410,7 @@ const struct trk_command trk_cmd_pack = {
         "told.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
+    .schema = SCHEMA,
     .options = pack_options,
     .operands_most = 1,
     .judges_nothing = true,
@@ -425,6 +426,7 @@ const struct trk_command trk_cmd_unpack = {
         "read faster than those of trk pack. Checkpoints stay, but not with --redact. Of a trace "
         "of a newer version, chunks of unknown kinds are left out, and told.",
     .examples = "trk unpack small.trk -o trace.trk",
+    .schema = SCHEMA,
     .options = unpack_options,
     .operands_most = 1,
     .judges_nothing = true,
