@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "progress.h"
 #include "scenario_files.h"
 #include "sim_print.h"
 #include "terminal.h"
@@ -194,6 +195,7 @@ static int run_search(struct trk_cores *cores)
         code = search(cores);
         bool told = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN || cores->why != NULL;
         if (told) {
+            trk_progress_wipe();
             trk_cores_print(cores);
             trk_terminal_flush();
         }

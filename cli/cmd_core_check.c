@@ -7,6 +7,7 @@
 #include "jobs.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 static const struct trk_option core_check_options[] = {
@@ -26,6 +27,7 @@ static const struct trk_option core_check_options[] = {
      .least = 1,
      .most = 86400,
      .about = "Seconds that one case may take."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/chunks.h"
 #include "regions.h"
@@ -28,6 +29,7 @@ static const struct trk_option info_options[] = {
               "and counts faults and regions."},
     {.name = "quick",
      .about = "Never read the events, also where some were lost: their number is then left out."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -341,6 +343,7 @@ static int run_info(const struct trk_options *options)
         return code;
     }
     enum trk_status status = read_trace(&info, options, &error);
+    trk_progress_wipe();
     info.overhead = estimate(&info);
     if (status != TRK_OK) {
         error.status = status;

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "kept_checkpoints.h"
 #include "kept_pages.h"
+#include "progress.h"
 #include "range.h"
 #include "recorder/checkpoint.h"
 #include "rewrite.h"
@@ -26,6 +27,7 @@
 static const struct trk_option trim_options[] = {
     TRK_OUT_FILE_OPTIONS,
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

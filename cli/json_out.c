@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "command.h"
+#include "progress.h"
 #include "terminal.h"
 
 /* Above this a double no longer holds every whole number. */
@@ -154,6 +155,7 @@ static void print(cJSON *object, char *text)
 
 void trk_json_out_print(cJSON *object)
 {
+    trk_progress_wipe();
     print(object, cJSON_Print(object));
 }
 

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "manual.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 /* A file that is opened later must not be what reports go to. Reading and writing fail as before.
@@ -83,6 +84,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
         return TRK_EXIT_OK;
     }
     trk_terminal_set_color(&options);
+    trk_progress_open(&options);
     return command->run(&options);
 }
 
