@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "progress.h"
+#include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
 #include "terminal.h"
@@ -246,6 +247,7 @@ int trk_bisect_cores(const struct trk_options *options)
 {
     static struct trk_cores cores; /* some KiB */
     cores = (struct trk_cores){.options = options};
+    trk_refusal_schema(TRK_BISECT_CORES_SCHEMA);
     static const char *const names[] = {"good", "bad"};
     for (int which = 0; which < 2; which++) {
         cores.cores[which] =

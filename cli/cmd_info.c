@@ -371,6 +371,7 @@ const struct trk_command trk_cmd_info = {
         "counted. --full reads all. Where the index says that something is missing, or there is "
         "none, every event is read to say what. No event is run: see trk sim.",
     .examples = "trk info trace.trk\ntrk info --full --json trace.trk",
+    .schema = SCHEMA,
     .options = info_options,
     .operands_most = 1,
     .run = run_info,

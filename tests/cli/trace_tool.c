@@ -263,14 +263,20 @@ static enum trk_fault_outcome decline(void *context, uint64_t host_addr, enum tr
     return TRK_FAULT_UNHANDLED;
 }
 
+/* Take the signals of faults, and serve none. */
+static void handle_faults(void)
+{
+    struct trk_error error;
+    check(trk_fault_install(decline, NULL, &error), &error, "handle");
+}
+
 /* A guest thread's fault that is nobody's, told to the recording by the fault handler. */
 static void crash(void)
 {
-    struct trk_error error;
     volatile char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     trk_crash_trigger_set(on_crash, NULL);
     trk_crash_thread_guest("player one");
-    check(trk_fault_install(decline, NULL, &error), &error, "crash");
+    handle_faults();
     *nowhere = 1;
 }
 
@@ -298,6 +304,8 @@ static void obey_line(const char *word, const char *rest)
         trk_capture_frame(number);
     } else if (strcmp(word, "about") == 0) {
         trk_capture_about("word", rest);
+    } else if (strcmp(word, "handle") == 0) {
+        handle_faults();
     } else if (strcmp(word, "trigger") == 0) {
         trk_capture_trigger();
     } else if (strcmp(word, "fail") == 0) {
