@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
 #include "terminal.h"
@@ -244,6 +245,7 @@ int trk_bisect_cores(const struct trk_options *options)
 {
     static struct trk_cores cores; /* some KiB */
     cores = (struct trk_cores){.options = options};
+    trk_refusal_schema(TRK_BISECT_CORES_SCHEMA);
     static const char *const names[] = {"good", "bad"};
     for (int which = 0; which < 2; which++) {
         cores.cores[which] =

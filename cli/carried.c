@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "refusal.h"
 #include "terminal.h"
 
 enum stream {
@@ -126,6 +127,8 @@ bool trk_carried_print(const struct trk_carried *carried)
         }
         if (piece.stream == TALK) {
             trk_terminal_flush();
+        } else {
+            trk_refusal_not_needed();
         }
         fwrite(carried->bytes + at, 1, piece.size_bytes, piece.stream == TALK ? stderr : stdout);
         at += piece.size_bytes;

@@ -279,6 +279,7 @@ const struct trk_command trk_cmd_diff = {
                 "trk diff --asked monday.trk tuesday.trk\n"
                 "trk diff case.json --policies default,strict\n"
                 "trk diff game.trk --policies default,kyty-2026-08",
+    .schema = TRK_DIFF_SCHEMA,
     .options = diff_options,
     .operands_least = 1,
     .operands_most = 2,

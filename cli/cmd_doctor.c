@@ -200,6 +200,7 @@ const struct trk_command trk_cmd_doctor = {
         "hold is named, and the trace is whole.",
     .examples = "trk doctor trace.trk\ntrk doctor --json trace.trk",
     .exits = "0 when the trace is whole, 3 when it is not.",
+    .schema = SCHEMA,
     .options = doctor_options,
     .operands_most = 1,
     .run = run_doctor,

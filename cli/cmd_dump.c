@@ -13,6 +13,7 @@
 #include "range.h"
 #include "recorder/checkpoint.h"
 #include "recorder/text.h"
+#include "refusal.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-event/1"
@@ -198,6 +199,7 @@ static int dump_text(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);
     } else {
+        trk_refusal_not_needed();
         code = trk_input_report(&input, options);
     }
     trk_input_close(&input);
@@ -235,6 +237,7 @@ static int run_dump(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&dump.input, options, SCHEMA, &error);
     } else {
+        trk_refusal_not_needed();
         if (dump.printed == 0 && options->operand_count > 1 && trk_terminal_alive()) {
             say_nothing_picked(&dump);
         }
@@ -262,6 +265,7 @@ const struct trk_command trk_cmd_dump = {
         "with "
         "what comes closest, and is no error.",
     .examples = "trk dump trace.trk 100-120\ntrk dump --json trace.trk frame:7 | grep witness",
+    .schema = SCHEMA,
     .options = dump_options,
     .operands_most = 2,
     .json_lines = true,

@@ -385,6 +385,7 @@ const struct trk_command trk_cmd_fuzz = {
     .examples = "trk fuzz\ntrk fuzz --steps 1000000 --schedule pct\n"
                 "trk fuzz --seed 7 --print > case.json && trk sim case.json\n"
                 "trk fuzz --schedule explore --features gpu,sharing,threads -o failed",
+    .schema = SCHEMA,
     .options = fuzz_options,
     .run = run_fuzz,
 };

@@ -339,6 +339,7 @@ const struct trk_command trk_cmd_info = {
         "regions are counted by "
         "decoding every event; --quick leaves them out. No event is run: see trk sim.",
     .examples = "trk info trace.trk\ntrk info --json trace.trk",
+    .schema = SCHEMA,
     .options = info_options,
     .operands_most = 1,
     .run = run_info,

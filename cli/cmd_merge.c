@@ -319,6 +319,7 @@ const struct trk_command trk_cmd_merge = {
         "0 when nothing is missing in or between the parts; 3 when something is, and G stands, "
         "or when a part is damaged.",
     .examples = "trk merge dump.trk dump-2.trk dump-3.trk -o all.trk",
+    .schema = SCHEMA,
     .options = merge_options,
     .operands_least = 2,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

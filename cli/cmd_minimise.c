@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "input.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "minimise_print.h"
 #include "minimise_progress.h"
@@ -60,12 +61,6 @@ static const struct trk_option minimise_options[] = {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 struct going {
     bool limited; /* in time */
     struct trk_minimise_progress progress;
@@ -88,14 +83,6 @@ static bool go_on(void *context, const struct trk_minimise_report *so_far)
     bool past = now.tv_sec > going->end.tv_sec ||
                 (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
     return interrupted == 0 && !(going->limited && past) && !going->right.failed;
-}
-
-/* An interrupt ends the search with the best so far; a second one ends the program. */
-static void watch_interrupts(void)
-{
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -208,7 +195,7 @@ static int from_scenario(const struct trk_options *options,
     if (bytes == NULL) {
         return TRK_EXIT_USAGE;
     }
-    watch_interrupts();
+    trk_interrupt_watch(&interrupted, 1, false);
     enum trk_status status = trk_minimise_scenario(bytes, size, minimise, report, &fault);
     free(bytes);
     if (status == TRK_E_ARGUMENT) {
@@ -240,7 +227,7 @@ static int from_trace(const struct trk_options *options,
     if (code == TRK_EXIT_OK && overwrites(input.path, "trace", outputs)) {
         code = TRK_EXIT_USAGE;
     } else if (code == TRK_EXIT_OK) {
-        watch_interrupts();
+        trk_interrupt_watch(&interrupted, 1, false);
         trk_trace_stop_on(input.trace, &interrupted);
         enum trk_status status = trk_minimise_trace(input.trace, minimise, &result->report, &error);
         if (status != TRK_OK && interrupted == 0) {
@@ -443,6 +430,7 @@ const struct trk_command trk_cmd_minimise = {
         "pages shows it; 2 also when no rule breaks; 3 when no rule breaks in what there is of a "
         "damaged trace, or no scenario of that shows it, or the search ended early: then the best "
         "so far is written; 4 also when the trk of --good says nothing of the case.",
+    .schema = TRK_MINIMISE_SCHEMA,
     .options = minimise_options,
     .operands_most = 1,
     .run = run_minimise,

@@ -379,6 +379,7 @@ const struct trk_command trk_cmd_pack = {
         "told.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
+    .schema = SCHEMA,
     .options = pack_options,
     .operands_most = 1,
     .run = run_pack,
@@ -391,6 +392,7 @@ const struct trk_command trk_cmd_unpack = {
     .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
             "read faster than those of trk pack. Checkpoints stay, but not with --redact.",
     .examples = "trk unpack small.trk -o trace.trk",
+    .schema = SCHEMA,
     .options = unpack_options,
     .operands_most = 1,
     .run = run_unpack,

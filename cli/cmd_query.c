@@ -264,6 +264,7 @@ const struct trk_command trk_cmd_query = {
         "trk query --json trace.trk \"SELECT count(*) FROM faults WHERE frame = 3\"\n"
         "trk query --table --stats trace.trk -f question.sql\n"
         "trk query --table -i trace.trk",
+    .schema = TRK_QUERY_SCHEMA,
     .options = query_options,
     .operands_least = 1,
     .operands_most = 2,

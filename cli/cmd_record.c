@@ -396,6 +396,7 @@ const struct trk_command trk_cmd_record = {
     .examples = "trk record -o trace.trk -- trk demo --frames 60\n"
                 "trk record -- ./emulator game.bin && trk sim\n"
                 "trk record --flight 64M --trigger fail,fatal,frame:500-520 -- ./emulator game.bin",
+    .schema = SCHEMA,
     .options = record_options,
     .operands_least = 1,
     .runs_command = true,

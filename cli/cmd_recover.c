@@ -122,6 +122,7 @@ const struct trk_command trk_cmd_recover = {
         "The exit code is 0 when G stands, whatever F lacks: trk doctor G and trk sim G say that.",
     .examples = "trk recover killed.trk -o whole.trk\ntrk recover --json damaged.trk -o whole.trk",
     .exits = "0 when G stands; 3 when F is no trace at all.",
+    .schema = SCHEMA,
     .options = recover_options,
     .operands_most = 1,
     .run = run_recover,

@@ -20,7 +20,8 @@ static const struct trk_option replay_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "P",
      .fallback = "per-range",
-     .about = "How the bytes travel, for instance auto+scatter,threads=4; see below."},
+     .about = "How the bytes travel, for instance auto+scatter,threads=4; the text above has the "
+              "words."},
     {.name = "device",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -225,7 +226,9 @@ const struct trk_command trk_cmd_replay = {
              "needs, a device that was lost or "
              "has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
+    .schema = SCHEMA,
     .options = replay_options,
     .operands_most = 1,
+    .no_named_pipe = true,
     .run = run_replay,
 };

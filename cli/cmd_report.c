@@ -328,6 +328,7 @@ const struct trk_command trk_cmd_report = {
         "time the tracker took, from the outermost operation's beginning to its end, copies "
         "apart.",
     .examples = "trk report trace.trk\ntrk report --top 3 --json trace.trk",
+    .schema = SCHEMA,
     .options = report_options,
     .operands_most = 1,
     .run = run_report,

@@ -301,6 +301,7 @@ const struct trk_command trk_cmd_trim = {
         "source.",
     .examples = "trk trim trace.trk frame:100-110 -o part.trk\n"
                 "trk trim trace.trk region:0x200000000 -o region.trk",
+    .schema = SCHEMA,
     .options = trim_options,
     .operands_least = 2,
     .operands_most = 2,

@@ -157,6 +157,7 @@ const struct trk_command trk_cmd_why = {
              "others tell. 2 also when the trace has no such event.",
     .examples = "trk why bad.trk 0x80000485400 @10390\n"
                 "trk why --json bad.trk 0x200010000",
+    .schema = SCHEMA,
     .options = why_options,
     .operands_least = 2,
     .operands_most = 3,

@@ -189,7 +189,8 @@ int trk_input_open_quick(struct trk_input *out, const struct trk_options *option
 void trk_input_print_refusal(const struct trk_input *input, const struct trk_options *options,
                              const char *schema, const struct trk_error *error)
 {
-    const char *path = input->path[0] ? input->path : NULL;
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    const char *path = input->path[0] ? input->path : operand;
     if (trk_options_flag(options, "json")) {
         cJSON *object = trk_json_out_object(schema);
         trk_json_out_text(object, "path", path);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "refusal.h"
 #include "terminal.h"
 
 #define NEW_FILE_MODE 0666
@@ -133,6 +134,9 @@ static enum trk_status copy_out(const struct trk_out_file *out, struct trk_error
 {
     static char buffer[1 << 16];
     off_t at = 0;
+    if (out->through_fd < 0) {
+        trk_refusal_not_needed();
+    }
     for (;;) {
         ssize_t got = pread(out->fd, buffer, sizeof buffer, at);
         enum trk_status status = TRK_OK;

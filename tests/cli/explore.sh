@@ -115,6 +115,7 @@ cmp -s before copy-first.json || fail "an output was overwritten"
 run 1 explore -f --export copy-first.json copy-first.trk
 cmp -s before copy-first.json || fail "the second export differs"
 run 2 explore --export no/such/case.json copy-first.trk
+[ ! -s out ] || fail "what cannot be exported is found out when all is done"
 [ -e no ] && fail "a folder appeared"
 ls ./*.part 2>/dev/null && fail "a part of a file is left"
 
@@ -122,6 +123,10 @@ ls ./*.part 2>/dev/null && fail "a part of a file is left"
 run 2 explore --from 20 --to 10 good.trk
 run 2 explore --window 0 good.trk
 run 2 explore --page 5 good.trk
+run 2 explore --core-limit 5 good.trk
+said "--core-limit goes with --core"
+run 2 sim --core-limit 5 good.trk
+said "--core-limit goes with --core"
 run 2 explore absent.trk
 run 0 explore --page 0x200010000 --pages 2 good.trk
 
