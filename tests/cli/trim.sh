@@ -75,8 +75,8 @@ for range in 5-10/2 time:1x-2x frame:999 999999999; do
 done
 run 2 trim ok.trk frame:999 -o none.trk
 said "nothing is in the range: the last frame is [1-9]"
-run 2 trim ok.trk region:0x300000000 -o none.trk
-said "nothing is in the range: no event is about the 4 MiB from 0x300000000; closest are 0x200"
+run 2 trim ok.trk region:0x400000000 -o none.trk
+said "nothing is in the range: no event is about the 4 MiB from 0x400000000; closest are 0x300000000"
 run 0 trim ok.trk 1000-3000 -o piece.trk
 printf '1000-1999\n2000-3000 # and on\n' >list
 run 0 trim ok.trk @list -o listed.trk
@@ -86,8 +86,6 @@ run 2 trim ok.trk @list -o none.trk
 said "a gap behind event 1998"
 run 4 trim part.trk frame:22 -o none.trk
 run 2 trim ok.trk
-run 2 trim ok.trk region:0x400000000 -o none.trk
-said "no operation is about that region"
 # A region that no operation names, and that shows the frames of another, is cut like that one.
 run 0 trim -f ok.trk region:0x200000000 -o part.trk
 run 0 trim -f ok.trk region:0x300000000 -o again.trk
