@@ -245,7 +245,9 @@ const struct trk_command trk_cmd_bench = {
              "an interrupt, 4 no "
              "Vulkan, not what a policy needs, a device that was lost or has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
+    .schema = SCHEMA,
     .options = bench_options,
     .operands_most = 1,
+    .no_named_pipe = true,
     .run = run_bench,
 };

@@ -92,6 +92,7 @@ const struct trk_command trk_cmd_version = {
     .about = "print the version",
     .operands = "",
     .text = "Prints the version of trk.",
+    .schema = "trk-version/1",
     .options = version_options,
     .run = run_version,
 };

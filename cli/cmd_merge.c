@@ -8,6 +8,7 @@
 #include "kept_checkpoints.h"
 #include "merge_streams.h"
 #include "number.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "rewrite.h"
@@ -18,6 +19,7 @@
 static const struct trk_option merge_options[] = {
     TRK_OUT_FILE_OPTIONS,
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -319,6 +321,7 @@ const struct trk_command trk_cmd_merge = {
         "0 when nothing is missing in or between the parts; 3 when something is, and G stands, "
         "or when a part is damaged.",
     .examples = "trk merge dump.trk dump-2.trk dump-3.trk -o all.trk",
+    .schema = SCHEMA,
     .options = merge_options,
     .operands_least = 2,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

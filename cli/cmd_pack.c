@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "kept_checkpoints.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "redact.h"
@@ -46,13 +47,13 @@ static const struct trk_option pack_options[] = {
          "then be read from the middle, and trk sim goes on behind damage. 0: none."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
 static const struct trk_option unpack_options[] = {
-    TRK_OUT_FILE_OPTIONS,
-    {.name = "redact", .about = ABOUT_REDACT},
-    TRK_REWRITE_JSON(SCHEMA),
+    TRK_OUT_FILE_OPTIONS,     {.name = "redact", .about = ABOUT_REDACT},
+    TRK_REWRITE_JSON(SCHEMA), TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -379,6 +380,7 @@ const struct trk_command trk_cmd_pack = {
         "told.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
+    .schema = SCHEMA,
     .options = pack_options,
     .operands_most = 1,
     .run = run_pack,
@@ -391,6 +393,7 @@ const struct trk_command trk_cmd_unpack = {
     .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
             "read faster than those of trk pack. Checkpoints stay, but not with --redact.",
     .examples = "trk unpack small.trk -o trace.trk",
+    .schema = SCHEMA,
     .options = unpack_options,
     .operands_most = 1,
     .run = run_unpack,

@@ -9,6 +9,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "progress.h"
 #include "report_pages.h"
 #include "report_times.h"
 #include "terminal.h"
@@ -27,6 +28,7 @@ static const struct trk_option report_options[] = {
      .most = 100000,
      .about = "Regions and pages that are listed, at most."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -298,6 +300,7 @@ static int run_report(const struct trk_options *options)
     if (status == TRK_OK) {
         status = sum_up(&report, &error);
     }
+    trk_progress_wipe();
     if (status == TRK_OK) {
         (trk_options_flag(options, "json") ? print_json : print_text)(&report);
         trk_terminal_flush();
@@ -328,6 +331,7 @@ const struct trk_command trk_cmd_report = {
         "time the tracker took, from the outermost operation's beginning to its end, copies "
         "apart.",
     .examples = "trk report trace.trk\ntrk report --top 3 --json trace.trk",
+    .schema = SCHEMA,
     .options = report_options,
     .operands_most = 1,
     .run = run_report,

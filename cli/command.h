@@ -56,6 +56,7 @@ struct trk_command {
     const char *text;     /* what it does, with paragraphs set apart by an empty line */
     const char *examples; /* a line each */
     const char *exits;    /* the exit codes, where they are not everybody's; NULL: they are */
+    const char *schema;   /* of the JSON of a refusal; NULL: there is no --json */
     const struct trk_option *options;
     unsigned operands_least;
     unsigned operands_most;

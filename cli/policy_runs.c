@@ -7,8 +7,9 @@
 
 #include "calibration_print.h"
 #include "clock.h"
-#include "json_out.h"
+#include "interrupt.h"
 #include "machine.h"
+#include "refusal.h"
 #include "terminal.h"
 
 /*
@@ -32,14 +33,7 @@ void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
 static int fail_early(const struct trk_policy_runs *runs, const struct trk_options *options,
                       const char *subject, const struct trk_error *error)
 {
-    struct trk_error told = *error;
-    if (subject != NULL) {
-        (void)trk_error_set(&told, error->status, "%s: %s", subject, error->text);
-        told.os_errno = error->os_errno;
-        told.file_offset = error->file_offset;
-        told.event_number = error->event_number;
-    }
-    trk_input_print_refusal(&runs->input, options, runs->schema, &told);
+    trk_policy_progress_clear(&runs->progress);
     return trk_terminal_error(options->command->name, subject, error);
 }
 
@@ -109,6 +103,7 @@ int trk_policy_runs_plan(struct trk_policy_runs *runs, const struct trk_options 
     if (code != TRK_EXIT_OK) {
         return code;
     }
+    trk_refusal_path(runs->input.path);
     struct trk_error error = no_place;
     struct trk_plan_options plan = trk_plan_options_default();
     plan.frame_first = trk_options_number(options, "from");
@@ -154,6 +149,34 @@ static void leave_out(struct trk_policy_runs *runs, const struct trk_policy_run 
     snprintf(out->why, sizeof out->why, "%s", error->text);
 }
 
+static volatile sig_atomic_t interrupted;
+
+/* Why no further policy is to be prepared; NULL: there is time for it. */
+static const char *too_late(const struct trk_policy_runs *runs)
+{
+    const uint64_t half_ns = runs->seconds * SECOND_NS / 2;
+    if (!runs->hurried) {
+        return NULL;
+    }
+    return interrupted != 0 ? "interrupted before it was tried"
+           : runs->seconds > 0 && trk_clock_ns() > runs->start_ns + half_ns
+               ? "half of the time was over before it was tried"
+               : NULL;
+}
+
+/* Leave out all policies from one on, for want of time. */
+static void leave_out_from(struct trk_policy_runs *runs, uint32_t first, const char *why)
+{
+    struct trk_error error = no_place;
+    (void)trk_error_set(&error, TRK_E_UNSUPPORTED, "%s", why);
+    for (uint32_t i = first; i < runs->count; i++) {
+        const struct trk_policy_run gone = runs->runs[i];
+        leave_out(runs, &gone, &error);
+        trk_replay_destroy(gone.replay);
+    }
+    runs->count = first;
+}
+
 /* Create the replays; those that cannot be go from the list. */
 static int create_all(struct trk_policy_runs *runs, const struct trk_options *options)
 {
@@ -161,6 +184,12 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
     for (uint32_t i = 0; i < runs->count; i++) {
         struct trk_error error = no_place;
         struct trk_policy_run run = runs->runs[i];
+        const char *why = kept > 0 ? too_late(runs) : NULL;
+        if (why != NULL) {
+            (void)trk_error_set(&error, TRK_E_UNSUPPORTED, "%s", why);
+            leave_out(runs, &run, &error);
+            continue;
+        }
         enum trk_status status =
             trk_replay_create(&run.replay, runs->gpu, runs->plan, &run.policy, &error);
         if ((status == TRK_E_UNSUPPORTED || status == TRK_E_MEMORY) && run.name[0] == 0) {
@@ -195,6 +224,7 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
     } else if (wrong->guest_addr != TRK_NOT_KNOWN) {
         snprintf(place, sizeof place, "at 0x%" PRIx64 " at the end", wrong->guest_addr);
     }
+    trk_policy_progress_clear(&runs->progress);
     trk_terminal_say(options->command->name,
                      "policy %s: wrong bytes %s: see trk replay --policy %s --check", run->text,
                      place, run->text);
@@ -278,8 +308,14 @@ int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_optio
     int code = create_all(runs, options);
     code = code == TRK_EXIT_OK ? create_one(runs, options) : code;
     runs->checked = check;
-    for (uint32_t i = 0; code == TRK_EXIT_OK && i < runs->count; i++) {
-        code = check ? check_one(runs, &runs->runs[i], options) : TRK_EXIT_OK;
+    for (uint32_t i = 0; check && code == TRK_EXIT_OK && i < runs->count; i++) {
+        const char *why = i > 0 ? too_late(runs) : NULL;
+        if (why != NULL) {
+            leave_out_from(runs, i, why);
+            break;
+        }
+        trk_policy_progress_show(&runs->progress, "checking policy", i + 1, runs->count);
+        code = check_one(runs, &runs->runs[i], options);
     }
     return code == TRK_EXIT_OK ? size_up(runs, options) : code;
 }
@@ -288,6 +324,8 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
                                 struct trk_error *error)
 {
     struct trk_policy_runs *runs = context;
+    trk_policy_progress_show(&runs->progress, "measuring: pass", ++runs->passes,
+                             runs->passes_wanted);
     if (policy == runs->count) {
         struct trk_replay_times times;
         enum trk_status status = trk_one_region_pass(runs->one, &times, error);
@@ -312,20 +350,9 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
     (void)trk_gpu_clock_read(&out->gpu, trk_gpu_info(runs->gpu)->device_name);
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 void trk_policy_runs_watch_interrupts(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    trk_interrupt_watch(&interrupted, 1, true);
 }
 
 /* A round is expected to last as long as the longest before it. */
@@ -363,10 +390,12 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
         .context = runs,
     };
     runs->detect.policies = runs->count;
+    runs->passes_wanted = UINT64_C(2) * rounds * bench.turns * bench.policies;
     clocks_read(runs, &runs->before);
     runs->round_start_ns = trk_clock_ns();
     enum trk_status status = trk_bench_run(out, &bench, &error);
     clocks_read(runs, &runs->after);
+    trk_policy_progress_clear(&runs->progress);
     return status == TRK_OK ? TRK_EXIT_OK : fail_early(runs, options, NULL, &error);
 }
 

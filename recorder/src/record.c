@@ -91,6 +91,17 @@ static bool pass_time(struct recording *recording, int timeout_ms)
     return false;
 }
 
+/* Whoever asks before there is anything is told so, and need not wait. */
+static void answer_early(struct recording *recording)
+{
+    const char *command;
+    while ((command = trk_record_control_next(&recording->control)) != NULL)
+        trk_record_control_answer(&recording->control,
+                                  strcmp(command, "status") == 0
+                                      ? "ok 0 events, 0 dropped, nothing is recorded yet"
+                                      : "error nothing is recorded yet");
+}
+
 /*
  * Wait until there is something to say in the header: a tracker, or an end. As long as there are no
  * events nothing can be lost by waiting.
@@ -100,8 +111,10 @@ static void await_program(struct recording *recording)
     uint64_t first_event_ns = 0;
     while (!pass_time(recording, TRK_RECORD_TURN_BUSY_MS)) {
         uint64_t held = fullest_ring(recording);
-        if (held == 0)
+        if (held == 0) {
+            answer_early(recording);
             continue;
+        }
         uint64_t now = trk_record_now_ns();
         if (first_event_ns == 0)
             first_event_ns = now;
@@ -277,6 +290,7 @@ static enum trk_status record_child(struct recording *recording)
     uint64_t started_ns = trk_record_now_ns();
     await_program(recording);
     enum trk_status status = TRK_OK;
+    trk_record_output_look(recording);
     recording->abouts = trk_record_header_abouts(recording->session.control);
     if (recording->fd >= 0)
         status = trk_record_output_header(recording);

@@ -165,7 +165,7 @@ void trk_record_count(struct recording *recording)
         result->events_of[type] = drain->events_of[kind];
         result->dropped_of[type] = drain->dropped_of[kind];
     }
-    result->threads = drain->streams;
+    result->threads = drain->streams + drain->shared_uses;
     result->discarded = drain->discarded;
 }
 
@@ -181,14 +181,31 @@ static struct trk_record_anchor second_anchor(const struct trk_record_anchor *fi
     return trk_record_header_anchor();
 }
 
-char *trk_record_output_json(const struct recording *recording,
-                             const struct trk_record_header_dump *dump)
+/* The process that joined, where its number means the same here; or this one; 0: not known. */
+static pid_t find_program(const struct recording *recording)
 {
+    const struct trk_session_control *control = recording->session.control;
+    if (recording->program.state == TRK_PROGRAM_FOLLOWED)
+        return (pid_t)atomic_load_explicit(&control->pid, memory_order_relaxed);
+    return recording->child.pid == getpid() ? getpid() : 0;
+}
+
+void trk_record_output_look(struct recording *recording)
+{
+    pid_t program = find_program(recording);
+    if (program > 0)
+        trk_record_handlers_look(&recording->handlers, program);
+}
+
+char *trk_record_output_json(struct recording *recording, const struct trk_record_header_dump *dump)
+{
+    trk_record_output_look(recording);
     struct trk_record_header header = {
         .session = &recording->session,
         .options = recording->options,
         .child_pid = recording->child.pid,
         .attached = has_joined(recording),
+        .handlers = recording->handlers,
         .append_ns = recording->append_ns,
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,

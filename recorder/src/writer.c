@@ -366,21 +366,23 @@ uint64_t trk_writer_blobs(const struct trk_writer *writer)
     return writer->blobs != NULL ? trk_blob_batch_count(writer->blobs) : 0;
 }
 
+enum trk_status trk_writer_flush_stream(struct trk_writer *writer, uint32_t stream_id,
+                                        struct trk_error *error)
+{
+    struct stream *stream = find_stream(writer, stream_id);
+    return stream != NULL ? write_events(writer, stream, error) : TRK_OK;
+}
+
 enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error)
 {
+    enum trk_status status = TRK_OK;
     if (writer->blobs != NULL) {
-        enum trk_status status = trk_blob_batch_flush(writer->blobs, writer->output, error);
-        if (status != TRK_OK) {
-            return status;
-        }
+        status = trk_blob_batch_flush(writer->blobs, writer->output, error);
     }
-    for (size_t i = 0; i < writer->stream_count; i++) {
-        enum trk_status status = write_events(writer, &writer->streams[i], error);
-        if (status != TRK_OK) {
-            return status;
-        }
+    for (size_t i = 0; i < writer->stream_count && status == TRK_OK; i++) {
+        status = write_events(writer, &writer->streams[i], error);
     }
-    return TRK_OK;
+    return status;
 }
 
 /* [F-37] Required: who does not know it would take the first holds for lost ones. */

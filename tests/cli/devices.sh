@@ -38,6 +38,7 @@ run 0 info --json x.trk
 same "the header's device, cut" "$(get header.about.vulkan_device)" "$(printf %.95s "$name")"
 same "the header's driver, cut" "$(get header.about.vulkan_driver)" "$(printf %.95s "$driver")"
 same "the backend's test of itself" "$(get header.about.backend_self_test)" "passed: a fault arrived"
+same "what the backend's faults come as" "$(get header.about.backend_signals)" SIGSEGV
 run 0 devices --json
 cmp -s out devices.json || fail "two lists of the same machine differ"
 finish

@@ -77,7 +77,9 @@ commands=$(sed -n '/^commands$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' out)
 for command in record sim fuzz info dump demo help completion version; do
     echo "$commands" | grep -qx "$command" || fail "trk --help does not name $command"
 done
+pages=$(sed -n '/^set(man_pages)$/,/)$/p' "$here/../../cli/CMakeLists.txt")
 for command in $commands; do
+    echo "$pages" | tr -d ')' | grep -qx "  $command" || fail "no man page of $command is made"
     run 0 "$command" --help
     grep -q "^usage: trk $command" out || fail "trk $command --help has no usage line"
     cp out help.txt

@@ -50,7 +50,9 @@ TRK_MUST_USE enum trk_status trk_writer_append(struct trk_writer *writer, uint32
                                                const struct trk_record *records, size_t count,
                                                uint64_t dropped, struct trk_error *error);
 
-/* Write out the open chunk of every stream. */
+/* Write out the open chunk of a stream, where it has one, or of every stream. */
+TRK_MUST_USE enum trk_status trk_writer_flush_stream(struct trk_writer *writer, uint32_t stream_id,
+                                                     struct trk_error *error);
 TRK_MUST_USE enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error);
 
 /* Say what state the events begin with: a SNAPSHOT's payload, before the first of them. */
