@@ -32,7 +32,7 @@ struct dump {
     struct trk_clock clock;
     bool json;
     bool raw;
-    uint64_t first_tsc, last_tsc;
+    uint64_t first_tsc;
     uint64_t seen, printed; /* events */
 };
 
@@ -130,7 +130,6 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
             return status == TRK_E_END ? TRK_OK : status;
         }
         dump->seen++;
-        dump->last_tsc = event.tsc;
         if (first) {
             dump->first_tsc = event.tsc;
             first = false;
@@ -151,23 +150,9 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
 /* A range that picked nothing is told, with what there is instead. It is no error. */
 static void say_nothing_picked(const struct dump *dump)
 {
-    const struct trk_range *range = &dump->range;
-    if (dump->seen == 0) {
-        trk_terminal_say("dump", "nothing in range: the trace has no events");
-    } else if (range->kind == TRK_RANGE_EVENTS || range->kind == TRK_RANGE_SET) {
-        trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
-    } else if (range->kind == TRK_RANGE_REGION) {
-        trk_terminal_say("dump", "nothing in range: no event is about the 4 MiB from 0x%" PRIx64,
-                         range->first);
-    } else if (range->kind == TRK_RANGE_TIME) {
-        char last[40];
-        trk_clock_print(&dump->clock, dump->last_tsc, dump->first_tsc, last, sizeof last);
-        trk_terminal_say("dump", "nothing in range: the last event is at %s us", last);
-    } else if (range->frame == UINT64_MAX) {
-        trk_terminal_say("dump", "nothing in range: the trace has no frames");
-    } else {
-        trk_terminal_say("dump", "nothing in range: the last frame is %" PRIu64, range->frame);
-    }
+    char closest[TRK_RANGE_CLOSEST_BYTES];
+    trk_range_closest(&dump->range, closest);
+    trk_terminal_say("dump", "nothing in range: %s", closest);
 }
 
 /* The file as text. It is read where it is: a pipe has no chunks to go back to. */

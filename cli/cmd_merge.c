@@ -8,6 +8,7 @@
 #include "kept_checkpoints.h"
 #include "merge_streams.h"
 #include "number.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "rewrite.h"
@@ -18,6 +19,7 @@
 static const struct trk_option merge_options[] = {
     TRK_OUT_FILE_OPTIONS,
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

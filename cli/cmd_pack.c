@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "kept_checkpoints.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "redact.h"
@@ -46,13 +47,13 @@ static const struct trk_option pack_options[] = {
          "then be read from the middle, and trk sim goes on behind damage. 0: none."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
 static const struct trk_option unpack_options[] = {
-    TRK_OUT_FILE_OPTIONS,
-    {.name = "redact", .about = ABOUT_REDACT},
-    TRK_REWRITE_JSON(SCHEMA),
+    TRK_OUT_FILE_OPTIONS,     {.name = "redact", .about = ABOUT_REDACT},
+    TRK_REWRITE_JSON(SCHEMA), TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

@@ -9,6 +9,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "progress.h"
 #include "report_pages.h"
 #include "report_times.h"
 #include "terminal.h"
@@ -27,6 +28,7 @@ static const struct trk_option report_options[] = {
      .most = 100000,
      .about = "Regions and pages that are listed, at most."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -298,6 +300,7 @@ static int run_report(const struct trk_options *options)
     if (status == TRK_OK) {
         status = sum_up(&report, &error);
     }
+    trk_progress_wipe();
     if (status == TRK_OK) {
         (trk_options_flag(options, "json") ? print_json : print_text)(&report);
         trk_terminal_flush();

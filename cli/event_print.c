@@ -93,7 +93,8 @@ void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, 
     }
 }
 
-bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes)
+bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes,
+                            uint64_t *at)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(event, fields);
@@ -111,5 +112,6 @@ bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint6
             size = fields[i].number * TRK_HOST_PAGE_BYTES;
         }
     }
+    *at = begin;
     return begin != TRK_NOT_KNOWN && (begin - first < size_bytes || first - begin < size);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "json_out.h"
+#include "progress.h"
 #include "terminal.h"
 
 int trk_rewrite_open(struct trk_rewrite *out, const struct trk_options *options,
@@ -127,6 +128,7 @@ static void print_json(const struct trk_rewrite *rewrite, const struct trk_error
 int trk_rewrite_close(struct trk_rewrite *rewrite, enum trk_status status, struct trk_error *error)
 {
     int code;
+    trk_progress_wipe();
     trk_writer_destroy(rewrite->writer);
     free(rewrite->streams);
     if (status == TRK_OK) {

@@ -105,8 +105,10 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
         trk_reader_stop(trace);
         return no_memory(error);
     }
+    trace->expected = 0;
     for (size_t i = 0; i < trace->index.stream_count; i++) {
         begin_stream(trace, i);
+        trace->expected += trace->index.streams[i].note.events;
     }
     return TRK_OK;
 }
@@ -203,6 +205,7 @@ static enum trk_status load(struct trk_trace *trace, size_t stream, struct trk_e
         give_up_chunk(trace, stream);
         return TRK_OK;
     }
+    trk_scan_tell(&trace->watch, false, trace->number, trace->expected);
     if (status == TRK_OK &&
         trk_linear_offer(trace->linear, stream, &cursor->records[cursor->next]) != TRK_OK) {
         status = no_memory(error);
@@ -239,6 +242,7 @@ static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_even
         uint64_t gaps = trk_linear_gaps(trace->linear);
         switch (trk_linear_next(trace->linear, &stream)) {
         case TRK_LINEAR_DONE:
+            trk_scan_tell(&trace->watch, false, trace->number, trace->number);
             return TRK_E_END;
         case TRK_LINEAR_LOAD:
             status = load(trace, stream, error);

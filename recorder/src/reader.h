@@ -28,6 +28,7 @@ struct trk_trace {
     struct trk_cursor *cursors;
     uint64_t decoded_bytes;
     uint64_t number;                        /* of the next event */
+    uint64_t expected;                      /* events that are readable, when reading began */
     struct trk_checkpoint_state checkpoint; /* that was gone to */
     uint64_t *begin;  /* ordinals of the streams there; NULL: at the beginning */
     uint64_t *before; /* how many events they have before; part of the same memory */
@@ -38,6 +39,7 @@ struct trk_trace {
     bool scanned;
     enum trk_status failed; /* reading stopped in the middle: given again until rewound */
     const volatile sig_atomic_t *stop; /* NULL: nobody asks to */
+    struct trk_trace_watch watch;
     char *header_json;
 };
 

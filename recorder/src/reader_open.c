@@ -199,6 +199,19 @@ void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void 
     trace->index.damage_context = context;
 }
 
+void trk_trace_on_progress(struct trk_trace *trace, struct trk_trace_watch watch)
+{
+    trace->watch = watch;
+}
+
+void trk_scan_tell(const struct trk_trace_watch *watch, bool scanning, uint64_t done,
+                   uint64_t total)
+{
+    if (watch->fn != NULL) {
+        watch->fn(watch->context, &(struct trk_trace_progress){scanning, done, total});
+    }
+}
+
 /* Forget a scan that failed. Who wants to be told of damage is not forgotten. */
 static struct trk_scan_target scan_anew(struct trk_trace *trace)
 {
@@ -210,6 +223,7 @@ static struct trk_scan_target scan_anew(struct trk_trace *trace)
         .unpack = &trace->unpack,
         .index = &trace->index,
         .schema = {trace->types, trace->type_names},
+        .watch = trace->watch,
     };
 }
 

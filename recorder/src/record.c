@@ -104,7 +104,8 @@ static void answer_early(struct recording *recording)
 
 /*
  * Wait until there is something to say in the header: a tracker, or an end. As long as there are no
- * events nothing can be lost by waiting.
+ * events nothing can be lost by waiting. A flight recording makes a header for each dump, so it
+ * only waits for events: a trigger may be behind the first of them.
  */
 static void await_program(struct recording *recording)
 {
@@ -118,7 +119,7 @@ static void await_program(struct recording *recording)
         uint64_t now = trk_record_now_ns();
         if (first_event_ns == 0)
             first_event_ns = now;
-        if (has_tracker(recording) || rings_are_scarce(recording) ||
+        if (recording->flight || has_tracker(recording) || rings_are_scarce(recording) ||
             held > recording->session.ring_records / 8 || now - first_event_ns >= TRACKER_WAIT_NS)
             break;
     }

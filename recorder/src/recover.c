@@ -7,6 +7,7 @@
 #include "blob_chunk.h"
 #include "bytes.h"
 #include "index_chunk.h"
+#include "scan.h"
 #include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
@@ -291,6 +292,7 @@ static enum trk_status take_all(struct trk_recover *recover)
             uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
             status = take_chunk(recover, &chunk);
             recover->offset += span;
+            trk_scan_tell(&recover->watch, true, recover->offset, recover->source.size_bytes);
             continue;
         }
         if (status == TRK_E_SYSTEM) {
@@ -308,6 +310,7 @@ static enum trk_status take_all(struct trk_recover *recover)
         }
     }
     recover->result->chunks_lost += recover->lost_place;
+    trk_scan_tell(&recover->watch, true, recover->source.size_bytes, recover->source.size_bytes);
     return status == TRK_E_END ? TRK_OK : status;
 }
 
@@ -381,12 +384,18 @@ static enum trk_status run(struct trk_recover *recover, int fd)
     return status;
 }
 
+enum trk_status trk_recover_watched(const char *path, int fd, const struct trk_trace_watch *watch,
+                                    struct trk_recover_result *result, struct trk_error *error)
+{
+    struct trk_recover recover = {.result = result, .error = error, .watch = *watch};
+    enum trk_status status = trk_source_open(&recover.source, path, error);
+    return status == TRK_OK ? run(&recover, fd) : status;
+}
+
 enum trk_status trk_recover(const char *path, int fd, struct trk_recover_result *result,
                             struct trk_error *error)
 {
-    struct trk_recover recover = {.result = result, .error = error};
-    enum trk_status status = trk_source_open(&recover.source, path, error);
-    return status == TRK_OK ? run(&recover, fd) : status;
+    return trk_recover_watched(path, fd, &(struct trk_trace_watch){.fn = NULL}, result, error);
 }
 
 enum trk_status trk_recover_bytes(const void *bytes, size_t size_bytes, int fd,

@@ -420,6 +420,7 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
         if (status == TRK_OK) {
             status = take_chunk(&scan, &chunk);
             scan.offset += trk_format_chunk_span(&chunk);
+            trk_scan_tell(&target->watch, true, scan.offset, unpack->source->size_bytes);
             continue;
         }
         if (status == TRK_E_SYSTEM) {
@@ -439,5 +440,6 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
         return status;
     }
     finish(&scan);
+    trk_scan_tell(&target->watch, true, unpack->source->size_bytes, unpack->source->size_bytes);
     return TRK_OK;
 }

@@ -158,7 +158,7 @@ run 3 report cut.trk
 said "incomplete"
 need_vulkan
 run 0 record --payload hash -o hashed.trk -- "$trk" demo --frames 6
-run 0 info --json hashed.trk
+run 0 info --full --json hashed.trk
 hashed=$(get pages_hashed)
 redundant=$(get pages_redundant)
 run 0 report --json hashed.trk

@@ -8,7 +8,7 @@ need_vulkan
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
 run 0 sim --json ok.trk
-run 0 info --json ok.trk
+run 0 info --full --json ok.trk
 at_least "hashed pages" "$(get pages_hashed)" 100
 run 0 sim --json ok.trk
 last=$(($(get events) - 1))
@@ -56,6 +56,17 @@ for range in 5-10/2 time:1x-2x frame:999 999999999; do
     run 2 trim ok.trk "$range" -o none.trk
     [ ! -e none.trk ] || fail "a part is left of $range"
 done
+run 2 trim ok.trk frame:999 -o none.trk
+said "nothing is in the range: the last frame is [1-9]"
+run 2 trim ok.trk region:0x300000000 -o none.trk
+said "nothing is in the range: no event is about the 4 MiB from 0x300000000; closest are 0x200"
+run 0 trim ok.trk 1000-3000 -o piece.trk
+printf '1000-1999\n2000-3000 # and on\n' >list
+run 0 trim ok.trk @list -o listed.trk
+cmp piece.trk listed.trk || fail "a list in one piece is another part"
+printf '1000-1998\n2000-3000\n' >list
+run 2 trim ok.trk @list -o none.trk
+said "a gap behind event 1998"
 run 4 trim part.trk frame:22 -o none.trk
 run 2 trim ok.trk
 run 2 trim ok.trk region:0x300000000 -o none.trk

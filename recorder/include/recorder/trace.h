@@ -174,6 +174,21 @@ typedef void trk_trace_damage_fn(void *context, const struct trk_trace_damage *d
 /* Be told of each damage that scan and next find from now on; before the scan: of all. */
 void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void *context);
 
+/* How far a pass over a file has come. */
+struct trk_trace_progress {
+    bool scanning; /* bytes of the file are counted; else events that were given */
+    uint64_t done, total;
+};
+
+/* Who is told of it, once a chunk and at the pass's end. fn NULL: nobody. */
+struct trk_trace_watch {
+    void (*fn)(void *context, const struct trk_trace_progress *progress);
+    void *context;
+};
+
+/* Tell from now on. */
+void trk_trace_on_progress(struct trk_trace *trace, struct trk_trace_watch watch);
+
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
 
 /**
