@@ -55,7 +55,8 @@ static const char *type_of(const struct dump *dump, uint8_t id)
 static size_t fields_of(const struct dump *dump, const struct trk_event *event,
                         struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
 {
-    return dump->raw ? trk_event_text_raw(event, out) : trk_event_text_fields(event, out);
+    return dump->raw ? trk_event_text_raw(event, out)
+                     : trk_trace_event_fields(dump->input.trace, event, out);
 }
 
 static void print_text(const struct dump *dump, const struct trk_trace_event *event)
@@ -212,6 +213,7 @@ static int run_dump(const struct trk_options *options)
         return code;
     }
     dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
+    dump.range.trace = dump.input.trace;
     dump.range.ticks_a_microsecond = dump.clock.ticks_a_microsecond;
     enum trk_status status =
         dump.range.kind == TRK_RANGE_TIME && dump.clock.ticks_a_microsecond <= 0
@@ -254,5 +256,6 @@ const struct trk_command trk_cmd_dump = {
     .options = dump_options,
     .operands_most = 2,
     .json_lines = true,
+    .judges_nothing = true,
     .run = run_dump,
 };

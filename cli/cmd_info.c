@@ -374,5 +374,6 @@ const struct trk_command trk_cmd_info = {
     .schema = SCHEMA,
     .options = info_options,
     .operands_most = 1,
+    .judges_nothing = true,
     .run = run_info,
 };

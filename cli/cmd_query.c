@@ -283,5 +283,6 @@ const struct trk_command trk_cmd_query = {
     .options = query_options,
     .operands_least = 1,
     .operands_most = 2,
+    .judges_nothing = true,
     .run = run_query,
 };

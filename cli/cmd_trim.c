@@ -119,7 +119,8 @@ static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
     }
     enum trk_status status =
         trk_sim_snapshot(trim->input.trace, trim->first, &trim->snapshot, error);
-    if (status == TRK_E_UNSUPPORTED) {
+    trk_trace_judge(trim->input.trace, false); /* the re-execution does */
+    if (status == TRK_E_UNSUPPORTED || status == TRK_E_VERSION) {
         trk_terminal_say("trim", "%s: kept from its beginning: %s", trim->input.path, error->text);
         trim->first = 0;
         status = TRK_OK;
@@ -317,8 +318,8 @@ const struct trk_command trk_cmd_trim = {
         "stale bytes are found only by stamps.\n\n"
         "RANGE is by event (100-2000, or @FILE, a list of them without gaps), frame:5-9 or "
         "time:1.2s-1.5s; or region:0x200000000, which "
-        "keeps that region from beginning to end, with all that operations tie to it. A trace "
-        "whose "
+        "keeps that region from beginning to end, with all that operations tie to it and all "
+        "that shows the same frames. A trace whose "
         "state cannot be kept (generations, shared views) is kept from its beginning. G is never "
         "larger than F. A part that begins with such a state cannot be trimmed again: trim its "
         "source.",
@@ -328,5 +329,6 @@ const struct trk_command trk_cmd_trim = {
     .options = trim_options,
     .operands_least = 2,
     .operands_most = 2,
+    .judges_nothing = true,
     .run = run_trim,
 };

@@ -93,11 +93,12 @@ void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, 
     }
 }
 
-bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes,
-                            uint64_t *at)
+bool trk_event_text_touches(const struct trk_trace *trace, const struct trk_event *event,
+                            uint64_t first, uint64_t size_bytes, uint64_t *at)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
+    size_t count =
+        trace ? trk_trace_event_fields(trace, event, fields) : trk_event_text_fields(event, fields);
     uint64_t begin = TRK_NOT_KNOWN;
     uint64_t size = 1;
     for (size_t i = 0; i < count; i++) {

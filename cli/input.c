@@ -161,6 +161,7 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
     if (status == TRK_OK) {
         status =
             quick ? trk_trace_scan_quick(input->trace, error) : trk_trace_scan(input->trace, error);
+        trk_trace_judge(input->trace, !options->command->judges_nothing);
     }
     return status;
 }

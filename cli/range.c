@@ -212,7 +212,7 @@ static uint64_t distance(uint64_t one, uint64_t other)
 static bool is_about(struct trk_range *range, const struct trk_event *event)
 {
     uint64_t at;
-    if (trk_event_text_touches(event, range->first, TRK_REGION_BYTES, &at)) {
+    if (trk_event_text_touches(range->trace, event, range->first, TRK_REGION_BYTES, &at)) {
         return true;
     }
     const uint64_t region = at - at % TRK_REGION_BYTES;

@@ -38,8 +38,9 @@ struct trk_range {
     uint64_t step;
     struct trk_range_span *set; /* of @FILE */
     size_t set_count;
-    double ticks_a_microsecond; /* for time: the caller's to set; 0: not known */
-    uint64_t first_tsc;         /* of event 0; TRK_NOT_KNOWN before it was asked about */
+    const struct trk_trace *trace; /* for a region, the caller's to set: describes newer types */
+    double ticks_a_microsecond;    /* for time: the caller's to set; 0: not known */
+    uint64_t first_tsc;            /* of event 0; TRK_NOT_KNOWN before it was asked about */
     uint64_t frame; /* the frame that the events asked about are in; UINT64_MAX before the first */
     /* Of what was asked about and is not in it; UINT64_MAX: there was none. */
     uint64_t last_event, last_tsc, closest_frame, closest_region;

@@ -230,6 +230,30 @@ static enum trk_status advance(struct trk_trace *trace, size_t stream, struct tr
     return TRK_OK;
 }
 
+/* [F-36] What is required changes what other events mean: of those no verdict can be given. */
+static enum trk_status check_type(const struct trk_trace *trace, const struct trk_cursor *cursor,
+                                  struct trk_error *error)
+{
+    struct trk_trace_type type;
+    uint8_t id = cursor->records[cursor->next].event.type;
+    if (!trace->judged || !trk_trace_type(trace, id, &type) || type.known || !type.required) {
+        return TRK_OK;
+    }
+    trk_error_set(error, TRK_E_VERSION,
+                  "events of type %u (%.32s) are required, and this version does not know them", id,
+                  type.name);
+    if (error != NULL) {
+        error->event_number = trace->number;
+        error->file_offset = trace->index.chunks[cursor->chunk].offset;
+    }
+    return TRK_E_VERSION;
+}
+
+void trk_trace_judge(struct trk_trace *trace, bool judged)
+{
+    trace->judged = judged;
+}
+
 static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_event *out,
                                   struct trk_error *error)
 {
@@ -249,6 +273,10 @@ static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_even
             break;
         case TRK_LINEAR_TAKE: {
             const struct trk_cursor *cursor = &trace->cursors[stream];
+            status = check_type(trace, cursor, error);
+            if (status != TRK_OK) {
+                return status;
+            }
             *out = (struct trk_trace_event){
                 .number = trace->number++,
                 .tsc = cursor->records[cursor->next].tsc,

@@ -36,7 +36,9 @@ struct trk_trace {
     struct trk_format_file file;
     struct trk_schema_type types[256];
     char type_names[256][TRK_SCHEMA_NAME_BYTES]; /* of those that SCHEMA added */
+    char *type_texts[256];                       /* and of all of each */
     bool scanned;
+    bool judged;            /* required types that are not known here are refused [F-36] */
     enum trk_status failed; /* reading stopped in the middle: given again until rewound */
     const volatile sig_atomic_t *stop; /* NULL: nobody asks to */
     struct trk_trace_watch watch;

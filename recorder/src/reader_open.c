@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "quick.h"
+#include "schema_text.h"
 
 static enum trk_status no_memory(struct trk_error *error)
 {
@@ -152,6 +153,9 @@ void trk_trace_close(struct trk_trace *trace)
     trk_columns_destroy(trace->columns);
     trk_unpack_deinit(&trace->unpack);
     trk_source_close(&trace->source);
+    for (size_t i = 0; i < sizeof trace->type_texts / sizeof trace->type_texts[0]; i++) {
+        trk_schema_free(trace->type_texts[i]);
+    }
     free(trace->header_json);
     free(trace);
 }
@@ -222,7 +226,7 @@ static struct trk_scan_target scan_anew(struct trk_trace *trace)
     return (struct trk_scan_target){
         .unpack = &trace->unpack,
         .index = &trace->index,
-        .schema = {trace->types, trace->type_names},
+        .schema = {trace->types, trace->type_names, trace->type_texts},
         .watch = trace->watch,
     };
 }
@@ -297,8 +301,35 @@ bool trk_trace_type(const struct trk_trace *trace, uint8_t id, struct trk_trace_
         .name = added && type->known ? trace->type_names[id] : trk_event_type_name(id),
         .known = !added,
         .required = type->required,
+        .open = trk_schema_open(type),
     };
     return type->known;
+}
+
+enum trk_status trk_trace_add_types(struct trk_trace *trace, const struct trk_trace *from,
+                                    struct trk_error *error)
+{
+    for (size_t id = 0; id < sizeof trace->type_texts / sizeof trace->type_texts[0]; id++) {
+        const char *text = from->type_texts[id];
+        char **to = &trace->type_texts[id];
+        if (text == NULL) {
+            continue;
+        }
+        if (*to != NULL && !trk_schema_same(*to, text)) {
+            return trk_error_set(error, TRK_E_ARGUMENT,
+                                 "it describes events of type %zu (%.32s) in another way", id,
+                                 from->type_names[id]);
+        }
+        if (*to == NULL) {
+            *to = trk_schema_copy(text);
+            if (*to == NULL) {
+                return no_memory(error);
+            }
+            trace->types[id] = from->types[id];
+            memcpy(trace->type_names[id], from->type_names[id], sizeof trace->type_names[id]);
+        }
+    }
+    return TRK_OK;
 }
 
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace)

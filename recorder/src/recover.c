@@ -13,6 +13,10 @@
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u
 
+/* zstd's, where the file header does not say how its chunks were compressed; and its highest. */
+#define LEVEL_DEFAULT 3
+#define LEVEL_MOST    22
+
 static enum trk_status no_memory(struct trk_recover *recover)
 {
     return trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
@@ -52,12 +56,14 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
     return status;
 }
 
-static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
+static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync, int *level)
 {
     struct trk_format_file file;
     enum trk_status status = trk_unpack_file(&recover->source, &file, recover->error);
     if (status == TRK_OK) {
         memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
+        bool usable = file.zstd_level != 0 && file.zstd_level <= LEVEL_MOST;
+        *level = usable ? file.zstd_level : *level;
     }
     return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
 }
@@ -346,7 +352,8 @@ static enum trk_status take_header(struct trk_recover *recover)
 static enum trk_status start(struct trk_recover *recover, int fd)
 {
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
-    enum trk_status status = read_marker(recover, sync);
+    int level = LEVEL_DEFAULT;
+    enum trk_status status = read_marker(recover, sync, &level);
     if (status != TRK_OK) {
         return status;
     }
@@ -356,7 +363,7 @@ static enum trk_status start(struct trk_recover *recover, int fd)
         trk_columns_create_encoder(&recover->encoder, 1) != TRK_OK) {
         return no_memory(recover);
     }
-    struct trk_output_options options = {.zstd_level = 3, .sync = sync};
+    struct trk_output_options options = {.zstd_level = level, .sync = sync};
     return trk_output_create(&recover->output, fd, &options, recover->error);
 }
 

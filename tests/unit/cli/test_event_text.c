@@ -209,8 +209,8 @@ Test(event_text, touches)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t at;
-        cr_expect_eq(trk_event_text_touches(&cases[i].event, 0x4000, 0x1000, &at), cases[i].touches,
-                     "%s", cases[i].name);
+        cr_expect_eq(trk_event_text_touches(NULL, &cases[i].event, 0x4000, 0x1000, &at),
+                     cases[i].touches, "%s", cases[i].name);
         cr_expect_eq(at, cases[i].event.type == TRK_EVENT_MARK ? TRK_NOT_KNOWN
                                                                : cases[i].event.argument);
     }
