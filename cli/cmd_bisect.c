@@ -4,6 +4,7 @@
 #include "bisect_probe.h"
 #include "command.h"
 #include "out_file.h"
+#include "progress.h"
 #include "refusal.h"
 #include "scenario_files.h"
 #include "terminal.h"
@@ -72,6 +73,7 @@ static const struct trk_option bisect_options[] = {
      .value = "G",
      .about = "Of live: write the trace of the last bad run to G. Needed."},
     {.name = "force", .letter = 'f', .about = "Overwrite G if it exists."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

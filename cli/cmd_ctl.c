@@ -100,8 +100,9 @@ const struct trk_command trk_cmd_ctl = {
         "The answer is one line: ok, with what there is to say, or error and why. A command that "
         "was not answered in time may still be obeyed later.",
     .exits =
-        "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs, 4 when "
-        "no answer comes, or another trk ctl waits for its own all that time.",
+        "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs or it ends "
+        "without an answer, 4 when no answer comes, or another trk ctl waits for its own all that "
+        "time.",
     .examples = "trk ctl snapshot 4711\ntrk ctl mark 4711 12",
     .schema = SCHEMA,
     .options = ctl_options,

@@ -13,10 +13,10 @@
 #include "interrupt.h"
 #include "json_out.h"
 #include "minimise_print.h"
-#include "minimise_progress.h"
 #include "minimise_right.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
 #include "scenario_files.h"
 #include "terminal.h"
 
@@ -52,7 +52,7 @@ static const struct trk_option minimise_options[] = {
      .most = 1000000,
      .about = "Try no further candidate after so many seconds. What comes out then depends on the "
               "machine; by default nothing does."},
-    TRK_MINIMISE_PROGRESS_OPTION,
+    TRK_PROGRESS_OPTION,
     {.name = "json", .about = "One JSON object, schema " TRK_MINIMISE_SCHEMA "."},
     {.name = NULL},
 };
@@ -63,7 +63,7 @@ static volatile sig_atomic_t interrupted;
 
 struct going {
     bool limited; /* in time */
-    struct trk_minimise_progress progress;
+    struct trk_minimise_size shown;
     struct timespec end;
     struct trk_minimise_right right;
 };
@@ -78,7 +78,7 @@ static bool go_on(void *context, const struct trk_minimise_report *so_far)
 {
     struct going *going = context;
     struct timespec now;
-    trk_minimise_progress_show(&going->progress, so_far);
+    trk_minimise_show(so_far, &going->shown);
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool past = now.tv_sec > going->end.tv_sec ||
                 (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
@@ -111,7 +111,6 @@ static bool read_options(const struct trk_options *options, struct trk_minimise_
 {
     *minimise = trk_minimise_options_default();
     *going = (struct going){.limited = false};
-    trk_minimise_progress_open(&going->progress, options);
     minimise->replays = trk_options_number(options, "replays");
     minimise->go_on = go_on;
     minimise->context = going;
@@ -347,7 +346,7 @@ static int minimise_to(const struct trk_options *options,
 {
     static struct result result; /* some KiB */
     struct trk_minimise_report *report = &result.report;
-    struct going *going = minimise->context;
+    const struct going *going = minimise->context;
     bool scenario = is_scenario(options);
     int code;
     if (scenario) {
@@ -357,7 +356,7 @@ static int minimise_to(const struct trk_options *options,
     } else {
         code = from_trace(options, minimise, outputs, &result);
     }
-    trk_minimise_progress_close(&going->progress);
+    trk_progress_wipe();
     if (code == TRK_EXIT_OK && interrupted != 0 && report->script == NULL) {
         report->not_shown = report->whole = false; /* what it was about to say is not known */
     } else if (code == TRK_EXIT_OK) {

@@ -9,6 +9,7 @@
 #include "modules.h"
 #include "number.h"
 #include "options.h"
+#include "progress.h"
 #include "simulator/why.h"
 #include "terminal.h"
 #include "track/address.h"
@@ -17,6 +18,7 @@
 
 static const struct trk_option why_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -182,6 +184,7 @@ static int run_why(const struct trk_options *options)
         return code;
     }
     enum trk_status status = trk_why_trace(input.trace, guest_addr, event, &report, &error);
+    trk_progress_wipe();
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);

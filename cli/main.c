@@ -10,6 +10,7 @@
 #include "config.h"
 #include "manual.h"
 #include "options.h"
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -85,6 +86,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
         return TRK_EXIT_OK;
     }
     trk_terminal_set_color(&options);
+    trk_progress_open(&options);
     trk_refusal_expect_of(&options);
     return command->run(&options);
 }

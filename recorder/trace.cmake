@@ -18,6 +18,7 @@ target_sources(
           src/digest.c
           src/event_text.c
           src/event_text_detail.c
+          src/type_fields.c
           src/follow.c
           src/format.c
           src/holds.c

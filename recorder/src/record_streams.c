@@ -19,10 +19,9 @@ static void tell(struct trk_record_drain *drain, const struct trk_trace_stream *
         drain->status = trk_flight_stream(drain->flight, stream, error);
 }
 
-/* A flight ring takes any number: what it has forgotten takes no stream of a dump. */
 static bool has_many(const struct trk_record_drain *drain)
 {
-    return drain->writer && drain->known >= OWN_STREAMS;
+    return drain->known >= OWN_STREAMS;
 }
 
 static uint32_t next_id(struct trk_record_drain *drain)

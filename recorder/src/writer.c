@@ -9,6 +9,7 @@
 #include "note.h"
 #include "output.h"
 #include "places.h"
+#include "reader.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "schema_text.h"
@@ -72,12 +73,17 @@ static enum trk_status write_header(struct trk_writer *writer, const char *json,
 /* [F-36] What the events are, for readers that are older than they. */
 static enum trk_status write_schema(struct trk_writer *writer, struct trk_error *error)
 {
-    char *text = trk_schema_print();
+    const struct trk_trace *from = writer->options.types_of;
+    char *text = trk_schema_print(from != NULL ? from->type_texts : NULL);
     if (text == NULL) {
         return no_memory(error);
     }
     struct trk_format_chunk chunk = {.kind = TRK_FORMAT_SCHEMA, .stream = TRK_FORMAT_NO_STREAM};
-    enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
+    enum trk_status status =
+        strlen(text) > TRK_FORMAT_JSON_MAX
+            ? trk_error_set(error, TRK_E_UNSUPPORTED,
+                            "newer types are described at too much length")
+            : trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_schema_free(text);
     return status;
 }
@@ -131,6 +137,7 @@ void trk_writer_destroy(struct trk_writer *writer)
     }
     for (size_t i = 0; i < writer->stream_count; i++) {
         free(writer->streams[i].buffer);
+        trk_note_free_more(&writer->streams[i].note);
     }
     while (writer->spare != NULL) {
         struct buffer *next = writer->spare->next;
@@ -194,17 +201,14 @@ enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_tr
         }
     }
     char *text = trk_note_print(note);
-    if (text == NULL) {
+    if (text == NULL || !trk_note_copy(&stream->note, note)) {
+        trk_note_free(text);
         return no_memory(error);
     }
     struct trk_format_chunk chunk = {.kind = TRK_FORMAT_NOTE, .stream = note->stream_id};
     enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_note_free(text);
-    if (status != TRK_OK) {
-        return status;
-    }
-    stream->note = *note;
-    return TRK_OK;
+    return status;
 }
 
 enum trk_status trk_writer_clocks(struct trk_writer *writer, const struct trk_trace_anchor *clocks,
@@ -389,11 +393,9 @@ enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *er
 enum trk_status trk_writer_snapshot(struct trk_writer *writer, const void *payload,
                                     size_t size_bytes, struct trk_error *error)
 {
-    struct trk_format_chunk chunk = {
-        .kind = TRK_FORMAT_SNAPSHOT,
-        .flags = TRK_FORMAT_FLAG_REQUIRED,
-        .stream = TRK_FORMAT_NO_STREAM,
-    };
+    struct trk_format_chunk chunk = {.kind = TRK_FORMAT_SNAPSHOT,
+                                     .flags = TRK_FORMAT_FLAG_REQUIRED,
+                                     .stream = TRK_FORMAT_NO_STREAM};
     if (writer->events > 0 || size_bytes > TRK_FORMAT_RAW_MAX) {
         return trk_error_set(error, TRK_E_ARGUMENT, "a snapshot comes first and has its bounds");
     }
@@ -404,11 +406,9 @@ enum trk_status trk_writer_checkpoint(struct trk_writer *writer, uint64_t event_
                                       const void *payload, size_t size_bytes,
                                       struct trk_error *error)
 {
-    struct trk_format_chunk chunk = {
-        .kind = TRK_FORMAT_CHECKPOINT,
-        .stream = TRK_FORMAT_NO_STREAM,
-        .first_ordinal = event_number,
-    };
+    struct trk_format_chunk chunk = {.kind = TRK_FORMAT_CHECKPOINT,
+                                     .stream = TRK_FORMAT_NO_STREAM,
+                                     .first_ordinal = event_number};
     if (size_bytes > TRK_FORMAT_RAW_MAX) {
         return trk_error_set(error, TRK_E_ARGUMENT, "a checkpoint has its bounds");
     }

@@ -75,6 +75,19 @@ same "events and losses of the dump" "$(($(get events) + $(get dropped)))" 1001
 wait "$recorder" || fail "the recorder ends with $?"
 rm -f ready ready2 go go2
 
+# A trigger behind the first event is served at once. A machine may be too busy for that, but not five times.
+tries=0
+events=2001
+printf 'marks 1\ntrigger\npause 60\nmarks 2000\n' >script
+while [ "$events" -ge 2001 ] && [ "$tries" -lt 5 ]; do
+    rm -f early.trk
+    run 0 record --flight 1M --trigger api -o early.trk -- "$tools/trace_tool" obey script
+    "$trk" info --json early.trk >info 2>/dev/null
+    events=$("$tools/json_get" info events)
+    tries=$((tries + 1))
+done
+same "events of an early dump" "$events" 1
+
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
 fly 139 --trigger api <<'SCRIPT'
 marks 1000
@@ -487,10 +500,13 @@ at_least "the newest events, of the last thread" "$(get events)" 90000
 same "events and what is missing" $(($(get events) + $(get dropped))) 190000
 printf 'threads 4200\n' >script
 run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
-run 3 info --json f.trk
-cp out info
-at_most "threads of the dump" "$(get threads info)" 4096
-run 3 doctor --json f.trk
-same "events of 4200 threads" $(($(get events) + $(get dropped))) 420000
+run 0 info --json f.trk
+at_most "threads of the dump" "$(get threads)" 1024
+run 0 doctor --json f.trk
+same "events of 4200 threads" "$(get events)" 420000
+printf 'tracker\nthreads 1200\n' >script
+run 0 record --json --block 60000 --flight 64K --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+same "missing behind the state of many threads" "$(get missing)" 0
+run 0 sim f.trk
 [ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
 finish
