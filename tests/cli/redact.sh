@@ -7,9 +7,10 @@ record_all
 root=$3
 live=$4
 
-# Addresses and what they make wide are left out.
+# Addresses and what they make wide are left out, and so is where the host's code lay, which goes.
 plain() {
-    sed 's/"0x[0-9a-f]*"/A/g; s/0x[0-9a-f]\{4,\}/A/g; s/\(high\|low\)\.trk/F/g; s/  */ /g' "$1"
+    sed '/ fault_at /s/ \(pc\|sp\|at\)=[^ ]*//g
+        s/"0x[0-9a-f]*"/A/g; s/0x[0-9a-f]\{4,\}/A/g; s/\(high\|low\)\.trk/F/g; s/  */ /g' "$1"
 }
 
 # alike COMMAND ARGUMENT...: the command says the same of high.trk and low.trk.
@@ -99,6 +100,12 @@ TEXT
 redacted_alike
 run 0 dump low.trk
 grep -q '0x500000000' out && fail "edge: what is not at the band's end stays"
+grep -q 'fault_at  *pc=0x0 sp=0x0' out || fail "edge: the host's code and stack stay"
+grep -q ' at=' out && fail "edge: a module is named"
+"$trk" dump high.trk >high.out
+grep -q 'fault_at  *pc=0x[0-9a-f]* .* at=[a-z]' high.out || fail "edge: the code that faulted is not named"
+"$trk" dump --text low.trk | grep '^note.*clocks.*ticks' >notes || fail "edge: no clocks at the end"
+grep -q realtime notes && fail "edge: the time of day stays"
 grep -q 'fault .*0xfffffffffc' out || fail "edge: the fault moved away from the band's end"
 
 # Without a gap below it, all of it stays: the page before the last region is a neighbour.
