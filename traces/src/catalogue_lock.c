@@ -122,8 +122,8 @@ void trk_catalogue_abandon(struct trk_catalogue *catalogue)
     bool unused = made.database && catalogue_lock(folder, true, &fd, &reason) == TRK_OK &&
                   stat(path, &then) == 0 && !is_used(catalogue) && !catalogue_has_stored(folder);
     trk_catalogue_close(catalogue);
-    if (unused &&
-        remove_unused(path, &then)) { /* else another has it open, and needs the folders */
+    /* Another that has it open needs the folders. */
+    if (unused && remove_unused(path, &then)) {
         catalogue_take_back(folder, made);
     }
     if (fd >= 0) {
