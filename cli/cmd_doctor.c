@@ -8,6 +8,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "recorder/trace.h"
 #include "terminal.h"
 #include "track/address.h"
@@ -18,6 +19,7 @@
 
 static const struct trk_option doctor_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -31,6 +33,7 @@ struct doctor {
 static void on_damage(void *context, const struct trk_trace_damage *damage)
 {
     struct doctor *doctor = context;
+    trk_progress_wipe();
     if (doctor->count++ >= FINDINGS_SHOWN) {
         return;
     }
@@ -137,6 +140,7 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     trk_trace_on_damage(trace, on_damage, doctor);
     enum trk_status status = read_events(doctor, trace, &error);
+    trk_progress_wipe();
     struct trk_trace_state state = trk_trace_state(trace);
     bool good = status == TRK_OK && state.complete && state.order_gaps == 0;
     tell_gaps(trace, object);
@@ -200,6 +204,7 @@ const struct trk_command trk_cmd_doctor = {
         "hold is named, and the trace is whole.",
     .examples = "trk doctor trace.trk\ntrk doctor --json trace.trk",
     .exits = "0 when the trace is whole, 3 when it is not.",
+    .schema = SCHEMA,
     .options = doctor_options,
     .operands_most = 1,
     .run = run_doctor,
