@@ -114,8 +114,8 @@ printf '[bisect]\ngit = 1\n\0\n' >zero
     printf '[bisect]\ngit = 1\n'
     printf '#%070000d\n' 0
 } >large
-printf '[demo]\n[bisect\ngit = 1\n' >half
-for settings in zero large half; do
+printf '[demo]\n[bisect\ngit = 1\n' >section
+for settings in zero large section; do
     run_with TRK_CONFIG=$settings 125 bisect bad.trk
     sed 's/^git = 1/git = 0/' $settings >meant
     run_with TRK_CONFIG=meant 2 bisect bad.trk
