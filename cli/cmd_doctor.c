@@ -70,6 +70,7 @@ static void print_json(const struct doctor *doctor, cJSON *object,
     cJSON_AddBoolToObject(object, "cut", state->cut);
     trk_json_out_number(object, "chunks", state->chunks);
     trk_json_out_number(object, "damaged_chunks", state->damaged_chunks);
+    trk_json_out_number(object, "unknown_chunks", state->unknown_chunks);
     trk_json_out_number(object, "events", doctor->events);
     trk_json_out_number(object, "dropped", state->dropped);
     trk_json_out_number(object, "order_gaps", state->order_gaps);
@@ -84,6 +85,12 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
     }
     printf("chunks     %" PRIu64 " found, %" PRIu64 " damaged or missing\n", state->chunks,
            state->damaged_chunks);
+    if (state->unknown_chunks > 0) {
+        printf("newer      %" PRIu64
+               " chunks of kinds that this version does not know, the first of "
+               "kind %u\n",
+               state->unknown_chunks, state->unknown_kind);
+    }
     printf("events     %" PRIu64 " read, %" PRIu64 " missing as far as known\n", doctor->events,
            state->dropped);
     if (state->order_gaps > 0) {

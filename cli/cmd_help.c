@@ -6,6 +6,7 @@
 #include "json_out.h"
 #include "manual.h"
 #include "options.h"
+#include "refusal.h"
 #include "terminal.h"
 
 #define HELP_SCHEMA "trk-help/1"
@@ -74,6 +75,7 @@ static int run_help(const struct trk_options *options)
 {
     static const char *const of_json[] = {"json", NULL};
     const struct trk_command *command = NULL;
+    trk_refusal_path(NULL);
     if (trk_options_flag(options, "man") &&
         trk_terminal_refuse(options, of_json, "does not go with --man")) {
         return TRK_EXIT_USAGE;

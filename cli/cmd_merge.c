@@ -337,8 +337,9 @@ const struct trk_command trk_cmd_merge = {
         "--flight are, in any order; their threads are known by their streams.\n\n"
         "Where the first one begins with a state, so does G. Checkpoints are left out.\n\n"
         "Refused are traces of different recordings (their clocks, addresses and trackers are "
-        "not the same ones), parts that trk trim made, which begin with a state of their own, and "
-        "damaged traces: see trk recover.",
+        "not the same ones), parts that trk trim made, which begin with a state of their own, "
+        "parts that describe events of a newer version in different ways, and damaged traces: see "
+        "trk recover. Chunks of unknown kinds are left out, and told.",
     .exits =
         "0 when nothing is missing in or between the parts; 3 when something is, and G stands, "
         "or when a part is damaged.",

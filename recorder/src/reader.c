@@ -185,8 +185,8 @@ void trk_reader_lose_chunk(struct trk_trace *trace, uint32_t at)
 }
 
 /*
- * A chunk with right checksums that does not decode: its events are lost, and that is said, once.
- * It has its turn again after a rewind, so that the order stays what it was [F-31].
+ * [F-33] A chunk with right checksums that does not decode: its events are lost, and that is said,
+ * once. It has its turn again after a rewind, so that the order stays what it was [F-31].
  */
 static void give_up_chunk(struct trk_trace *trace, size_t stream)
 {

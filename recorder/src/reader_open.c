@@ -332,6 +332,7 @@ enum trk_status trk_trace_add_types(struct trk_trace *trace, const struct trk_tr
     return TRK_OK;
 }
 
+/* [F-33] */
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
 {
     struct trk_trace_state state = trace->index.state;

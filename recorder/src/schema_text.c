@@ -205,6 +205,17 @@ static bool same_shape(const struct trk_schema_type *a, const struct trk_schema_
            a->line == b->line;
 }
 
+/* As names of types are: what a terminal or a JSON text would take for something else is not one.
+ */
+static void put_name(char out[TRK_SCHEMA_NAME_BYTES], const char *name)
+{
+    strncpy(out, name, TRK_SCHEMA_NAME_BYTES - 1);
+    out[TRK_SCHEMA_NAME_BYTES - 1] = '\0';
+    for (char *at = out; *at != '\0'; at++) {
+        *at = *at > ' ' && *at < 0x7f && *at != '"' && *at != '\\' ? *at : '?';
+    }
+}
+
 static enum trk_status take_type(const cJSON *type, struct trk_schema *schema)
 {
     uint8_t id;
@@ -220,8 +231,7 @@ static enum trk_status take_type(const cJSON *type, struct trk_schema *schema)
         return same_shape(&shape, &trk_schema_table[id]) ? TRK_OK : TRK_E_VERSION;
     }
     schema->types[id] = shape;
-    strncpy(schema->names[id], name->valuestring, TRK_SCHEMA_NAME_BYTES - 1);
-    schema->names[id][TRK_SCHEMA_NAME_BYTES - 1] = '\0';
+    put_name(schema->names[id], name->valuestring);
     if (schema->texts != NULL) {
         trk_schema_free(schema->texts[id]);
         schema->texts[id] = cJSON_PrintUnformatted(type);

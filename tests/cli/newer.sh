@@ -23,6 +23,12 @@ grep -q '"type":"later"' out || fail "a described type has no name in JSON"
 run 3 sim --json new.trk # no tracker is in it: nothing to judge, and no reason to refuse
 same verdict "$(get verdict)" unknown
 run 0 doctor new.trk
+# A name is no escape sequence, and no end of a text.
+sed 's/"later/"la\\\\\\"\\\\u001b[31mter/' new.txt >named.txt
+cmp -s new.txt named.txt && fail "nothing to name"
+run 0 assemble -f named.txt -o named.trk
+run 0 dump --json named.trk
+grep -q '"type":"la??\[31mter"' out || fail "a name goes into JSON as it is: $(grep la out)"
 
 described ',\\"required\\":true'
 run 0 dump new.trk
@@ -44,6 +50,8 @@ for command in "info new.trk" "doctor new.trk" "follow new.trk" "dump --text new
     # shellcheck disable=SC2086
     run 0 $command
 done
+run 0 follow new.trk
+grep -q ' later ' out || fail "follow does not name a newer type"
 run 0 query new.trk "SELECT count(*) FROM events WHERE type = 'later'"
 same "rows of a required type" "$(tail -n 1 out)" 1
 run 4 query new.trk "SELECT * FROM v_stale_reads"
@@ -127,6 +135,9 @@ kind() {
 }
 kind 0
 run 0 doctor kind.trk
+grep -q '^newer *1 chunks.*kind 77$' out || fail "doctor does not name a chunk of an unknown kind"
+run 0 doctor --json kind.trk
+same "unknown chunks" "$(get unknown_chunks)" 1
 run 0 info kind.trk
 run 0 dump kind.trk
 same "events beside an unknown chunk" "$(wc -l <out)" 40

@@ -87,9 +87,9 @@ said "a gap behind event 1998"
 run 4 trim part.trk frame:22 -o none.trk
 run 2 trim ok.trk
 # A region that no operation names, and that shows the frames of another, is cut like that one.
-run 0 trim -f ok.trk region:0x200000000 -o part.trk
+run 0 trim -f ok.trk region:0x200000000 -o view.trk
 run 0 trim -f ok.trk region:0x300000000 -o again.trk
-cmp part.trk again.trk || fail "a region through its other view is another part"
+cmp view.trk again.trk || fail "a region through its other view is another part"
 
 # A bug is in the part that has it.
 "$trk" record -o bug.trk -- "$trk" demo --frames 30 --bug copy-before-arm >out 2>err ||
