@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "progress.h"
 #include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
@@ -195,6 +196,7 @@ static int run_search(struct trk_cores *cores)
         code = search(cores);
         bool told = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN || cores->why != NULL;
         if (told) {
+            trk_progress_wipe();
             trk_cores_print(cores);
             trk_terminal_flush();
         }

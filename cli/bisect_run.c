@@ -12,6 +12,7 @@
 #include "bisect_probe.h"
 #include "event_print.h"
 #include "json_out.h"
+#include "progress.h"
 #include "rewrite.h"
 #include "terminal.h"
 
@@ -106,6 +107,7 @@ static enum trk_bisect_answer ask_command(void *context, uint64_t at)
     enum trk_bisect_answer answer = trk_bisect_verdict_of(status);
     running->damaged |= status != -1 && trk_exit_of_program(status) == TRK_EXIT_DAMAGED;
     if (running->shown) {
+        trk_progress_wipe();
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " events: %s\n", at, running->events,
                 answer == TRK_BISECT_GOOD  ? "good"
                 : answer == TRK_BISECT_BAD ? "bad"
@@ -298,8 +300,13 @@ int trk_bisect_git(const struct trk_options *options)
         return TRK_BISECT_CANNOT;
     }
     snprintf(path, sizeof path, "%s", options->operands[0]);
-    if (!recorded && trk_input_is_named_pipe(path)) { /* it is judged once for each revision */
-        trk_terminal_say("bisect", "%s: " TRK_INPUT_NAMED_PIPE, path);
+    /* It is judged once for each revision. */
+    const char *once = recorded                        ? NULL
+                       : strcmp(path, "-") == 0        ? "can be read once; name a file"
+                       : trk_input_is_named_pipe(path) ? TRK_INPUT_NAMED_PIPE
+                                                       : NULL;
+    if (once != NULL) {
+        trk_terminal_say("bisect", "%s: %s", path, once);
         trk_scratch_close(&folder);
         return TRK_BISECT_CANNOT;
     }

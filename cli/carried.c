@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -118,6 +119,7 @@ bool trk_carried_print(const struct trk_carried *carried)
     if (carried->full || used > sizeof carried->bytes) {
         return false;
     }
+    trk_progress_wipe();
     while (used - at >= sizeof(struct piece)) {
         struct piece piece;
         memcpy(&piece, carried->bytes + at, sizeof piece);

@@ -6,6 +6,7 @@
 #include "advice_print.h"
 #include "command.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-advise/1"
@@ -28,6 +29,7 @@ static const struct trk_option advise_options[] = {
               "one policy is tried and one round run in any case."},
     TRK_POLICY_RUNS_OPTIONS,
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -57,7 +59,7 @@ static int predict(struct trk_advise_result *result, const struct trk_options *o
         struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
         if (trk_gpu_cost(result->runs->gpu, run->policy.queue, &result->costs[i], &error) !=
             TRK_OK) {
-            return trk_policy_runs_fail(result->runs, options, run->text, &error);
+            return trk_policy_runs_fail(options, run->text, &error);
         }
         result->predicted_ns[i] =
             trk_advice_predict_ns(&result->costs[i], &run->policy, &run->last);
@@ -85,7 +87,7 @@ static int choose(struct trk_advise_result *result, const struct trk_options *op
         const uint32_t pair[2] = {i, result->best};
         if (trk_bench_compare(&result->against[i], bench, pair, TRK_BENCH_HOST, result->seed,
                               &error) != TRK_OK) {
-            return trk_policy_runs_fail(result->runs, options, result->runs->runs[i].text, &error);
+            return trk_policy_runs_fail(options, result->runs->runs[i].text, &error);
         }
     }
     return TRK_EXIT_OK;
@@ -94,7 +96,6 @@ static int choose(struct trk_advise_result *result, const struct trk_options *op
 static int measure(struct trk_advise_result *result, const struct trk_options *options)
 {
     struct trk_policy_runs *runs = result->runs;
-    trk_policy_progress_open(&runs->progress, "advise");
     trk_policy_runs_watch_interrupts();
     int code = trk_policy_runs_prepare(runs, options, true);
     if (code == TRK_EXIT_OK) {
@@ -179,8 +180,8 @@ const struct trk_command trk_cmd_advise = {
         "in "
         "balanced rounds, and names the one that takes the host the least time from the first copy "
         "into "
-        "staging to the last wait, with all figures. That takes minutes where the trace is large; "
-        "standard error says how far it is, every ten seconds or all the time on a terminal. "
+        "staging to the last wait, with all figures. That takes minutes where the trace is large: "
+        "--progress says how far it is, "
         "--seconds ends it in time, fewer --rounds and a part of the frames take less.\n"
         "\n"
         "An interrupt (SIGINT) ends the rounds behind the one that runs, or, before them, what was "

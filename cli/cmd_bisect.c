@@ -4,6 +4,7 @@
 #include "bisect_probe.h"
 #include "command.h"
 #include "out_file.h"
+#include "progress.h"
 #include "refusal.h"
 #include "scenario_files.h"
 #include "terminal.h"
@@ -72,6 +73,7 @@ static const struct trk_option bisect_options[] = {
      .value = "G",
      .about = "Of live: write the trace of the last bad run to G. Needed."},
     {.name = "force", .letter = 'f', .about = "Overwrite G if it exists."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -187,10 +189,10 @@ static int run_bisect(const struct trk_options *options)
     return git ? in_words_of_git(code) : code;
 }
 
-/* What was not understood. */
+/* What was not understood, or asks for help: git must not take it for an answer. */
 static int refuse_bisect(char *const *arguments, int code)
 {
-    return trk_options_flag_meant(&trk_cmd_bisect, "git", arguments) ? in_words_of_git(code) : code;
+    return trk_options_flag_meant(&trk_cmd_bisect, "git", arguments) ? TRK_BISECT_CANNOT : code;
 }
 
 const struct trk_command trk_cmd_bisect = {

@@ -6,6 +6,7 @@
 #include "core_check.h"
 #include "jobs.h"
 #include "options.h"
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -26,6 +27,7 @@ static const struct trk_option core_check_options[] = {
      .least = 1,
      .most = 86400,
      .about = "Seconds that one case may take."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

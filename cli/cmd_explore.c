@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "contained.h"
@@ -15,6 +14,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 static const struct trk_option explore_options[] = {
@@ -94,6 +94,7 @@ static const struct trk_option explore_options[] = {
     {.name = "force", .letter = 'f', .about = "Overwrite F if it exists."},
     {.name = "json", .about = "One JSON object, schema " TRK_EXPLORE_SCHEMA "."},
     TRK_CONTAINED_OPTIONS,
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -269,7 +270,6 @@ static int open_trace(struct trace_run *run)
     }
     run->explore.go_on = trk_explore_go_on;
     run->explore.context = &run->going;
-    run->going.shown = isatty(STDERR_FILENO) == 1;
     code = trk_input_open(&run->input, options, TRK_EXPLORE_SCHEMA);
     if (code == TRK_EXIT_OK && options->operand_count > 1) {
         code = trk_explore_read_range(&run->input, options, &run->explore);
@@ -292,9 +292,6 @@ static void explore_opened(void *out, const void *context)
     enum trk_status status = schedule != NULL
                                  ? trk_explore_replay(input->trace, schedule, &report, &error)
                                  : trk_explore_trace(input->trace, &run->explore, &report, &error);
-    if (run->going.shown && schedule == NULL) {
-        fputs("\r\033[K", stderr);
-    }
     trk_contained_leave();
     if (complains(run, status)) {
         code = TRK_EXIT_BROKEN;

@@ -41,7 +41,7 @@ static void print(const struct follower *follower, const struct trk_trace_event 
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(&event->event, fields);
-    const char *type = trk_event_type_name(event->event.type);
+    const char *type = trk_follow_type_name(follower->follow, event->event.type);
     char name[100];
     char time[40];
     trk_event_text_thread(trk_follow_name(follower->follow, event->stream), event->stream, name,

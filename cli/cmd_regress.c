@@ -7,6 +7,7 @@
 #include "jobs.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
 #include "refusal.h"
 #include "regress.h"
 #include "terminal.h"
@@ -77,6 +78,7 @@ static const struct trk_option regress_options[] = {
      .about = "Run nothing: write trk-regress.cmake, a CTest entry, and a job for GitHub Actions "
               "below the working folder, for DIR and --core."},
     {.name = "json", .about = "One JSON object, schema " TRK_REGRESS_SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

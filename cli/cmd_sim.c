@@ -10,6 +10,7 @@
 #include "junit.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
 #include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
@@ -61,6 +62,7 @@ static const struct trk_option sim_options[] = {
      .most = UINT64_MAX,
      .about = "Of --walk."},
     TRK_CONTAINED_OPTIONS,
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 

@@ -8,6 +8,7 @@
 #include "json_out.h"
 #include "number.h"
 #include "options.h"
+#include "progress.h"
 #include "simulator/why.h"
 #include "terminal.h"
 #include "track/address.h"
@@ -16,6 +17,7 @@
 
 static const struct trk_option why_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -30,8 +32,13 @@ static void print_text(const struct trk_why_report *report)
 {
     printf("byte             0x%" PRIx64 ", of 0x%" PRIx64 " +%#" PRIx64 " with the same past\n",
            report->guest_addr, report->first_addr, report->size_bytes);
-    printf("after event      %" PRIu64 "%s\n", report->event,
-           report->complete ? "" : "; events before it are missing");
+    if (report->event == TRK_NOT_KNOWN) {
+        printf("after event      none: %s\n",
+               report->complete ? "the trace has no event" : "no event is left");
+    } else {
+        printf("after event      %" PRIu64 "%s\n", report->event,
+               report->complete ? "" : "; events before it are missing");
+    }
     print_line("page", report->state);
     if (report->under_way[0] != '\0') {
         print_line("under way", report->under_way);
@@ -123,6 +130,7 @@ static int run_why(const struct trk_options *options)
         return code;
     }
     enum trk_status status = trk_why_trace(input.trace, guest_addr, event, &report, &error);
+    trk_progress_wipe();
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);

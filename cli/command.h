@@ -60,9 +60,10 @@ struct trk_command {
     const struct trk_option *options;
     unsigned operands_least;
     unsigned operands_most;
-    bool no_named_pipe; /* its trace is read again and again */
-    bool json_lines;    /* --json gives an object a line */
-    bool runs_command;  /* the operands are a command line: the first ends the options */
+    bool no_named_pipe;  /* its trace is read again and again */
+    bool judges_nothing; /* events of newer types that are required do not stop it [F-36] */
+    bool json_lines;     /* --json gives an object a line */
+    bool runs_command;   /* the operands are a command line: the first ends the options */
     int (*run)(const struct trk_options *options);
     /* The exit code for what was not understood, arguments, settings or a command's name near this
      * one, given the usual one; NULL: that. */

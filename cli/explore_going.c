@@ -8,6 +8,7 @@
 
 #include "contained.h"
 #include "interrupt.h"
+#include "progress.h"
 #include "terminal.h"
 
 /* A window as a scenario file; one that has no room is not kept. */
@@ -83,6 +84,18 @@ static bool is_news(const struct trk_explore_kept *kept, const struct trk_explor
            last->finding_count != so_far->finding_count;
 }
 
+static void show(const struct trk_explore_report *so_far)
+{
+    char text[100];
+    if (!trk_progress_is_shown()) {
+        return;
+    }
+    snprintf(text, sizeof text, "%" PRIu64 " windows, %" PRIu64 " orders, %" PRIu64 " findings",
+             so_far->windows, so_far->schedules, so_far->finding_count);
+    trk_progress_show(
+        &(struct trk_progress){.unit = "windows", .done = so_far->windows, .text = text});
+}
+
 bool trk_explore_go_on(void *context, const struct trk_explore_report *so_far)
 {
     const struct trk_explore_going *going = context;
@@ -90,10 +103,7 @@ bool trk_explore_go_on(void *context, const struct trk_explore_report *so_far)
     if (news) {
         keep(going->kept, so_far);
     }
-    if (news && going->shown) {
-        fprintf(stderr, "\r%" PRIu64 " windows, %" PRIu64 " orders, %" PRIu64 " findings\033[K",
-                so_far->windows, so_far->schedules, so_far->finding_count);
-    }
+    show(so_far);
     return going->kept->stop == 0 && !(going->limited && past(&going->end));
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "command.h"
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -147,6 +148,7 @@ static void print(cJSON *object, char *text)
 
 void trk_json_out_print(cJSON *object)
 {
+    trk_progress_wipe();
     print(object, cJSON_Print(object));
 }
 

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "manual.h"
 #include "options.h"
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -82,9 +83,10 @@ static int run_command(const struct trk_command *command, char *const *arguments
     }
     if (options.help) {
         trk_manual_help(stdout, command);
-        return TRK_EXIT_OK;
+        return command->refuse != NULL ? command->refuse(arguments, TRK_EXIT_OK) : TRK_EXIT_OK;
     }
     trk_terminal_set_color(&options);
+    trk_progress_open(&options);
     trk_refusal_expect_of(&options);
     return command->run(&options);
 }

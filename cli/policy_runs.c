@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "interrupt.h"
 #include "machine.h"
+#include "progress.h"
 #include "refusal.h"
 #include "terminal.h"
 
@@ -29,20 +30,32 @@ void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
         .schema = schema, .input = {.fd = -1}, .turns = 1, .start_ns = trk_clock_ns()};
 }
 
-/* An error that is not the trace's. */
-static int fail_early(const struct trk_policy_runs *runs, const struct trk_options *options,
-                      const char *subject, const struct trk_error *error)
+/* "checking policy 3 of 44". */
+static void show(const char *what, const struct trk_progress *now)
 {
-    trk_policy_progress_clear(&runs->progress);
+    struct trk_progress with_text = *now;
+    char text[80];
+    if (!trk_progress_is_shown()) {
+        return;
+    }
+    snprintf(text, sizeof text, "%s %" PRIu64 " of %" PRIu64, what, now->done, now->total);
+    with_text.text = text;
+    trk_progress_show(&with_text);
+}
+
+/* An error that is not the trace's. */
+static int fail_early(const struct trk_options *options, const char *subject,
+                      const struct trk_error *error)
+{
     return trk_terminal_error(options->command->name, subject, error);
 }
 
-int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           enum trk_status status, const char *text)
+int trk_policy_runs_refuse(const struct trk_options *options, enum trk_status status,
+                           const char *text)
 {
     struct trk_error error = no_place;
     error.status = trk_error_set(&error, status, "%s", text);
-    return fail_early(runs, options, NULL, &error);
+    return fail_early(options, NULL, &error);
 }
 
 static bool noted(const struct trk_policy_runs *runs, const char *text)
@@ -75,7 +88,7 @@ int trk_policy_runs_want(struct trk_policy_runs *runs, const struct trk_options 
     if (trk_transfer_policy_parse(&policy, text, &error) != TRK_OK) {
         char subject[40 + TRK_POLICY_TEXT_BYTES];
         snprintf(subject, sizeof subject, "--%s %.*s", name, (int)TRK_POLICY_TEXT_BYTES, text);
-        return fail_early(runs, options, subject, &error);
+        return fail_early(options, subject, &error);
     }
     note(runs, &policy, name);
     return TRK_EXIT_OK;
@@ -128,17 +141,16 @@ int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_option
     struct trk_error error = no_place;
     const struct trk_gpu_options gpu = {
         .size = sizeof gpu, .device_number = (uint32_t)trk_options_number(options, "device")};
-    return trk_gpu_open(&runs->gpu, &gpu, &error) == TRK_OK
-               ? TRK_EXIT_OK
-               : fail_early(runs, options, NULL, &error);
+    return trk_gpu_open(&runs->gpu, &gpu, &error) == TRK_OK ? TRK_EXIT_OK
+                                                            : fail_early(options, NULL, &error);
 }
 
-int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,
-                         const char *text, struct trk_error *error)
+int trk_policy_runs_fail(const struct trk_options *options, const char *text,
+                         struct trk_error *error)
 {
     char subject[TRK_POLICY_TEXT_BYTES + 16];
     snprintf(subject, sizeof subject, "policy %s", text);
-    return fail_early(runs, options, subject, error);
+    return fail_early(options, subject, error);
 }
 
 static void leave_out(struct trk_policy_runs *runs, const struct trk_policy_run *run,
@@ -198,7 +210,7 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
         }
         if (status != TRK_OK) {
             runs->count = kept; /* those that hold something */
-            return trk_policy_runs_fail(runs, options, run.text, &error);
+            return trk_policy_runs_fail(options, run.text, &error);
         }
         runs->runs[kept++] = run;
     }
@@ -206,12 +218,11 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
     return TRK_EXIT_OK;
 }
 
-static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *run,
-                     const struct trk_options *options)
+static int check_one(struct trk_policy_run *run, const struct trk_options *options)
 {
     struct trk_error error = no_place;
     if (trk_replay_check(run->replay, &run->check, &error) != TRK_OK) {
-        return trk_policy_runs_fail(runs, options, run->text, &error);
+        return trk_policy_runs_fail(options, run->text, &error);
     }
     if (run->check.wrong_replayed == 0) {
         return TRK_EXIT_OK;
@@ -224,7 +235,6 @@ static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *
     } else if (wrong->guest_addr != TRK_NOT_KNOWN) {
         snprintf(place, sizeof place, "at 0x%" PRIx64 " at the end", wrong->guest_addr);
     }
-    trk_policy_progress_clear(&runs->progress);
     trk_terminal_say(options->command->name,
                      "policy %s: wrong bytes %s: see trk replay --policy %s --check", run->text,
                      place, run->text);
@@ -239,7 +249,7 @@ static int size_up(struct trk_policy_runs *runs, const struct trk_options *optio
         struct trk_policy_run *run = &runs->runs[i];
         struct trk_error error = no_place;
         if (trk_replay_pass(run->replay, &run->last, &error) != TRK_OK) {
-            return trk_policy_runs_fail(runs, options, run->text, &error);
+            return trk_policy_runs_fail(options, run->text, &error);
         }
         const uint64_t host_ns = run->last.all.host_ns;
         fastest_ns = host_ns < fastest_ns ? host_ns : fastest_ns;
@@ -255,7 +265,7 @@ static int size_up(struct trk_policy_runs *runs, const struct trk_options *optio
     struct trk_error error = no_place;
     return runs->one == NULL || trk_one_region_pass(runs->one, &times, &error) == TRK_OK
                ? TRK_EXIT_OK
-               : fail_early(runs, options, "one region", &error);
+               : fail_early(options, "one region", &error);
 }
 
 /* As many bytes as the frame with the most, the way that most bytes go. */
@@ -277,7 +287,7 @@ static int create_one(struct trk_policy_runs *runs, const struct trk_options *op
     }
     return trk_one_region_create(&runs->one, runs->gpu, &one, &error) == TRK_OK
                ? TRK_EXIT_OK
-               : fail_early(runs, options, "one region", &error);
+               : fail_early(options, "one region", &error);
 }
 
 int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs, const struct trk_options *options)
@@ -291,7 +301,7 @@ int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs, const struct t
         }
         error.status = trk_error_set(&error, TRK_E_UNSUPPORTED, "it has no time of the device");
         if (run->name[0] != '\0') {
-            return trk_policy_runs_fail(runs, options, run->text, &error);
+            return trk_policy_runs_fail(options, run->text, &error);
         }
         const struct trk_policy_run gone = *run;
         leave_out(runs, &gone, &error);
@@ -314,8 +324,10 @@ int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_optio
             leave_out_from(runs, i, why);
             break;
         }
-        trk_policy_progress_show(&runs->progress, "checking policy", i + 1, runs->count);
-        code = check_one(runs, &runs->runs[i], options);
+        show("checking policy",
+             &(struct trk_progress){
+                 .unit = "policies", .done = i + 1, .total = runs->count, .step = true});
+        code = check_one(&runs->runs[i], options);
     }
     return code == TRK_EXIT_OK ? size_up(runs, options) : code;
 }
@@ -324,8 +336,9 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
                                 struct trk_error *error)
 {
     struct trk_policy_runs *runs = context;
-    trk_policy_progress_show(&runs->progress, "measuring: pass", ++runs->passes,
-                             runs->passes_wanted);
+    show("measuring: pass", &(struct trk_progress){.unit = "passes",
+                                                   .done = ++runs->passes,
+                                                   .total = runs->passes_wanted});
     if (policy == runs->count) {
         struct trk_replay_times times;
         enum trk_status status = trk_one_region_pass(runs->one, &times, error);
@@ -395,8 +408,8 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
     runs->round_start_ns = trk_clock_ns();
     enum trk_status status = trk_bench_run(out, &bench, &error);
     clocks_read(runs, &runs->after);
-    trk_policy_progress_clear(&runs->progress);
-    return status == TRK_OK ? TRK_EXIT_OK : fail_early(runs, options, NULL, &error);
+    trk_progress_wipe();
+    return status == TRK_OK ? TRK_EXIT_OK : fail_early(options, NULL, &error);
 }
 
 void trk_policy_runs_close(struct trk_policy_runs *runs)

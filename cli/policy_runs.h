@@ -6,7 +6,6 @@
 
 #include "input.h"
 #include "options.h"
-#include "policy_progress.h"
 #include "replayer/bench.h"
 #include "replayer/gpu_clock.h"
 #include "replayer/one_region.h"
@@ -56,7 +55,6 @@ struct trk_policy_runs {
     bool checked;
     bool cut_short; /* an interrupt has ended the rounds before they were all run */
     bool hurried;   /* what no option named and there is no time to prepare is left out */
-    struct trk_policy_progress progress;
     uint64_t passes, passes_wanted;         /* of the rounds */
     struct trk_policy_clocks before, after; /* the bench */
 };
@@ -129,12 +127,12 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
                           uint32_t rounds, struct trk_bench *out);
 
 /* Say what is wrong with what was asked for. */
-int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           enum trk_status status, const char *text);
+int trk_policy_runs_refuse(const struct trk_options *options, enum trk_status status,
+                           const char *text);
 
 /* Say an error of a policy. */
-int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,
-                         const char *text, struct trk_error *error);
+int trk_policy_runs_fail(const struct trk_options *options, const char *text,
+                         struct trk_error *error);
 
 void trk_policy_runs_close(struct trk_policy_runs *runs);
 

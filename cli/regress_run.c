@@ -7,6 +7,7 @@
 
 #include "event_print.h"
 #include "jobs.h"
+#include "progress.h"
 #include "regress.h"
 #include "scenario_files.h"
 #include "simulator/sim.h"
@@ -145,8 +146,11 @@ static void run_trace(struct trk_regress_outcome *out, const struct errand *erra
         if (status == TRK_OK && !broke) {
             fill(out, trace, &report);
         }
+        if (status == TRK_E_UNSUPPORTED && !broke) { /* whole, but nothing for this core */
+            snprintf(out->left_out, sizeof out->left_out, "%.95s", error.text);
+        }
     }
-    if (broke) {
+    if (broke || out->left_out[0] != '\0') {
         /* whatever the run came to */
     } else if (status != TRK_OK && error.file_offset != TRK_NOT_KNOWN) {
         snprintf(out->unreadable, sizeof out->unreadable, "byte %" PRIu64 ": %s", error.file_offset,
@@ -198,6 +202,7 @@ static void run_scenario(struct trk_regress_outcome *out, const struct errand *e
 static void run_item(void *out, const void *context)
 {
     const struct errand *errand = context;
+    trk_progress_stop(); /* of the items the regression tells */
     (errand->item->scenario ? run_scenario : run_trace)(out, errand);
 }
 
@@ -237,21 +242,23 @@ static enum trk_status run_once(const struct errand *errand, const struct trk_re
     if (status != TRK_E_INCOMPLETE) {
         return status;
     }
+    out->ended = trk_contained_ended(error);
     snprintf(out->verdict, sizeof out->verdict, "crashed");
     snprintf(out->text, sizeof out->text, "%s", error->text);
     return TRK_OK;
 }
 
-/* One side, as often as asked for. unstable: two of them differ. */
+/* One side, as often as asked for. unstable: two of them differ. That one had to be ended is what
+ * the side came to, but not another outcome: how long it takes is chance. */
 static enum trk_status run_side(const struct errand *errand, const struct trk_regress_core *core,
                                 struct trk_regress_outcome *out, bool *unstable,
                                 struct trk_error *error)
 {
     enum trk_status status = run_once(errand, core, out, error);
-    for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK; i++) {
+    for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK && !out->ended; i++) {
         struct trk_regress_outcome again;
         status = run_once(errand, core, &again, error);
-        if (again.unreadable[0] != '\0') {
+        if (again.unreadable[0] != '\0' || again.ended) {
             *out = again;
             break;
         }
@@ -297,9 +304,10 @@ static const char *name_of(const void *item)
 enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *error)
 {
     regress->begun_s = now_s();
-    const struct trk_jobs jobs = {
-        regress->items, sizeof *regress->items, regress->count, regress->jobs, run_job, regress,
-        name_of};
+    const struct trk_jobs jobs = {regress->items, sizeof *regress->items,
+                                  regress->count, regress->jobs,
+                                  run_job,        regress,
+                                  name_of,        "items"};
     enum trk_status status = trk_jobs_run(&jobs, error);
     if (regress->keeps) {
         struct trk_error other;

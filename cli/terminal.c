@@ -1,5 +1,7 @@
 #include "terminal.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -104,6 +106,7 @@ void trk_terminal_say(const char *command, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    trk_progress_wipe();
     trk_refusal_note_line(line);
     flockfile(stderr);
     fprintf(stderr, command ? "trk %s: " : "trk: ", command);

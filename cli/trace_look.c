@@ -30,7 +30,7 @@ static enum trk_status add(struct trk_look_stream *stream, const struct trk_loss
 /* An event that is there and cannot be judged. */
 static enum trk_status add_event(struct trk_look_stream *stream, uint64_t ordinal, uint64_t tsc)
 {
-    const struct trk_loss loss = {ordinal, ordinal, tsc, tsc};
+    const struct trk_loss loss = {ordinal, ordinal, tsc, tsc, false};
     return add(stream, &loss);
 }
 
@@ -84,7 +84,7 @@ static enum trk_status look_for_unplaced(struct looking *looking)
     }
     looking->walk.unplaced = out->unplaced;
     for (size_t i = 0; out->unplaced && status == TRK_OK && i < out->stream_count; i++) {
-        const struct trk_loss before = {1, 0, 0, out->streams[i].begin_tsc};
+        const struct trk_loss before = {1, 0, 0, out->streams[i].begin_tsc, false};
         status = add(&out->streams[i], &before);
     }
     return status;
@@ -130,7 +130,7 @@ enum trk_status trk_look_read(struct trk_look *out, struct trk_trace *trace, boo
     struct looking looking = {.out = out, .asked = asked};
     struct trk_trace_event event;
     looking.walk = (struct trk_walk){.asked = asked, .part = out->part != TRK_LOOK_ALL};
-    trk_redact_init(&out->redact);
+    trk_redact_init(&out->redact, trace);
     enum trk_status status = make_room(&looking, trace);
     status = status == TRK_OK ? trk_trace_rewind(trace, error) : status;
     while (status == TRK_OK) {

@@ -13,9 +13,10 @@
 #include "recorder/record.h"
 
 /* Turns of a drain that goes to a file. */
-#define TRK_RECORD_TURN_MOST_MS 20
-#define TRK_RECORD_TURN_BUSY_MS 1
-#define TRK_RECORD_FLUSH_NS     UINT64_C(250000000)
+#define TRK_RECORD_TURN_MOST_MS  50 /* of rings as they are made, or larger ones */
+#define TRK_RECORD_TURN_SMALL_MS 20 /* of smaller ones */
+#define TRK_RECORD_TURN_BUSY_MS  1
+#define TRK_RECORD_FLUSH_NS      UINT64_C(250000000)
 
 struct trk_record_flight;
 

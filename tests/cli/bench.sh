@@ -228,14 +228,18 @@ run 0 bench --b auto --rounds 6 --no-check --json t.trk
 same 'one region without --all' "$(get one_region)" null
 same 'not interrupted' "$(get interrupted)" false
 
-# advise says how far it is, all the time on a terminal, else every ten seconds; it ends in time, and an interrupt
+# advise says how far it is, on a terminal and where it is asked; it ends in time, and an interrupt
 # ends it with what was run.
-"$tools/on_terminal" shown "$trk" advise --seconds 1 --rounds 1000 t.trk >out
+TERM=xterm "$tools/on_terminal" shown "$trk" advise --seconds 1 --rounds 1000 t.trk >out
 same "advise on a terminal" $? 0
 grep -q '1000 rounds were asked for, but 1 seconds were over' out || fail "no word on the time: $(cat out)"
 grep -q 'checking policy [0-9]* of [0-9]*' shown || fail "advise does not say what it checks: $(cat shown)"
 grep -q 'measuring: pass [0-9]* of [0-9]*' shown || fail "advise does not say what it measures: $(cat shown)"
-run 0 advise --seconds 1 --rounds 1000 --json t.trk
+run 0 advise --seconds 1 --rounds 1000 --json --progress json t.trk
+for unit in policies passes; do
+    grep -q "\"command\": \"advise\", \"unit\": \"$unit\", \"pass\": 1, \"done\": [1-9][0-9]*, \"total\": [1-9]" err ||
+        fail "advise tells no line of $unit: $(head -5 err)"
+done
 at_most "rounds in a second" "$(get rounds)" 999
 at_least "policies in a second" "$(get 'policies.#')" 1
 same "wanted" "$(get rounds_wanted)" 1000

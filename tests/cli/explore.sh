@@ -147,7 +147,20 @@ run 0 explore --json good.trk
 same nothing "$(get nothing)" false
 run 0 explore good.trk 5-60
 run 2 explore good.trk frame:0
-said "nothing in range"
+said "nothing in range: the trace has no frames"
+run 2 explore good.trk 99999
+said "nothing in range: the last event is [0-9]*$"
+run 2 explore good.trk time:100s-
+said "nothing in range: the last event is at [0-9.]* us"
+run 3 explore good.trk 20
+printf "4-8\n9-60\n" >list
+run 0 explore good.trk 4-60
+cp out plain
+run 0 explore good.trk @list
+cmp -s out plain || fail "a list in one piece is another range"
+printf "4-8\n10-60\n" >list
+run 2 explore good.trk @list
+said "a gap behind event 8"
 run 2 explore good.trk region:0x200000000
 run 2 explore good.trk 10-20/2
 head -c "$(($(wc -c <good.trk) - 8))" good.trk >cut.trk

@@ -75,6 +75,19 @@ same "events and losses of the dump" "$(($(get events) + $(get dropped)))" 1001
 wait "$recorder" || fail "the recorder ends with $?"
 rm -f ready ready2 go go2
 
+# A trigger behind the first event is served at once. A machine may be too busy for that, but not five times.
+tries=0
+events=2001
+printf 'marks 1\ntrigger\npause 60\nmarks 2000\n' >script
+while [ "$events" -ge 2001 ] && [ "$tries" -lt 5 ]; do
+    rm -f early.trk
+    run 0 record --flight 1M --trigger api -o early.trk -- "$tools/trace_tool" obey script
+    "$trk" info --json early.trk >info 2>/dev/null
+    events=$("$tools/json_get" info events)
+    tries=$((tries + 1))
+done
+same "events of an early dump" "$events" 1
+
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
 fly 139 --trigger api <<'SCRIPT'
 marks 1000

@@ -79,6 +79,18 @@ said "2 things that the program said of itself came after the header was written
 run 0 info --json x.trk
 same "what came too late" "$(get header.about.word 2>/dev/null)" ""
 
+# Turns of a drain that is in no hurry do not wake the thread that gives way to nobody: it would come before the
+# program's own each time.
+printf 'marks 10\npause 300\ntouch still\npause 700\n' >script
+"$trk" record -f -o x.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+until [ -e still ]; do sleep 0.02; done
+awake=$(sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$recorder/status")
+sleep 0.5
+at_most "wakes of the recording thread" \
+    "$(sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$recorder/status")" $((awake + 5))
+wait "$recorder"
+
 # More threads, one after the other, than a file has streams: all that they say is in it.
 printf 'tracker\nthreads 1200\nmarks 3\n' >script
 run 0 record --json --block 60000 -f -o x.trk -- "$tools/trace_tool" obey script

@@ -84,6 +84,7 @@ fuzz|-|-|-|-|
 devices|-|-|-|-|
 demo|-|-|-|-|
 emu-test|-|-|-|-|
+help|-|-|-|-|
 version|-|-|-|-|
 CASES
 
@@ -111,6 +112,7 @@ done <<'CASES'
 2|absent.trk|bench --json --b nope absent.trk
 2|absent.trk|replay --json --policy nope absent.trk
 2||ctl --json status many
+2||help --json smi
 2|folder|catalogue --json gc folder
 2|t.trk|dump --json t.trk 5-3
 2||record --json --ring 3M -- true
