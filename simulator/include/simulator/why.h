@@ -51,7 +51,8 @@ struct trk_why_report {
     uint64_t unregistered; /* the event since which no tracker has the byte registered that had;
                               TRK_NOT_KNOWN: one has, or none had */
     struct trk_why_fault fault; /* the newest */
-    const char *state_word;     /* "cpu", "clean", "gpu"; "none": no operation has met it */
+    const char *state_word;     /* "cpu", "clean", "gpu"; "none": no operation has met it; NULL: not
+                                   known */
     enum trk_why_copy guest, gpu;
     uint32_t store_count;
     struct trk_why_store stores[TRK_WHY_STORES]; /* newest first */
