@@ -84,7 +84,8 @@ struct judge {
     bool lossy;        /* begins of copies may be missing */
     bool among_losses; /* and anything else, now */
     bool holes;        /* and anything else, anywhere */
-    bool guessed;      /* events may stand in another order than they had */
+    bool disorder_known;
+    bool guessed;                   /* events may stand in another order than they had */
     uint64_t newest_tsc, views_tsc; /* of any event, of a change of views */
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
@@ -96,6 +97,9 @@ struct judge {
 TRK_MUST_USE enum trk_status judge_init(struct judge *judge, uint32_t streams,
                                         uint32_t granule_bytes);
 void judge_deinit(struct judge *judge);
+
+/* Where the order of the events that follow is a guess; must outlive the judge. NULL: not known. */
+void judge_disorder(struct judge *judge, const struct disorder *disorder);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);
