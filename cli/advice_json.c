@@ -40,10 +40,27 @@ static void add_time(cJSON *object, const char *key, double ns)
     }
 }
 
+/* NULL: there were too few rounds. */
+static void add_comparison(cJSON *item, const struct trk_comparison *against)
+{
+    if (against == NULL) {
+        static const char *const keys[] = {"told_apart", "best_difference", "low", "high",
+                                           "detectable"};
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            cJSON_AddNullToObject(item, keys[i]);
+        }
+        return;
+    }
+    cJSON_AddBoolToObject(item, "told_apart", against->shown);
+    cJSON_AddNumberToObject(item, "best_difference", against->difference);
+    cJSON_AddNumberToObject(item, "low", against->low);
+    cJSON_AddNumberToObject(item, "high", against->high);
+    trk_bench_json_detectable(item, against);
+}
+
 static void add_policy(cJSON *list, const struct trk_advise_result *result, uint32_t i)
 {
     const struct trk_policy_run *run = &result->runs->runs[i];
-    const struct trk_comparison *against = &result->against[i];
     cJSON *item = trk_json_out_item(list);
     trk_json_out_text(item, "policy", run->text);
     add_time(item, "predicted_ns", result->predicted_ns[i]);
@@ -58,16 +75,14 @@ static void add_policy(cJSON *list, const struct trk_advise_result *result, uint
     cJSON_AddNumberToObject(item, "byte_ns", result->costs[i].byte_ns);
     cJSON_AddNumberToObject(item, "submit_ns", result->costs[i].submit_ns);
     trk_json_out_number(item, "gap_bytes", result->costs[i].gap_bytes);
-    cJSON_AddBoolToObject(item, "told_apart", against->shown);
-    cJSON_AddNumberToObject(item, "best_difference", against->difference);
-    cJSON_AddNumberToObject(item, "low", against->low);
-    cJSON_AddNumberToObject(item, "high", against->high);
-    trk_bench_json_detectable(item, against);
+    add_comparison(item, result->compared ? &result->against[i] : NULL);
 }
 
 static void add_measured(cJSON *object, const struct trk_advise_result *result)
 {
     trk_json_out_number(object, "rounds", result->bench.rounds);
+    trk_json_out_number(object, "rounds_wanted", result->rounds_wanted);
+    cJSON_AddBoolToObject(object, "interrupted", result->runs->cut_short);
     trk_json_out_number(object, "seed", result->seed);
     trk_json_out_text(object, "advice", result->runs->runs[result->best].text);
     cJSON *list = cJSON_AddArrayToObject(object, "policies");
@@ -91,6 +106,7 @@ void trk_advise_print_json(const struct trk_advise_result *result)
         add_measured(object, result);
     } else {
         trk_json_out_text(object, "advice", NULL);
+        trk_json_out_error(object, &result->no_device);
     }
     trk_json_out_print(object);
 }

@@ -15,7 +15,10 @@ struct trk_advise_result {
     struct trk_advice advice;
     uint64_t seed;
     uint32_t device_number;
+    uint32_t rounds_wanted;
+    struct trk_error no_device; /* why there is none */
     struct trk_bench bench;
+    bool compared; /* there were enough rounds for it */
     uint32_t best;
     /* By the policies' numbers. */
     struct trk_gpu_cost costs[TRK_BENCH_POLICIES_MOST];

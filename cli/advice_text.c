@@ -133,12 +133,23 @@ static void print_choice(const struct trk_advise_result *result)
     printf(": the least time of %" PRIu32 " policies by the host's clock, over %" PRIu32
            " rounds\n",
            result->runs->count, result->bench.rounds);
-    if (result->best != 0) {
+    if (result->bench.rounds < result->rounds_wanted) {
+        printf("         %" PRIu32 " rounds were asked for, but ", result->rounds_wanted);
+        if (result->runs->cut_short) {
+            puts("it was interrupted");
+        } else {
+            printf("%" PRIu64 " seconds were over\n", result->runs->seconds);
+        }
+    }
+    if (!result->compared) {
+        printf("         too few rounds to tell the policies apart: it takes %u\n",
+               TRK_STATISTICS_ROUNDS_LEAST);
+    } else if (result->best != 0) {
         char said[120];
         trk_bench_say_difference(&result->against[0], said, sizeof said);
         printf("         against %s: %s\n", result->runs->runs[0].text, said);
     }
-    for (uint32_t i = 0; i < result->runs->count; i++) {
+    for (uint32_t i = 0; result->compared && i < result->runs->count; i++) {
         if (i != result->best && !result->against[i].shown) {
             char detectable[40];
             trk_bench_say_detectable(&result->against[i], detectable, sizeof detectable);

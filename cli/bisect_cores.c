@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "progress.h"
+#include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
 #include "terminal.h"
@@ -194,6 +196,7 @@ static int run_search(struct trk_cores *cores)
         code = search(cores);
         bool told = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN || cores->why != NULL;
         if (told) {
+            trk_progress_wipe();
             trk_cores_print(cores);
             trk_terminal_flush();
         }
@@ -244,6 +247,7 @@ int trk_bisect_cores(const struct trk_options *options)
 {
     static struct trk_cores cores; /* some KiB */
     cores = (struct trk_cores){.options = options};
+    trk_refusal_schema(TRK_BISECT_CORES_SCHEMA);
     static const char *const names[] = {"good", "bad"};
     for (int which = 0; which < 2; which++) {
         cores.cores[which] =

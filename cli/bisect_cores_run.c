@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bisect_cores.h"
-#include "json_out.h"
+#include "refusal.h"
 #include "terminal.h"
 
 #define CRASHED UINT64_MAX /* a digest behind the step that ended the process */
@@ -180,13 +180,10 @@ static void fill_crashed(struct look *look)
     }
 }
 
-/* Say why there is no report, in JSON too with --json: an exit code. */
+/* Say why there is no report: an exit code. */
 static int refuse(const struct trk_cores *cores, const char *subject, const struct trk_error *error)
 {
-    if (trk_options_flag(cores->options, "json")) {
-        trk_json_out_refusal(TRK_BISECT_CORES_SCHEMA, cores->path, error);
-        trk_terminal_flush();
-    }
+    trk_refusal_path(cores->path);
     (void)trk_terminal_error("bisect", subject, error);
     return trk_contained_exit_code(error->status);
 }

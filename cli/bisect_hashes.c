@@ -4,6 +4,7 @@
 
 #include "bisect_probe.h"
 #include "contents.h"
+#include "progress.h"
 #include "terminal.h"
 
 int trk_bisect_hashes(const struct trk_options *options)
@@ -33,6 +34,7 @@ int trk_bisect_hashes(const struct trk_options *options)
                          input.path);
         code = TRK_EXIT_DAMAGED;
     } else {
+        trk_progress_wipe();
         for (size_t i = 0; i < contents.count; i++) {
             printf("frame:%" PRIu64 ",range:0x%" PRIx64 "+%u,hash:0x%016" PRIx64 "\n",
                    contents.list[i].frame, contents.list[i].guest_addr, TRK_CONTENTS_PAGE_BYTES,

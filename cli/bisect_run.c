@@ -12,6 +12,7 @@
 #include "bisect_probe.h"
 #include "event_print.h"
 #include "json_out.h"
+#include "progress.h"
 #include "rewrite.h"
 #include "terminal.h"
 
@@ -106,6 +107,7 @@ static enum trk_bisect_answer ask_command(void *context, uint64_t at)
     enum trk_bisect_answer answer = trk_bisect_verdict_of(status);
     running->damaged |= status != -1 && trk_exit_of_program(status) == TRK_EXIT_DAMAGED;
     if (running->shown) {
+        trk_progress_wipe();
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " events: %s\n", at, running->events,
                 answer == TRK_BISECT_GOOD  ? "good"
                 : answer == TRK_BISECT_BAD ? "bad"

@@ -14,6 +14,7 @@
 #include "bisect_probe.h"
 #include "contents.h"
 #include "json_out.h"
+#include "progress.h"
 #include "simulator/symptom.h"
 #include "simulator/why.h"
 #include "symptom_text.h"
@@ -375,6 +376,7 @@ static void print_probes(const struct search *search)
 
 static void print_text(const struct search *search)
 {
+    trk_progress_wipe();
     const struct trk_contents_compared *compared = &search->compared;
     if (compared->other_count > 0) {
         printf("other content  frame %" PRIu64 ", page 0x%" PRIx64 "; %zu lines differ\n",

@@ -9,6 +9,7 @@
 
 #include "bisect_probe.h"
 #include "json_out.h"
+#include "progress.h"
 #include "scenario_files.h"
 #include "scenario_story_print.h"
 #include "sim_print.h"
@@ -234,9 +235,11 @@ static int bisect_trace(const struct trk_options *options)
         trk_input_close(&input);
         return code;
     }
+    trk_progress_wipe();
     code = trk_sim_exit_code(&report);
     if (code == TRK_EXIT_BROKEN) {
         ask_case(&input, &schedules);
+        trk_progress_wipe();
     }
     if (trk_options_flag(options, "json")) {
         print_json(&input, &report, &schedules);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "progress.h"
+#include "refusal.h"
 #include "terminal.h"
 
 enum stream {
@@ -117,6 +119,7 @@ bool trk_carried_print(const struct trk_carried *carried)
     if (carried->full || used > sizeof carried->bytes) {
         return false;
     }
+    trk_progress_wipe();
     while (used - at >= sizeof(struct piece)) {
         struct piece piece;
         memcpy(&piece, carried->bytes + at, sizeof piece);
@@ -126,6 +129,8 @@ bool trk_carried_print(const struct trk_carried *carried)
         }
         if (piece.stream == TALK) {
             trk_terminal_flush();
+        } else {
+            trk_refusal_not_needed();
         }
         fwrite(carried->bytes + at, 1, piece.size_bytes, piece.stream == TALK ? stderr : stdout);
         at += piece.size_bytes;

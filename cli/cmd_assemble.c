@@ -145,6 +145,7 @@ const struct trk_command trk_cmd_assemble = {
     .examples = "trk dump --text trace.trk >trace.txt\ntrk assemble trace.txt -o again.trk",
     .exits = "0 when G stands; 2 when a line is not understood, with its number; 3 when the text "
              "ends before it has begun.",
+    .schema = SCHEMA,
     .options = assemble_options,
     .operands_least = 1,
     .operands_most = 1,

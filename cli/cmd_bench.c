@@ -5,6 +5,7 @@
 #include "bench_print.h"
 #include "command.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-bench/1"
@@ -57,6 +58,7 @@ static const struct trk_option bench_options[] = {
     {.name = "no-check", .about = "Do not compare the bytes of each policy before the rounds."},
     {.name = "csv", .about = "Print the raw passes as CSV, nothing else."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA ", raw passes included."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -72,7 +74,7 @@ static int clock_choose(const struct trk_bench_result *result, const struct trk_
         char text[2 * TRK_POLICY_TEXT_BYTES + 64];
         snprintf(text, sizeof text, "--clock device: %s or %s has no time of the device",
                  result->runs->runs[0].text, result->runs->runs[verdict->policy].text);
-        return trk_policy_runs_refuse(result->runs, options, TRK_E_UNSUPPORTED, text);
+        return trk_policy_runs_refuse(options, TRK_E_UNSUPPORTED, text);
     }
     return TRK_EXIT_OK;
 }
@@ -94,7 +96,7 @@ static int judge(struct trk_bench_result *result, const struct trk_options *opti
         }
         if (trk_bench_compare(&verdict->comparison, &result->bench, pair, verdict->clock,
                               result->seed, &error) != TRK_OK) {
-            return trk_policy_runs_fail(result->runs, options, result->runs->runs[i].text, &error);
+            return trk_policy_runs_fail(options, result->runs->runs[i].text, &error);
         }
         result->detected = (i == 1 || result->detected) &&
                            verdict->comparison.detectable <= result->runs->detect.share;
@@ -116,11 +118,11 @@ static int want(struct trk_policy_runs *runs, const struct trk_options *options)
         char text[TRK_POLICY_TEXT_BYTES + 64];
         snprintf(text, sizeof text, "nothing to compare with %s: give --b or --all",
                  runs->runs[0].text);
-        return trk_policy_runs_refuse(runs, options, TRK_E_ARGUMENT, text);
+        return trk_policy_runs_refuse(options, TRK_E_ARGUMENT, text);
     }
     if (code == TRK_EXIT_OK && trk_options_flag(options, "csv") &&
         trk_options_flag(options, "json")) {
-        return trk_policy_runs_refuse(runs, options, TRK_E_ARGUMENT,
+        return trk_policy_runs_refuse(options, TRK_E_ARGUMENT,
                                       "--csv and --json both want standard output");
     }
     return code;
@@ -245,7 +247,9 @@ const struct trk_command trk_cmd_bench = {
              "an interrupt, 4 no "
              "Vulkan, not what a policy needs, a device that was lost or has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
+    .schema = SCHEMA,
     .options = bench_options,
     .operands_most = 1,
+    .no_named_pipe = true,
     .run = run_bench,
 };

@@ -4,6 +4,8 @@
 #include "bisect_probe.h"
 #include "command.h"
 #include "out_file.h"
+#include "progress.h"
+#include "refusal.h"
 #include "scenario_files.h"
 #include "terminal.h"
 
@@ -71,6 +73,7 @@ static const struct trk_option bisect_options[] = {
      .value = "G",
      .about = "Of live: write the trace of the last bad run to G. Needed."},
     {.name = "force", .letter = 'f', .about = "Overwrite G if it exists."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -84,10 +87,27 @@ static bool is_scenario_pipe(const char *path)
     return pipe;
 }
 
+/* For a refusal: what it is that is asked for by a first word. */
+static void note_kind(const struct trk_options *options)
+{
+    static const struct {
+        const char *word, *schema;
+    } kinds[] = {{"live", TRK_BISECT_LIVE_SCHEMA},
+                 {"run", TRK_BISECT_RUN_SCHEMA},
+                 {"hashes", TRK_BISECT_SYMPTOM_SCHEMA}};
+    for (size_t i = 0; options->operand_count > 0 && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(options->operands[0], kinds[i].word) == 0) {
+            trk_refusal_schema(kinds[i].schema);
+            trk_refusal_path(options->operand_count > 1 && i > 0 ? options->operands[1] : NULL);
+        }
+    }
+}
+
 static int answer(const struct trk_options *options)
 {
     const char *first = options->operand_count > 0 ? options->operands[0] : "";
     bool live = strcmp(first, "live") == 0;
+    note_kind(options);
     static const char *const of_live[] = {"answer", "judge", "repeat", "output", "force", NULL};
     static const char *const of_git[] = {"core", NULL};
     static const char *const of_cores[] = {"core-limit", NULL};
@@ -111,9 +131,11 @@ static int answer(const struct trk_options *options)
                    : trk_bisect_cores(options);
     }
     if (trk_options_flag(options, "git")) {
-        return trk_terminal_refuse(options, not_git, "does not go with --git")
-                   ? TRK_EXIT_USAGE
-                   : trk_bisect_git(options);
+        if (trk_terminal_refuse(options, not_git, "does not go with --git")) {
+            return TRK_EXIT_USAGE;
+        }
+        trk_refusal_not_needed(); /* its exit code says all */
+        return trk_bisect_git(options);
     }
     if (trk_terminal_refuse(options, of_git, "goes with --git")) {
         return TRK_EXIT_USAGE;
@@ -214,6 +236,7 @@ const struct trk_command trk_cmd_bisect = {
         "what there is of a damaged trace that what is missing cannot explain, or the search ends "
         "in what cannot be tested, or flaps, or CMD is bad with no event at all, too. "
         "With --git 0, 1 and 125.",
+    .schema = TRK_BISECT_SCHEMA,
     .options = bisect_options,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,
     .no_named_pipe = true,

@@ -7,6 +7,7 @@
 #include "catalogue_tell.h"
 #include "command.h"
 #include "options.h"
+#include "refusal.h"
 #include "terminal.h"
 #include "traces/catalogue.h"
 #include "traces/json_text.h"
@@ -253,6 +254,7 @@ static int run_catalogue(const struct trk_options *options)
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     const size_t count = sizeof actions / sizeof actions[0];
     size_t i = 0;
+    trk_refusal_path(options->operands[1]);
     while (i < count && strcmp(options->operands[0], actions[i].name) != 0) {
         i++;
     }
@@ -272,6 +274,9 @@ static int run_catalogue(const struct trk_options *options)
         (!actions[i].json &&
          trk_terminal_refuse(options, of_list, "goes with list, show and runs"))) {
         return TRK_EXIT_USAGE;
+    }
+    if (!actions[i].json && trk_options_flag(options, "json")) {
+        trk_refusal_not_needed(); /* a setting's word, which is for others */
     }
     struct job job = {.options = options, .folder = options->operands[1]};
     /* These open it themselves: one as what it is, one when there is something to store. */
@@ -312,6 +317,7 @@ const struct trk_command trk_cmd_catalogue = {
         "only be read can be listed, shown and run; the verdicts are not kept then.",
     .examples = "trk catalogue add kept trace.trk\ntrk catalogue list kept\n"
                 "trk regress -j 4 kept\ntrk catalogue show kept trace.trk",
+    .schema = TRK_CATALOGUE_SCHEMA,
     .options = catalogue_options,
     .operands_least = 2,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

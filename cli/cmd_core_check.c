@@ -5,8 +5,9 @@
 #include "command.h"
 #include "core_check.h"
 #include "jobs.h"
-#include "json_out.h"
 #include "options.h"
+#include "progress.h"
+#include "refusal.h"
 #include "terminal.h"
 
 static const struct trk_option core_check_options[] = {
@@ -26,6 +27,7 @@ static const struct trk_option core_check_options[] = {
      .least = 1,
      .most = 86400,
      .about = "Seconds that one case may take."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -65,16 +67,13 @@ static int run_core_check(const struct trk_options *options)
     }
     int code;
     error.status = status;
-    if (status != TRK_OK && trk_options_flag(options, "json")) {
-        trk_json_out_refusal(TRK_CORE_CHECK_SCHEMA, path, &error);
-        trk_terminal_flush();
-    }
     if (status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE) { /* of the plug-in */
         (void)trk_terminal_error("core-check", path, &error);
         code = trk_contained_exit_code(status);
     } else if (status != TRK_OK) {
-        code = trk_terminal_error("core-check",
-                                  options->operand_count > 1 ? options->operands[1] : path, &error);
+        const char *subject = options->operand_count > 1 ? options->operands[1] : path;
+        trk_refusal_path(subject);
+        code = trk_terminal_error("core-check", subject, &error);
     } else {
         trk_core_report_fill(&report, &files, path);
         (trk_options_flag(options, "json") ? trk_core_report_print_json
@@ -113,6 +112,7 @@ const struct trk_command trk_cmd_core_check = {
              "nothing could be run; 2 the command line cannot be meant, or a file is no scenario; "
              "4 it is no plug-in, or one "
              "of another version",
+    .schema = TRK_CORE_CHECK_SCHEMA,
     .options = core_check_options,
     .operands_least = 1,
     .operands_most = 2,

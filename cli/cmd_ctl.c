@@ -8,6 +8,7 @@
 #include "number.h"
 #include "options.h"
 #include "recorder/control.h"
+#include "refusal.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-ctl/1"
@@ -51,6 +52,7 @@ static int run_ctl(const struct trk_options *options)
     char answer[TRK_CONTROL_LINE] = "";
     uint64_t pid;
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    trk_refusal_path(NULL);
     if (!make_line(options, line, sizeof line) || !trk_number_parse(options->operands[1], &pid) ||
         pid == 0 || pid > INT32_MAX) {
         trk_terminal_say("ctl",
@@ -69,6 +71,8 @@ static int run_ctl(const struct trk_options *options)
         cJSON_AddBoolToObject(object, "ok", good);
         trk_json_out_text(object, "answer", status == TRK_OK ? answer : NULL);
         if (status != TRK_OK) {
+            trk_json_out_text(object, "path", NULL);
+            cJSON_AddBoolToObject(object, "complete", false);
             trk_json_out_error(object, &error);
         }
         trk_json_out_print(object);
@@ -96,9 +100,11 @@ const struct trk_command trk_cmd_ctl = {
         "The answer is one line: ok, with what there is to say, or error and why. A command that "
         "was not answered in time may still be obeyed later.",
     .exits =
-        "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs, 4 when "
-        "no answer comes, or another trk ctl waits for its own all that time.",
+        "0 when the answer is ok, 1 when it is an error, 2 when no such recording runs or it ends "
+        "without an answer, 4 when no answer comes, or another trk ctl waits for its own all that "
+        "time.",
     .examples = "trk ctl snapshot 4711\ntrk ctl mark 4711 12",
+    .schema = SCHEMA,
     .options = ctl_options,
     .operands_least = 2,
     .operands_most = 3,

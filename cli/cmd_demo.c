@@ -300,6 +300,7 @@ const struct trk_command trk_cmd_demo = {
         "The exit code is 0 however the checks end, unless --check is given.",
     .examples = "trk demo --frames 300 --threads 4 --check\n"
                 "trk record -o bad.trk -- trk demo --bug copy-before-arm",
+    .schema = SCHEMA,
     .options = demo_options,
     .run = run_demo,
 };

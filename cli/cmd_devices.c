@@ -171,11 +171,6 @@ static int run_devices(const struct trk_options *options)
     struct trk_device *devices = NULL;
     uint32_t count = 0, in_all = 0;
     if (trk_devices_list(&devices, &count, &in_all, &error) != TRK_OK) {
-        if (trk_options_flag(options, "json")) {
-            cJSON *object = trk_json_out_object(SCHEMA);
-            trk_json_out_error(object, &error);
-            trk_json_out_print(object);
-        }
         return trk_terminal_error("devices", NULL, &error);
     }
     if (trk_options_flag(options, "json")) {
@@ -203,6 +198,7 @@ const struct trk_command trk_cmd_devices = {
         "ends with 4, and says which of them is missing.",
     .examples = "trk devices\ntrk devices --json",
     .exits = "0 good, 2 usage, 4 no Vulkan loader, driver or device, 70 internal",
+    .schema = SCHEMA,
     .options = devices_options,
     .run = run_devices,
 };

@@ -12,6 +12,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "scenario_files.h"
 #include "simulator/explore.h"
 #include "terminal.h"
@@ -31,6 +32,7 @@ static const struct trk_option diff_options[] = {
      .about = "Compare one scenario file, or all of one trace, under two policies of the core, by "
               "their presets' names."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -156,6 +158,7 @@ static int diff_trace_policies(const struct trk_options *options, const char *co
             .complete = diff.log.complete && (script == NULL || window.complete) &&
                         diff.left_out + diff.log.foreign == 0,
         };
+        trk_progress_wipe();
         trk_diff_print_policies(&said, trk_options_flag(options, "json"));
         trk_terminal_flush();
         (void)trk_input_report(&input, options);
@@ -279,6 +282,7 @@ const struct trk_command trk_cmd_diff = {
                 "trk diff --asked monday.trk tuesday.trk\n"
                 "trk diff case.json --policies default,strict\n"
                 "trk diff game.trk --policies default,kyty-2026-08",
+    .schema = TRK_DIFF_SCHEMA,
     .options = diff_options,
     .operands_least = 1,
     .operands_most = 2,

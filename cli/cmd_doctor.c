@@ -8,6 +8,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "recorder/trace.h"
 #include "terminal.h"
 #include "track/address.h"
@@ -18,6 +19,7 @@
 
 static const struct trk_option doctor_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -31,6 +33,7 @@ struct doctor {
 static void on_damage(void *context, const struct trk_trace_damage *damage)
 {
     struct doctor *doctor = context;
+    trk_progress_wipe();
     if (doctor->count++ >= FINDINGS_SHOWN) {
         return;
     }
@@ -67,6 +70,7 @@ static void print_json(const struct doctor *doctor, cJSON *object,
     cJSON_AddBoolToObject(object, "cut", state->cut);
     trk_json_out_number(object, "chunks", state->chunks);
     trk_json_out_number(object, "damaged_chunks", state->damaged_chunks);
+    trk_json_out_number(object, "unknown_chunks", state->unknown_chunks);
     trk_json_out_number(object, "events", doctor->events);
     trk_json_out_number(object, "dropped", state->dropped);
     trk_json_out_number(object, "order_gaps", state->order_gaps);
@@ -81,6 +85,12 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
     }
     printf("chunks     %" PRIu64 " found, %" PRIu64 " damaged or missing\n", state->chunks,
            state->damaged_chunks);
+    if (state->unknown_chunks > 0) {
+        printf("newer      %" PRIu64
+               " chunks of kinds that this version does not know, the first of "
+               "kind %u\n",
+               state->unknown_chunks, state->unknown_kind);
+    }
     printf("events     %" PRIu64 " read, %" PRIu64 " missing as far as known\n", doctor->events,
            state->dropped);
     if (state->order_gaps > 0) {
@@ -137,6 +147,7 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     trk_trace_on_damage(trace, on_damage, doctor);
     enum trk_status status = read_events(doctor, trace, &error);
+    trk_progress_wipe();
     struct trk_trace_state state = trk_trace_state(trace);
     bool good = status == TRK_OK && state.complete && state.order_gaps == 0;
     tell_gaps(trace, object);
@@ -200,6 +211,7 @@ const struct trk_command trk_cmd_doctor = {
         "hold is named, and the trace is whole.",
     .examples = "trk doctor trace.trk\ntrk doctor --json trace.trk",
     .exits = "0 when the trace is whole, 3 when it is not.",
+    .schema = SCHEMA,
     .options = doctor_options,
     .operands_most = 1,
     .run = run_doctor,

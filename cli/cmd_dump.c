@@ -13,6 +13,7 @@
 #include "range.h"
 #include "recorder/checkpoint.h"
 #include "recorder/text.h"
+#include "refusal.h"
 #include "terminal.h"
 
 #define SCHEMA "trk-event/1"
@@ -31,7 +32,7 @@ struct dump {
     struct trk_clock clock;
     bool json;
     bool raw;
-    uint64_t first_tsc, last_tsc;
+    uint64_t first_tsc;
     uint64_t seen, printed; /* events */
 };
 
@@ -54,7 +55,8 @@ static const char *type_of(const struct dump *dump, uint8_t id)
 static size_t fields_of(const struct dump *dump, const struct trk_event *event,
                         struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
 {
-    return dump->raw ? trk_event_text_raw(event, out) : trk_event_text_fields(event, out);
+    return dump->raw ? trk_event_text_raw(event, out)
+                     : trk_trace_event_fields(dump->input.trace, event, out);
 }
 
 static void print_text(const struct dump *dump, const struct trk_trace_event *event)
@@ -129,7 +131,6 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
             return status == TRK_E_END ? TRK_OK : status;
         }
         dump->seen++;
-        dump->last_tsc = event.tsc;
         if (first) {
             dump->first_tsc = event.tsc;
             first = false;
@@ -150,23 +151,9 @@ static enum trk_status print_events(struct dump *dump, struct trk_error *error)
 /* A range that picked nothing is told, with what there is instead. It is no error. */
 static void say_nothing_picked(const struct dump *dump)
 {
-    const struct trk_range *range = &dump->range;
-    if (dump->seen == 0) {
-        trk_terminal_say("dump", "nothing in range: the trace has no events");
-    } else if (range->kind == TRK_RANGE_EVENTS || range->kind == TRK_RANGE_SET) {
-        trk_terminal_say("dump", "nothing in range: the last event is %" PRIu64, dump->seen - 1);
-    } else if (range->kind == TRK_RANGE_REGION) {
-        trk_terminal_say("dump", "nothing in range: no event is about the 4 MiB from 0x%" PRIx64,
-                         range->first);
-    } else if (range->kind == TRK_RANGE_TIME) {
-        char last[40];
-        trk_clock_print(&dump->clock, dump->last_tsc, dump->first_tsc, last, sizeof last);
-        trk_terminal_say("dump", "nothing in range: the last event is at %s us", last);
-    } else if (range->frame == UINT64_MAX) {
-        trk_terminal_say("dump", "nothing in range: the trace has no frames");
-    } else {
-        trk_terminal_say("dump", "nothing in range: the last frame is %" PRIu64, range->frame);
-    }
+    char closest[TRK_RANGE_CLOSEST_BYTES];
+    trk_range_closest(&dump->range, closest);
+    trk_terminal_say("dump", "nothing in range: %s", closest);
 }
 
 /* The file as text. It is read where it is: a pipe has no chunks to go back to. */
@@ -198,6 +185,7 @@ static int dump_text(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);
     } else {
+        trk_refusal_not_needed();
         code = trk_input_report(&input, options);
     }
     trk_input_close(&input);
@@ -225,6 +213,7 @@ static int run_dump(const struct trk_options *options)
         return code;
     }
     dump.clock = trk_clock_from_header(trk_trace_header_json(dump.input.trace));
+    dump.range.trace = dump.input.trace;
     dump.range.ticks_a_microsecond = dump.clock.ticks_a_microsecond;
     enum trk_status status =
         dump.range.kind == TRK_RANGE_TIME && dump.clock.ticks_a_microsecond <= 0
@@ -235,6 +224,7 @@ static int run_dump(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&dump.input, options, SCHEMA, &error);
     } else {
+        trk_refusal_not_needed();
         if (dump.printed == 0 && options->operand_count > 1 && trk_terminal_alive()) {
             say_nothing_picked(&dump);
         }
@@ -262,8 +252,10 @@ const struct trk_command trk_cmd_dump = {
         "with "
         "what comes closest, and is no error.",
     .examples = "trk dump trace.trk 100-120\ntrk dump --json trace.trk frame:7 | grep witness",
+    .schema = SCHEMA,
     .options = dump_options,
     .operands_most = 2,
     .json_lines = true,
+    .judges_nothing = true,
     .run = run_dump,
 };

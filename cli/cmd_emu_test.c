@@ -130,6 +130,7 @@ const struct trk_command trk_cmd_emu_test = {
     .examples = "trk emu-test\ntrk emu-test --cases 1000000 --seed 7\ntrk emu-test --json",
     .exits = "0 all agree; 1 a difference was found; 2 the command line cannot be meant; 4 the "
              "machine is of another kind",
+    .schema = SCHEMA,
     .options = emu_test_options,
     .run = run_emu_test,
 };

@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "contained.h"
+#include "explore_export.h"
 #include "explore_going.h"
 #include "explore_print.h"
 #include "explore_range.h"
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
-#include "out_file.h"
+#include "progress.h"
 #include "terminal.h"
 
 static const struct trk_option explore_options[] = {
@@ -94,6 +94,7 @@ static const struct trk_option explore_options[] = {
     {.name = "force", .letter = 'f', .about = "Overwrite F if it exists."},
     {.name = "json", .about = "One JSON object, schema " TRK_EXPLORE_SCHEMA "."},
     TRK_CONTAINED_OPTIONS,
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -109,9 +110,14 @@ static bool refused(const struct trk_options *options)
     static const char *const seed[] = {"seed", NULL};
     static const char *const preemptions[] = {"preemptions", NULL};
     static const char *const of_export[] = {"force", NULL};
+    static const char *const of_core[] = {"core-limit", NULL};
     const char *engine = trk_options_text(options, "engine");
     if (!trk_options_given(options, "export") &&
         trk_terminal_refuse(options, of_export, "goes with --export")) {
+        return true;
+    }
+    if (!trk_options_given(options, "core") &&
+        trk_terminal_refuse(options, of_core, "goes with --core")) {
         return true;
     }
     if (trk_options_text(options, "schedule") != NULL) {
@@ -171,29 +177,7 @@ static bool read_options(const struct trk_options *options, struct trk_explore_o
         trk_terminal_say("explore", "--export: standard output has the report; name a file");
         return false;
     }
-    if (path != NULL && !trk_options_flag(options, "force") && access(path, F_OK) == 0) {
-        trk_terminal_say("explore", "%s: File exists", path);
-        return false;
-    }
     return true;
-}
-
-/* ---- the exported window --------------------------------------------------------------------- */
-
-static int write_script(const struct trk_options *options, const char *script)
-{
-    struct trk_out_file out;
-    const char *path = trk_options_text(options, "export");
-    int code = trk_out_file_open_at(&out, path, trk_options_flag(options, "force"), options);
-    if (code != TRK_EXIT_OK) {
-        return code;
-    }
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    if (trk_out_file_write(&out, script, strlen(script), &error) != TRK_OK) {
-        trk_out_file_close(&out);
-        return trk_terminal_error("explore", path, &error);
-    }
-    return trk_out_file_keep(&out, options);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -221,7 +205,6 @@ static int finish(const struct trace_run *run, const struct trk_explore_report *
 {
     const struct trk_options *options = run->options;
     const struct trk_input *input = &run->input;
-    const char *path = trk_options_text(options, "export");
     const bool once = trk_options_text(options, "schedule") != NULL;
     const struct trk_explore_of of = {
         .path = input->path,
@@ -236,15 +219,7 @@ static int finish(const struct trace_run *run, const struct trk_explore_report *
     if (report->ended) {
         trk_explore_say_ended(&run->going, options, core);
     }
-    if (path == NULL) {
-        return code;
-    }
-    if (report->script == NULL) {
-        trk_terminal_say("explore", "no window to export: %s is not written", path);
-        return code;
-    }
-    int written = write_script(options, report->script);
-    return written == TRK_EXIT_OK ? code : written;
+    return trk_explore_export(options, report, code);
 }
 
 /* What a plug-in did that is no answer ends what can be said of it. */
@@ -289,10 +264,13 @@ static int open_trace(struct trace_run *run)
     if (!read_options(options, &run->explore)) {
         return TRK_EXIT_USAGE;
     }
+    int code = trk_explore_export_check(options);
+    if (code != TRK_EXIT_OK) {
+        return code;
+    }
     run->explore.go_on = trk_explore_go_on;
     run->explore.context = &run->going;
-    run->going.shown = isatty(STDERR_FILENO) == 1;
-    int code = trk_input_open(&run->input, options, TRK_EXPLORE_SCHEMA);
+    code = trk_input_open(&run->input, options, TRK_EXPLORE_SCHEMA);
     if (code == TRK_EXIT_OK && options->operand_count > 1) {
         code = trk_explore_read_range(&run->input, options, &run->explore);
         if (code != TRK_EXIT_OK) {
@@ -314,9 +292,6 @@ static void explore_opened(void *out, const void *context)
     enum trk_status status = schedule != NULL
                                  ? trk_explore_replay(input->trace, schedule, &report, &error)
                                  : trk_explore_trace(input->trace, &run->explore, &report, &error);
-    if (run->going.shown && schedule == NULL) {
-        fputs("\r\033[K", stderr);
-    }
     trk_contained_leave();
     if (complains(run, status)) {
         code = TRK_EXIT_BROKEN;
@@ -416,6 +391,7 @@ const struct trk_command trk_cmd_explore = {
                 "trk explore --engine pct --preemptions 3 --schedules 2000 --seed 7 trace.trk\n"
                 "trk explore --export case.json trace.trk && trk sim case.json\n"
                 "trk explore --core ./mine.so trace.trk",
+    .schema = TRK_EXPLORE_SCHEMA,
     .options = explore_options,
     .operands_most = 2,
     .run = run_explore,

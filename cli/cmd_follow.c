@@ -8,9 +8,9 @@
 #include "clock.h"
 #include "command.h"
 #include "event_print.h"
-#include "json_out.h"
 #include "options.h"
 #include "recorder/follow.h"
+#include "refusal.h"
 #include "spool.h"
 #include "terminal.h"
 #include "trace_dir.h"
@@ -41,7 +41,7 @@ static void print(const struct follower *follower, const struct trk_trace_event 
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
     size_t count = trk_event_text_fields(&event->event, fields);
-    const char *type = trk_event_type_name(event->event.type);
+    const char *type = trk_follow_type_name(follower->follow, event->event.type);
     char name[100];
     char time[40];
     trk_event_text_thread(trk_follow_name(follower->follow, event->stream), event->stream, name,
@@ -131,7 +131,7 @@ static int run_follow(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     struct follower follower = {.json = trk_options_flag(options, "json")};
-    char path[PATH_MAX] = "";
+    static char path[PATH_MAX];
     const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
     const char *shown = operand ? operand : path;
     uint64_t idle_ms = trk_options_number(options, "idle") * 1000;
@@ -154,14 +154,7 @@ static int run_follow(const struct trk_options *options)
         return TRK_EXIT_OK;
     }
     error.status = status;
-    if (follower.json) {
-        cJSON *object = trk_json_out_object(SCHEMA);
-        trk_json_out_text(object, "path", shown);
-        cJSON_AddBoolToObject(object, "complete", false);
-        trk_json_out_error(object, &error);
-        trk_json_out_print_line(object);
-        trk_terminal_flush();
-    }
+    trk_refusal_path(shown[0] ? shown : NULL);
     return trk_terminal_error("follow", shown[0] ? shown : NULL, &error);
 }
 
@@ -178,6 +171,7 @@ const struct trk_command trk_cmd_follow = {
     .exits =
         "0 at the trace's end; 3 when it is damaged, when a pipe ends before, or with --idle when "
         "nothing comes.",
+    .schema = SCHEMA,
     .options = follow_options,
     .operands_most = 1,
     .json_lines = true,

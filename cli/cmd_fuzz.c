@@ -9,6 +9,7 @@
 #include "fuzz_case.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "terminal.h"
 
 /* Scenario files hold seeds, and their numbers are exact up to there. */
@@ -79,6 +80,7 @@ static const struct trk_option fuzz_options[] = {
      .about = "Write each program that failed to DIR/seed-N.json."},
     {.name = "force", .letter = 'f', .about = "Overwrite such a file if it exists."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -385,6 +387,7 @@ const struct trk_command trk_cmd_fuzz = {
     .examples = "trk fuzz\ntrk fuzz --steps 1000000 --schedule pct\n"
                 "trk fuzz --seed 7 --print > case.json && trk sim case.json\n"
                 "trk fuzz --schedule explore --features gpu,sharing,threads -o failed",
+    .schema = SCHEMA,
     .options = fuzz_options,
     .run = run_fuzz,
 };

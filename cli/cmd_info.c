@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/chunks.h"
 #include "regions.h"
@@ -23,21 +24,27 @@
 
 static const struct trk_option info_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    {.name = "full",
+     .about = "Read all of the file, and every event: finds damage that the index says nothing of, "
+              "and counts faults and regions."},
     {.name = "quick",
-     .about = "Read the index only, which finds no damage between: faults and regions, which need "
-              "every event, are left out, and "
-              "so is the number of events where some were lost."},
+     .about = "Never read the events, also where some were lost: their number is then left out."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
+/* How much was read. */
+enum extent { READ_INDEX, READ_EVENTS, READ_ALL };
+
 struct info {
     struct trk_input input;
+    enum extent extent;
     struct trk_trace_state state;
-    uint64_t events;  /* without those that tell of losses; TRK_NOT_KNOWN: see run_info */
-    uint64_t faults;  /* TRK_NOT_KNOWN with --quick */
+    uint64_t events;  /* without those that tell of losses; TRK_NOT_KNOWN: see read_trace */
+    uint64_t faults;  /* TRK_NOT_KNOWN: events were not read */
     uint64_t regions; /* likewise */
     struct trk_page_hashes pages;
-    uint64_t pages_stored;  /* contents; TRK_NOT_KNOWN with --quick */
+    uint64_t pages_stored;  /* contents; TRK_NOT_KNOWN: events were not read */
     uint64_t pages_missing; /* PAGE events that name another content, where there are any */
     struct overhead {
         double append_ns; /* as the header says; 0: it does not, and the rest is not known */
@@ -221,6 +228,8 @@ static void print_text(const struct info *info)
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");
+    fputs(info->extent == READ_INDEX ? ", as the index says: trk info --full reads all of it" : "",
+          stdout);
     printf("\n%-10s %s\n%-10s %s\n", "ended", info->state.ended ? "yes" : "no", "program", child);
     if (info->state.damaged_chunks > 0) {
         printf("%-10s %" PRIu64 " chunks, the first at byte %" PRIu64 "\n", "damaged",
@@ -249,6 +258,7 @@ static void print_estimate(cJSON *object, const char *key, double number)
 
 static void print_json(const struct info *info)
 {
+    static const char *const extents[] = {"index", "events", "all"};
     const struct trk_trace *trace = info->input.trace;
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", info->input.path);
@@ -258,6 +268,7 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "threads", trk_trace_stream_count(trace));
     trk_json_out_number(object, "regions", info->regions);
     cJSON_AddBoolToObject(object, "complete", info->state.complete);
+    trk_json_out_text(object, "read", extents[info->extent]);
     cJSON_AddBoolToObject(object, "ended", info->state.ended);
     trk_json_out_number(object, "dropped", info->state.dropped);
     bool hashes = info->pages.hashed > 0;
@@ -273,7 +284,8 @@ static void print_json(const struct info *info)
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);
-    trk_json_out_number(object, "order_gaps", info->state.order_gaps);
+    trk_json_out_number(object, "order_gaps",
+                        info->extent == READ_INDEX ? TRK_NOT_KNOWN : info->state.order_gaps);
     trk_json_out_end(object, info->state.child_status);
     cJSON *list = cJSON_AddArrayToObject(object, "thread_list");
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
@@ -294,26 +306,44 @@ static void print_json(const struct info *info)
     trk_json_out_print(object);
 }
 
+/* What is asked for, or what it takes to say what is missing. */
+static enum trk_status read_trace(struct info *info, const struct trk_options *options,
+                                  struct trk_error *error)
+{
+    bool quick = trk_options_flag(options, "quick");
+    struct trk_trace *trace = info->input.trace;
+    for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+        info->events += trk_trace_stream(trace, i)->events;
+    }
+    info->state = trk_trace_state(trace);
+    if (!quick && (trk_options_flag(options, "full") || !info->state.complete)) {
+        info->extent = info->state.quick ? READ_EVENTS : READ_ALL;
+        enum trk_status status = count_events(info, error);
+        info->state = trk_trace_state(trace);
+        return status;
+    }
+    /* Chunk headers count events with the marks of losses, and how many those are is inside. */
+    info->events = info->state.dropped > 0 ? TRK_NOT_KNOWN : info->events;
+    return TRK_OK;
+}
+
 static int run_info(const struct trk_options *options)
 {
+    static const char *const of_full[] = {"full", NULL};
     struct info info = {
         .faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN, .pages_stored = TRK_NOT_KNOWN};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    int code = (trk_options_flag(options, "quick") ? trk_input_open_quick
-                                                   : trk_input_open)(&info.input, options, SCHEMA);
+    if (trk_options_flag(options, "quick") &&
+        trk_terminal_refuse(options, of_full, "does not go with --quick")) {
+        return TRK_EXIT_USAGE;
+    }
+    bool full = trk_options_flag(options, "full") && !trk_options_flag(options, "quick");
+    int code = (full ? trk_input_open : trk_input_open_quick)(&info.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
         return code;
     }
-    for (size_t i = 0; i < trk_trace_stream_count(info.input.trace); i++) {
-        info.events += trk_trace_stream(info.input.trace, i)->events;
-    }
-    enum trk_status status =
-        trk_options_flag(options, "quick") ? TRK_OK : count_events(&info, &error);
-    info.state = trk_trace_state(info.input.trace);
-    /* Chunk headers count events with the marks of losses, and how many those are is inside. */
-    if (trk_options_flag(options, "quick") && info.state.dropped > 0) {
-        info.events = TRK_NOT_KNOWN;
-    }
+    enum trk_status status = read_trace(&info, options, &error);
+    trk_progress_wipe();
     info.overhead = estimate(&info);
     if (status != TRK_OK) {
         error.status = status;
@@ -335,11 +365,15 @@ const struct trk_command trk_cmd_info = {
     .text =
         "Prints the size of a trace, what it counts, its threads, whether it is whole, and what "
         "its header says of the machine and the recording. What the recording cost the program's "
-        "threads is estimated: its events, at what one took when the recording began. Faults and "
-        "regions are counted by "
-        "decoding every event; --quick leaves them out. No event is run: see trk sim.",
-    .examples = "trk info trace.trk\ntrk info --json trace.trk",
+        "threads is estimated: its events, at what one took when the recording began.\n\n"
+        "Of a whole trace only the index is read, however large the file is: damage between is "
+        "not seen, and faults, regions and contents of pages, which need every event, are not "
+        "counted. --full reads all. Where the index says that something is missing, or there is "
+        "none, every event is read to say what. No event is run: see trk sim.",
+    .examples = "trk info trace.trk\ntrk info --full --json trace.trk",
+    .schema = SCHEMA,
     .options = info_options,
     .operands_most = 1,
+    .judges_nothing = true,
     .run = run_info,
 };

@@ -8,6 +8,7 @@
 #include "kept_checkpoints.h"
 #include "merge_streams.h"
 #include "number.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "rewrite.h"
@@ -18,6 +19,7 @@
 static const struct trk_option merge_options[] = {
     TRK_OUT_FILE_OPTIONS,
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -219,6 +221,12 @@ static struct trk_trace_state state_of(const struct merge *merge)
 {
     struct trk_trace_state state = trk_trace_state(merge->parts[merge->count - 1].trace);
     state.complete = state.ended && !state.cut && !merge->streams.any_loss;
+    state.unknown_chunks = 0;
+    for (size_t i = merge->count; i > 0; i--) {
+        struct trk_trace_state part = trk_trace_state(merge->parts[i - 1].trace);
+        state.unknown_kind = part.unknown_chunks > 0 ? part.unknown_kind : state.unknown_kind;
+        state.unknown_chunks += part.unknown_chunks;
+    }
     return state;
 }
 
@@ -240,16 +248,32 @@ static int say_error(const struct merge *merge, struct trk_error *error, enum tr
     return trk_terminal_error("merge", merge->at ? merge->at->path : NULL, error);
 }
 
+/* [F-36] What any part says of types that this version does not know is said of all. */
+static enum trk_status join_types(struct merge *merge, struct trk_trace *newest,
+                                  struct trk_error *error)
+{
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < merge->count && status == TRK_OK; i++) {
+        merge->at = &merge->parts[i];
+        status = trk_trace_add_types(newest, merge->parts[i].trace, error);
+    }
+    return status;
+}
+
 static int merge_parts(struct merge *merge)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     enum trk_status status = open_parts(merge, &error);
+    struct trk_trace *newest = NULL;
+    if (status == TRK_OK) {
+        qsort(merge->parts, merge->count, sizeof merge->parts[0], by_time);
+        /* The newest has looked at the clock over the longest time. */
+        newest = merge->parts[merge->count - 1].trace;
+        status = join_types(merge, newest, &error);
+    }
     if (status != TRK_OK) {
         return say_error(merge, &error, status);
     }
-    qsort(merge->parts, merge->count, sizeof merge->parts[0], by_time);
-    /* The newest has looked at the clock over the longest time. */
-    const struct trk_trace *newest = merge->parts[merge->count - 1].trace;
     struct trk_writer_options writer = trk_rewrite_options(newest);
     for (size_t i = 0; i < merge->count; i++) {
         unsigned shift = trk_trace_clock_shift(merge->parts[i].trace);
@@ -313,12 +337,14 @@ const struct trk_command trk_cmd_merge = {
         "--flight are, in any order; their threads are known by their streams.\n\n"
         "Where the first one begins with a state, so does G. Checkpoints are left out.\n\n"
         "Refused are traces of different recordings (their clocks, addresses and trackers are "
-        "not the same ones), parts that trk trim made, which begin with a state of their own, and "
-        "damaged traces: see trk recover.",
+        "not the same ones), parts that trk trim made, which begin with a state of their own, "
+        "parts that describe events of a newer version in different ways, and damaged traces: see "
+        "trk recover. Chunks of unknown kinds are left out, and told.",
     .exits =
         "0 when nothing is missing in or between the parts; 3 when something is, and G stands, "
         "or when a part is damaged.",
     .examples = "trk merge dump.trk dump-2.trk dump-3.trk -o all.trk",
+    .schema = SCHEMA,
     .options = merge_options,
     .operands_least = 2,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

@@ -10,12 +10,13 @@
 
 #include "command.h"
 #include "input.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "minimise_print.h"
-#include "minimise_progress.h"
 #include "minimise_right.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
 #include "scenario_files.h"
 #include "terminal.h"
 
@@ -51,7 +52,7 @@ static const struct trk_option minimise_options[] = {
      .most = 1000000,
      .about = "Try no further candidate after so many seconds. What comes out then depends on the "
               "machine; by default nothing does."},
-    TRK_MINIMISE_PROGRESS_OPTION,
+    TRK_PROGRESS_OPTION,
     {.name = "json", .about = "One JSON object, schema " TRK_MINIMISE_SCHEMA "."},
     {.name = NULL},
 };
@@ -60,15 +61,9 @@ static const struct trk_option minimise_options[] = {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 struct going {
     bool limited; /* in time */
-    struct trk_minimise_progress progress;
+    struct trk_minimise_size shown;
     struct timespec end;
     struct trk_minimise_right right;
 };
@@ -83,19 +78,11 @@ static bool go_on(void *context, const struct trk_minimise_report *so_far)
 {
     struct going *going = context;
     struct timespec now;
-    trk_minimise_progress_show(&going->progress, so_far);
+    trk_minimise_show(so_far, &going->shown);
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool past = now.tv_sec > going->end.tv_sec ||
                 (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
     return interrupted == 0 && !(going->limited && past) && !going->right.failed;
-}
-
-/* An interrupt ends the search with the best so far; a second one ends the program. */
-static void watch_interrupts(void)
-{
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -124,7 +111,6 @@ static bool read_options(const struct trk_options *options, struct trk_minimise_
 {
     *minimise = trk_minimise_options_default();
     *going = (struct going){.limited = false};
-    trk_minimise_progress_open(&going->progress, options);
     minimise->replays = trk_options_number(options, "replays");
     minimise->go_on = go_on;
     minimise->context = going;
@@ -208,7 +194,7 @@ static int from_scenario(const struct trk_options *options,
     if (bytes == NULL) {
         return TRK_EXIT_USAGE;
     }
-    watch_interrupts();
+    trk_interrupt_watch(&interrupted, 1, false);
     enum trk_status status = trk_minimise_scenario(bytes, size, minimise, report, &fault);
     free(bytes);
     if (status == TRK_E_ARGUMENT) {
@@ -240,7 +226,7 @@ static int from_trace(const struct trk_options *options,
     if (code == TRK_EXIT_OK && overwrites(input.path, "trace", outputs)) {
         code = TRK_EXIT_USAGE;
     } else if (code == TRK_EXIT_OK) {
-        watch_interrupts();
+        trk_interrupt_watch(&interrupted, 1, false);
         trk_trace_stop_on(input.trace, &interrupted);
         enum trk_status status = trk_minimise_trace(input.trace, minimise, &result->report, &error);
         if (status != TRK_OK && interrupted == 0) {
@@ -360,7 +346,7 @@ static int minimise_to(const struct trk_options *options,
 {
     static struct result result; /* some KiB */
     struct trk_minimise_report *report = &result.report;
-    struct going *going = minimise->context;
+    const struct going *going = minimise->context;
     bool scenario = is_scenario(options);
     int code;
     if (scenario) {
@@ -370,7 +356,7 @@ static int minimise_to(const struct trk_options *options,
     } else {
         code = from_trace(options, minimise, outputs, &result);
     }
-    trk_minimise_progress_close(&going->progress);
+    trk_progress_wipe();
     if (code == TRK_EXIT_OK && interrupted != 0 && report->script == NULL) {
         report->not_shown = report->whole = false; /* what it was about to say is not known */
     } else if (code == TRK_EXIT_OK) {
@@ -443,6 +429,7 @@ const struct trk_command trk_cmd_minimise = {
         "pages shows it; 2 also when no rule breaks; 3 when no rule breaks in what there is of a "
         "damaged trace, or no scenario of that shows it, or the search ended early: then the best "
         "so far is written; 4 also when the trk of --good says nothing of the case.",
+    .schema = TRK_MINIMISE_SCHEMA,
     .options = minimise_options,
     .operands_most = 1,
     .run = run_minimise,

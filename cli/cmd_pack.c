@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "kept_checkpoints.h"
+#include "progress.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "redact.h"
@@ -24,8 +25,9 @@
 #define FULL_EVERY 16u
 
 #define ABOUT_REDACT                                                                               \
-    "Leave out command line, environment, host, paths and contents of pages, and move guest "      \
-    "addresses down."
+    "Leave out command line, environment, host, paths, contents of pages and what a newer "        \
+    "version "                                                                                     \
+    "says of the machine, and move addresses down."
 
 static const struct trk_option pack_options[] = {
     TRK_OUT_FILE_OPTIONS,
@@ -46,13 +48,13 @@ static const struct trk_option pack_options[] = {
          "then be read from the middle, and trk sim goes on behind damage. 0: none."},
     {.name = "redact", .about = ABOUT_REDACT},
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
 static const struct trk_option unpack_options[] = {
-    TRK_OUT_FILE_OPTIONS,
-    {.name = "redact", .about = ABOUT_REDACT},
-    TRK_REWRITE_JSON(SCHEMA),
+    TRK_OUT_FILE_OPTIONS,     {.name = "redact", .about = ABOUT_REDACT},
+    TRK_REWRITE_JSON(SCHEMA), TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -141,15 +143,33 @@ static enum trk_status look_at_snapshot(struct pack *pack, struct trk_error *err
     return status;
 }
 
+/* [F-36] What says something that this version does not know may say where or when it was. */
+static enum trk_status check_certain(const struct pack *pack, const struct trk_trace_event *event,
+                                     struct trk_error *error)
+{
+    struct trk_trace_type type;
+    if (trk_redact_certain(&pack->redact, &event->event)) {
+        return TRK_OK;
+    }
+    (void)trk_trace_type(pack->input.trace, event->event.type, &type);
+    (void)trk_error_set(error, TRK_E_UNSUPPORTED,
+                        "an event of type %u (%.32s) cannot be redacted: this version does not "
+                        "know all that it says",
+                        event->event.type, type.name);
+    error->event_number = event->number;
+    return TRK_E_UNSUPPORTED;
+}
+
 /* For redaction: how far the addresses can move is known when all were seen. */
 static enum trk_status look_first(struct pack *pack, struct trk_error *error)
 {
     struct trk_trace_event event;
-    trk_redact_init(&pack->redact);
+    trk_redact_init(&pack->redact, pack->input.trace);
     pack->looking = true;
     enum trk_status status = look_at_snapshot(pack, error);
     while (status == TRK_OK &&
            (status = trk_trace_next(pack->input.trace, &event, error)) == TRK_OK &&
+           (status = check_certain(pack, &event, error)) == TRK_OK &&
            (status = take_event(pack, &event, error)) == TRK_OK) {
     }
     if (status == TRK_E_END) {
@@ -157,6 +177,11 @@ static enum trk_status look_first(struct pack *pack, struct trk_error *error)
     }
     pack->looking = false;
     trk_redact_decide(&pack->redact);
+    if (status == TRK_OK && pack->redact.other.full) {
+        status = trk_error_set(error, TRK_E_UNSUPPORTED,
+                               "its addresses outside of guest memory are in too many places to be "
+                               "moved");
+    }
     return status == TRK_OK ? trk_trace_rewind(pack->input.trace, error) : status;
 }
 
@@ -220,6 +245,7 @@ static enum trk_status write_all(struct pack *pack, struct trk_error *error)
         if (pack->redacted) {
             trk_redact_name(stream.name);
             stream.thread_id = 0;
+            stream.more = NULL; /* it may say anything */
         }
         status = trk_rewrite_stream(&pack->rewrite, &stream, error);
     }
@@ -374,13 +400,21 @@ const struct trk_command trk_cmd_pack = {
         "Writes the events of F to G in larger chunks that are compressed harder. Nothing is "
         "lost: trk unpack gives chunks as the recorder makes them. With --redact, what is about "
         "the machine and not about the tracker is left out; the events say the same, at other "
-        "addresses. What trk trim put before a part stays with it, and so do checkpoints, but not "
+        "addresses: guest memory moves to the beginning of its band, what lies outside of it, such "
+        "as "
+        "the host's own, behind the bands. Events that this version does not know are refused "
+        "there, "
+        "unless the file says which of their fields are addresses. Of a trace of a newer version, "
+        "chunks of unknown kinds are left out, and told. What trk trim put before a part stays "
+        "with it, and so do checkpoints, but not "
         "with --redact; where events are missing, one whose place is a guess is left out, and "
         "told.\n\n"
         "A trace with damaged chunks is refused: see trk recover.",
     .examples = "trk pack trace.trk -o small.trk\ntrk pack --redact trace.trk -o for-others.trk",
+    .schema = SCHEMA,
     .options = pack_options,
     .operands_most = 1,
+    .judges_nothing = true,
     .run = run_pack,
 };
 
@@ -388,10 +422,14 @@ const struct trk_command trk_cmd_unpack = {
     .name = "unpack",
     .about = "give a packed trace the recorder's chunks",
     .operands = "[F] -o G",
-    .text = "Writes the events of F to G in chunks as trk record makes them, which are opened and "
-            "read faster than those of trk pack. Checkpoints stay, but not with --redact.",
+    .text =
+        "Writes the events of F to G in chunks as trk record makes them, which are opened and "
+        "read faster than those of trk pack. Checkpoints stay, but not with --redact. Of a trace "
+        "of a newer version, chunks of unknown kinds are left out, and told.",
     .examples = "trk unpack small.trk -o trace.trk",
+    .schema = SCHEMA,
     .options = unpack_options,
     .operands_most = 1,
+    .judges_nothing = true,
     .run = run_unpack,
 };

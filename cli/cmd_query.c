@@ -10,6 +10,7 @@
 #include "command.h"
 #include "input.h"
 #include "options.h"
+#include "progress.h"
 #include "query_lines.h"
 #include "query_print.h"
 #include "recorder/chunks.h"
@@ -36,6 +37,7 @@ static const struct trk_option query_options[] = {
      .fallback = "0",
      .most = 1000000,
      .about = "End after S seconds, with exit code 4. 0: as long as it takes."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -83,28 +85,36 @@ static void say_stats(const struct trk_query *query, const struct trk_input *inp
 /* A printer, and when it is late. */
 struct limited {
     struct trk_query_rows printer;
+    const struct trk_query *query;
+    bool ends; /* in time */
     struct timespec end;
 };
 
 static void give_names(void *context, const char *const *names, size_t count)
 {
     const struct limited *limited = context;
+    trk_progress_wipe();
     limited->printer.names(limited->printer.context, names, count);
 }
 
 static bool give_row(void *context, const struct trk_query_value *values, size_t count)
 {
     const struct limited *limited = context;
+    trk_progress_wipe();
     return limited->printer.row(limited->printer.context, values, count);
 }
 
+/* Asked now and then: tells how far it has come, too. */
 static bool late(void *context)
 {
     const struct limited *limited = context;
     struct timespec now;
+    trk_progress_show(&(struct trk_progress){.unit = "chunks",
+                                             .done = trk_query_stats(limited->query).chunks_read});
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > limited->end.tv_sec ||
-           (now.tv_sec == limited->end.tv_sec && now.tv_nsec >= limited->end.tv_nsec);
+    return limited->ends &&
+           (now.tv_sec > limited->end.tv_sec ||
+            (now.tv_sec == limited->end.tv_sec && now.tv_nsec >= limited->end.tv_nsec));
 }
 
 /* One statement, answered; what is missing in the trace is told by report(). */
@@ -120,12 +130,15 @@ static int ask(struct trk_query *query, const char *sql, const struct trk_option
         (void)trk_error_set(&error, TRK_E_MEMORY, "out of memory");
         return trk_terminal_error("query", NULL, &error);
     }
-    struct limited limited = {trk_query_printer_rows(printer), {0}};
     uint64_t limit_s = trk_options_number(options, "limit");
-    struct trk_query_rows rows = {give_names, give_row, limit_s > 0 ? late : NULL, &limited};
+    struct limited limited = {
+        .printer = trk_query_printer_rows(printer), .query = query, .ends = limit_s > 0};
+    bool looks = limited.ends || trk_progress_is_shown();
+    struct trk_query_rows rows = {give_names, give_row, looks ? late : NULL, &limited};
     clock_gettime(CLOCK_MONOTONIC, &limited.end);
     limited.end.tv_sec += (time_t)limit_s;
     enum trk_status status = trk_query_run(query, sql, &rows, &error);
+    trk_progress_wipe();
     bool damaged = trk_query_stats(query).damaged;
     bool complete = status == TRK_OK && !damaged && trk_trace_state(input->trace).complete;
     if (status == TRK_OK || trk_query_printer_begun(printer)) {
@@ -227,6 +240,8 @@ static int run_query(const struct trk_options *options)
     if (trk_query_open(&query, path, &error) != TRK_OK) {
         code = trk_input_fail(&input, options, TRK_QUERY_SCHEMA, &error);
     } else {
+        const struct trk_trace_watch watch = trk_progress_of_trace();
+        trk_query_on_progress(query, &watch);
         code = interactive
                    ? ask_all(query, options, &input)
                    : ask(query, text != NULL ? text : options->operands[1], options, &input);
@@ -264,8 +279,10 @@ const struct trk_command trk_cmd_query = {
         "trk query --json trace.trk \"SELECT count(*) FROM faults WHERE frame = 3\"\n"
         "trk query --table --stats trace.trk -f question.sql\n"
         "trk query --table -i trace.trk",
+    .schema = TRK_QUERY_SCHEMA,
     .options = query_options,
     .operands_least = 1,
     .operands_most = 2,
+    .judges_nothing = true,
     .run = run_query,
 };

@@ -76,10 +76,11 @@ static const struct trk_option record_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "LIST",
      .fallback = "signal,api,control,fail,fatal",
-     .about = "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
-              "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
-              "fatal (a signal ended the command), exit, frame:A-B, mark:N; the last two up to 32 "
-              "times."},
+     .about =
+         "What makes --flight write, with commas between: signal (SIGUSR2 to trk record), api "
+         "(the program asks), control (trk ctl snapshot), fail (an operation failed fast), "
+         "fatal (a signal ended the command), exit, frame:A-B, frame:A-, mark:N; the last three "
+         "up to 32 times."},
     {.name = "before",
      .kind = TRK_OPTION_NUMBER,
      .value = "MS",
@@ -255,6 +256,7 @@ static enum trk_status record(const struct trk_options *options, char path[PATH_
         .before_ms = (uint32_t)trk_options_number(options, "before"),
         .after_ms = (uint32_t)trk_options_number(options, "after"),
         .cooldown_ms = (uint32_t)trk_options_number(options, "cooldown"),
+        .name = output ? NULL : trk_trace_dir_next,
         .dumps_most = (uint32_t)trk_options_number(options, "dumps"),
         .state = strcmp(trk_options_text(options, "states"), "on") == 0 ? trk_sim_last_state : NULL,
         .control = true,
@@ -360,9 +362,10 @@ static int run_record(const struct trk_options *options)
         trk_terminal_say("record", "THE TRACE IS NOT COMPLETE; the exit code is the command's own");
     }
     bool written = trk_options_number(options, "flight") == 0 || result.dumps > 0;
-    say_result(&result, to_stdout ? "standard output" : path, written);
+    const char *where = result.path[0] != '\0' ? result.path : path;
+    say_result(&result, to_stdout ? "standard output" : where, written);
     if (trk_options_flag(options, "json")) {
-        print_json(&result, written ? path : NULL, &error);
+        print_json(&result, written ? where : NULL, &error);
     }
     trk_terminal_keep_code();
     return trk_exit_of_program(result.child_status);
@@ -393,6 +396,7 @@ const struct trk_command trk_cmd_record = {
     .examples = "trk record -o trace.trk -- trk demo --frames 60\n"
                 "trk record -- ./emulator game.bin && trk sim\n"
                 "trk record --flight 64M --trigger fail,fatal,frame:500-520 -- ./emulator game.bin",
+    .schema = SCHEMA,
     .options = record_options,
     .operands_least = 1,
     .runs_command = true,

@@ -8,6 +8,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
 #include "recorder/recover.h"
 #include "spool.h"
 #include "terminal.h"
@@ -18,6 +19,7 @@
 static const struct trk_option recover_options[] = {
     TRK_OUT_FILE_OPTIONS,
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -86,7 +88,10 @@ static int run_recover(const struct trk_options *options)
         status = trk_spool_wait(&spool, &error);
     }
     if (status == TRK_OK) {
-        status = trk_recover(spool.path[0] ? spool.path : path, out.fd, &result, &error);
+        const struct trk_trace_watch watch = trk_progress_of_trace();
+        status =
+            trk_recover_watched(spool.path[0] ? spool.path : path, out.fd, &watch, &result, &error);
+        trk_progress_wipe();
     }
     if (status == TRK_OK) {
         status = trk_trace_verify(out.reopen, &result.digest, &error);
@@ -122,6 +127,7 @@ const struct trk_command trk_cmd_recover = {
         "The exit code is 0 when G stands, whatever F lacks: trk doctor G and trk sim G say that.",
     .examples = "trk recover killed.trk -o whole.trk\ntrk recover --json damaged.trk -o whole.trk",
     .exits = "0 when G stands; 3 when F is no trace at all.",
+    .schema = SCHEMA,
     .options = recover_options,
     .operands_most = 1,
     .run = run_recover,

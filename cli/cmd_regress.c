@@ -5,9 +5,10 @@
 
 #include "command.h"
 #include "jobs.h"
-#include "json_out.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
+#include "refusal.h"
 #include "regress.h"
 #include "terminal.h"
 
@@ -77,26 +78,24 @@ static const struct trk_option regress_options[] = {
      .about = "Run nothing: write trk-regress.cmake, a CTest entry, and a job for GitHub Actions "
               "below the working folder, for DIR and --core."},
     {.name = "json", .about = "One JSON object, schema " TRK_REGRESS_SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
-/* Say why there is no report, in JSON too with --json; but not of what cannot be meant. */
-static int refuse(const struct trk_options *options, const char *path, enum trk_status status,
-                  struct trk_error *error)
+/* Say why there is no report. */
+static int refuse(const char *path, enum trk_status status, struct trk_error *error)
 {
     error->status = status;
-    if (trk_options_flag(options, "json") && status != TRK_E_ARGUMENT) {
-        trk_json_out_refusal(TRK_REGRESS_SCHEMA, path, error);
-        trk_terminal_flush();
+    if (path != NULL) {
+        trk_refusal_path(path);
     }
     return trk_terminal_error("regress", path, error);
 }
 
 /* An error of a core before anything was run: its exit code. */
-static int core_failed(const struct trk_options *options, const char *path, enum trk_status status,
-                       struct trk_error *error)
+static int core_failed(const char *path, enum trk_status status, struct trk_error *error)
 {
-    int code = refuse(options, path, status, error);
+    int code = refuse(path, status, error);
     return status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE ? TRK_EXIT_ENVIRONMENT : code;
 }
 
@@ -117,7 +116,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
         status = trk_regress_core_open(&regress->core, regress->limit_s, &error);
     }
     if (status != TRK_OK) {
-        return core_failed(options, regress->core.path, status, &error);
+        return core_failed(regress->core.path, status, &error);
     }
     if (against == NULL) {
         return TRK_EXIT_OK;
@@ -130,7 +129,7 @@ static int open_cores(struct trk_regress *regress, const struct trk_options *opt
     regress->two_cores = true;
     regress->other.path = built_in ? NULL : against;
     status = trk_regress_core_open(&regress->other, regress->limit_s, &error);
-    return status == TRK_OK ? TRK_EXIT_OK : core_failed(options, against, status, &error);
+    return status == TRK_OK ? TRK_EXIT_OK : core_failed(against, status, &error);
 }
 
 /* What an earlier run says nothing of is told; one that says nothing of all is the wrong one. */
@@ -184,7 +183,7 @@ static int run_all(struct trk_regress *regress, const struct trk_options *option
         }
     }
     if (status != TRK_OK) {
-        return refuse(options, subject, status, &error);
+        return refuse(subject, status, &error);
     }
     trk_regress_judge(regress);
     (trk_options_flag(options, "json") ? trk_regress_print_json : trk_regress_print)(regress);
@@ -229,6 +228,9 @@ static int run_regress(const struct trk_options *options)
         .walks = trk_options_number(options, "walk"),
         .seed = trk_options_number(options, "seed"),
     };
+    if (regress.folder_count > 1) {
+        trk_refusal_path(NULL); /* which of them it is stands in the text */
+    }
     if (trk_options_given(options, "seed") && regress.walks == 0) {
         trk_terminal_say("regress", "--seed goes with --walk");
         return TRK_EXIT_USAGE;
@@ -288,6 +290,7 @@ const struct trk_command trk_cmd_regress = {
              "unreadable or was left out, and all others pass; 4 a plug-in that is none, or that "
              "ends or takes too long "
              "while it is loaded; 70 two runs of the same gave different verdicts",
+    .schema = TRK_REGRESS_SCHEMA,
     .options = regress_options,
     .operands_least = 1,
     .operands_most = TRK_OPTIONS_OPERANDS_MOST,

@@ -9,6 +9,7 @@
 #include "input.h"
 #include "json_out.h"
 #include "options.h"
+#include "progress.h"
 #include "replay_print.h"
 #include "terminal.h"
 
@@ -20,7 +21,8 @@ static const struct trk_option replay_options[] = {
      .kind = TRK_OPTION_TEXT,
      .value = "P",
      .fallback = "per-range",
-     .about = "How the bytes travel, for instance auto+scatter,threads=4; see below."},
+     .about = "How the bytes travel, for instance auto+scatter,threads=4; the text above has the "
+              "words."},
     {.name = "device",
      .kind = TRK_OPTION_NUMBER,
      .value = "N",
@@ -53,6 +55,7 @@ static const struct trk_option replay_options[] = {
      .about =
          "Load the validation layer, with synchronization validation; what it says is counted."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -106,6 +109,8 @@ static enum trk_status run_passes(struct trk_replay_run *run, struct trk_error *
         run->passes[i].frames = run->frames; /* those of the last one are printed */
         run->passes[i].places = run->places;
         status = trk_replay_pass(run->replay, &run->passes[i], error);
+        trk_progress_show(
+            &(struct trk_progress){.unit = "passes", .done = i + 1, .total = run->loops});
         trk_calibration_extend(&run->calibration, &run->passes[i].calibration);
     }
     return status;
@@ -166,6 +171,7 @@ static int run_replay(const struct trk_options *options)
         return code;
     }
     error.status = work(&run, options, &error);
+    trk_progress_wipe();
     if (error.status != TRK_OK) {
         code = fail(&run, options, &error);
     } else {
@@ -225,7 +231,9 @@ const struct trk_command trk_cmd_replay = {
              "needs, a device that was lost or "
              "has no memory left, or a "
              "lost or wrong time stamp, 70 internal",
+    .schema = SCHEMA,
     .options = replay_options,
     .operands_most = 1,
+    .no_named_pipe = true,
     .run = run_replay,
 };

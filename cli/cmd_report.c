@@ -9,6 +9,8 @@
 #include "json_out.h"
 #include "options.h"
 #include "page_hashes.h"
+#include "progress.h"
+#include "range.h"
 #include "report_pages.h"
 #include "report_times.h"
 #include "terminal.h"
@@ -27,6 +29,7 @@ static const struct trk_option report_options[] = {
      .most = 100000,
      .about = "Regions and pages that are listed, at most."},
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -48,6 +51,9 @@ struct report {
     size_t frames, capacity;
     size_t top;
     struct trk_clock clock;
+    const char *asked; /* RANGE; NULL: all */
+    struct trk_range range;
+    bool any; /* event was in it */
 };
 
 /* ---- gathering ------------------------------------------------------------------------------- */
@@ -67,28 +73,55 @@ static enum trk_status note_frame(struct report *report, uint64_t number, struct
     return TRK_OK;
 }
 
+/* What is before the range has no count, but pages have their sides, rights and contents by it. */
+static enum trk_status take_event(struct report *report, const struct trk_trace_event *event,
+                                  bool counts, struct trk_error *error)
+{
+    const struct trk_page_hashes before = report->hashes;
+    report->pages.silent = !counts;
+    enum trk_status status = trk_report_pages_note(&report->pages, &event->event, error);
+    if (status == TRK_OK && counts) {
+        status = trk_report_times_note(&report->times, event, error);
+    }
+    if (status == TRK_OK && !trk_page_hashes_note(&report->hashes, &event->event)) {
+        status = trk_error_set(error, TRK_E_MEMORY, "no memory for the pages' contents");
+    }
+    if (!counts) {
+        report->hashes.hashed = before.hashed;
+        report->hashes.redundant = before.redundant;
+        report->hashes.moved = before.moved;
+    }
+    return status;
+}
+
 static enum trk_status gather(struct report *report, struct trk_error *error)
 {
     struct trk_trace_event event;
     uint64_t frame = TRK_NOT_KNOWN; /* the one that has begun */
+    bool shown = true;              /* something of it is in the range */
     enum trk_status status = TRK_OK;
     while (status == TRK_OK) {
         status = trk_trace_next(report->input.trace, &event, error);
+        bool counts = status == TRK_OK && trk_range_has(&report->range, &event);
         if (status == TRK_OK && event.event.type == TRK_EVENT_FRAME) {
-            status = frame != TRK_NOT_KNOWN ? note_frame(report, frame, error) : TRK_OK;
+            bool ends = frame != TRK_NOT_KNOWN && shown;
+            status = ends ? note_frame(report, frame, error) : TRK_OK;
             frame = event.event.argument;
+            shown = false;
         }
+        shown |= counts;
+        report->any |= counts;
         if (status == TRK_OK) {
-            status = trk_report_pages_note(&report->pages, &event.event, error);
+            status = take_event(report, &event, counts, error);
         }
-        if (status == TRK_OK) {
-            status = trk_report_times_note(&report->times, &event, error);
-        }
-        if (status == TRK_OK && !trk_page_hashes_note(&report->hashes, &event.event)) {
-            status = trk_error_set(error, TRK_E_MEMORY, "no memory for the pages' contents");
+        if (status == TRK_OK && trk_range_ends_at(&report->range, &event)) {
+            status = TRK_E_END;
         }
     }
-    return status != TRK_E_END ? status : note_frame(report, frame, error);
+    bool last = shown || report->frames == 0;
+    return status == TRK_E_END && last ? note_frame(report, frame, error)
+           : status == TRK_E_END       ? TRK_OK
+                                       : status;
 }
 
 /* Most to do first; of equal ones the lower address. */
@@ -117,6 +150,10 @@ static enum trk_status sum_up(struct report *report, struct trk_error *error)
     }
     for (size_t i = 0; i < report->pages.count; i++) {
         const struct trk_report_page *page = &report->pages.slots[i];
+        bool counted = page->faults + page->up + page->down + page->turns > 0;
+        if (report->asked != NULL && !counted) {
+            continue;
+        }
         uint64_t guest_addr = (page->key - 1) * 4096 / TRK_REGION_BYTES * TRK_REGION_BYTES;
         if (report->region_count == 0 ||
             report->regions[report->region_count - 1].guest_addr != guest_addr) {
@@ -185,6 +222,10 @@ static void print_text(const struct report *report)
     size_t pages = ping_pong(report);
     fputs("trace ", stdout);
     trk_terminal_text(stdout, report->input.path);
+    if (report->asked != NULL) {
+        fputs(", ", stdout);
+        trk_terminal_text(stdout, report->asked);
+    }
     printf("\n%-20s %8s %8s %8s %8s   (pages)\n", "region", "faults", "up", "down", "turns");
     for (size_t i = 0; i < shown(report, report->region_count); i++) {
         const struct region *region = &report->regions[i];
@@ -249,6 +290,7 @@ static void print_json(const struct report *report)
 {
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", report->input.path);
+    trk_json_out_text(object, "range", report->asked);
     cJSON_AddBoolToObject(object, "complete", trk_trace_state(report->input.trace).complete);
     cJSON *list = cJSON_AddArrayToObject(object, "regions");
     for (size_t i = 0; i < shown(report, report->region_count); i++) {
@@ -285,19 +327,53 @@ static void print_json(const struct report *report)
     trk_json_out_print(object);
 }
 
+/* One piece of the trace, in which all that has no end in it counts for nothing. */
+static enum trk_status read_range(struct report *report, struct trk_error *error)
+{
+    struct trk_range *range = &report->range;
+    enum trk_status status =
+        report->asked != NULL ? trk_range_parse(report->asked, range, error) : TRK_OK;
+    range->ticks_a_microsecond = report->clock.ticks_a_microsecond;
+    if (status == TRK_OK && range->kind == TRK_RANGE_REGION) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "expected events, frames or a time: regions are listed anyway");
+    }
+    if (status == TRK_OK && range->kind == TRK_RANGE_TIME && range->ticks_a_microsecond <= 0) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "the header does not say how long a tick is");
+    }
+    return status == TRK_OK ? trk_range_join(range, error) : status;
+}
+
+static enum trk_status read_trace(struct report *report, struct trk_error *error)
+{
+    enum trk_status status = read_range(report, error);
+    if (status == TRK_OK) {
+        status = gather(report, error);
+    }
+    if (status == TRK_OK && report->asked != NULL && !report->any) {
+        char closest[TRK_RANGE_CLOSEST_BYTES];
+        trk_range_closest(&report->range, closest);
+        return trk_error_set(error, TRK_E_ARGUMENT, "nothing in range: %s", closest);
+    }
+    return status;
+}
+
 static int run_report(const struct trk_options *options)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    struct report report = {.top = (size_t)trk_options_number(options, "top")};
+    struct report report = {.top = (size_t)trk_options_number(options, "top"),
+                            .range = trk_range_all(),
+                            .asked = options->operand_count > 1 ? options->operands[1] : NULL};
     int code = trk_input_open(&report.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
         return code;
     }
     report.clock = trk_clock_from_header(trk_trace_header_json(report.input.trace));
-    enum trk_status status = gather(&report, &error);
+    enum trk_status status = read_trace(&report, &error);
     if (status == TRK_OK) {
         status = sum_up(&report, &error);
     }
+    trk_progress_wipe();
     if (status == TRK_OK) {
         (trk_options_flag(options, "json") ? print_json : print_text)(&report);
         trk_terminal_flush();
@@ -306,6 +382,7 @@ static int run_report(const struct trk_options *options)
         error.status = status;
         code = trk_input_fail(&report.input, options, SCHEMA, &error);
     }
+    trk_range_free(&report.range);
     trk_report_pages_deinit(&report.pages);
     trk_report_times_deinit(&report.times);
     trk_page_hashes_deinit(&report.hashes);
@@ -318,7 +395,7 @@ static int run_report(const struct trk_options *options)
 const struct trk_command trk_cmd_report = {
     .name = "report",
     .about = "where a trace's faults, copies and time went",
-    .operands = "[F]",
+    .operands = "[F [RANGE]]",
     .text =
         "Lists the regions with the most faults and copied pages, and the pages that go to and fro "
         "between CPU and GPU: a turn is a fault, a copy or a GPU write that takes a page to the "
@@ -326,9 +403,13 @@ const struct trk_command trk_cmd_report = {
         "hashes of their contents; how long faults took; how many host mappings the protection "
         "calls had made of the memory at the end of each frame; and which share of its threads' "
         "time the tracker took, from the outermost operation's beginning to its end, copies "
-        "apart.",
-    .examples = "trk report trace.trk\ntrk report --top 3 --json trace.trk",
+        "apart.\n\n"
+        "RANGE counts a piece of the trace alone: events (100-2000), frame:5-9 or time:1.2s-1.5s. "
+        "What was before says only what pages were like then.",
+    .examples = "trk report trace.trk\ntrk report --top 3 --json trace.trk\n"
+                "trk report trace.trk frame:100-110",
+    .schema = SCHEMA,
     .options = report_options,
-    .operands_most = 1,
+    .operands_most = 2,
     .run = run_report,
 };

@@ -10,6 +10,8 @@
 #include "junit.h"
 #include "options.h"
 #include "out_file.h"
+#include "progress.h"
+#include "refusal.h"
 #include "scenario_files.h"
 #include "sim_print.h"
 #include "simulator/sim.h"
@@ -60,6 +62,7 @@ static const struct trk_option sim_options[] = {
      .most = UINT64_MAX,
      .about = "Of --walk."},
     TRK_CONTAINED_OPTIONS,
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -150,10 +153,7 @@ static int run_scenarios(const struct trk_options *options)
     enum trk_status status = trk_scenario_files_run(&files, path, &asked, &error);
     int code = TRK_EXIT_OK;
     error.status = status;
-    if (status != TRK_OK && trk_options_flag(options, "json")) {
-        trk_scenario_files_refuse_json(&files, path, &error);
-        trk_terminal_flush();
-    }
+    trk_refusal_schema(trk_scenario_files_schema(&files));
     if (status == TRK_E_UNSUPPORTED || status == TRK_E_INCOMPLETE) { /* of the plug-in */
         (void)trk_terminal_error("sim", asked.core.core, &error);
         code = trk_contained_exit_code(status);
@@ -209,7 +209,12 @@ static int run_sim(const struct trk_options *options)
     static const char *const of_traces[] = {"oracle-only", "granule", NULL};
     static const char *const of_scenarios[] = {"junit", "schedule", "engine", "walk",
                                                "seed",  "jobs",     NULL};
+    static const char *const of_core[] = {"core-limit", NULL};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    if (!trk_options_given(options, "core") &&
+        trk_terminal_refuse(options, of_core, "goes with --core")) {
+        return TRK_EXIT_USAGE;
+    }
     if (options->operand_count > 0 && trk_scenario_files_named(options->operands[0])) {
         if (trk_terminal_refuse(options, of_traces, "goes with traces")) {
             return TRK_EXIT_USAGE;
@@ -271,6 +276,7 @@ const struct trk_command trk_cmd_sim = {
         "one needs what this program cannot do yet.",
     .examples = "trk sim trace.trk\ntrk sim --oracle-only --json trace.trk\n"
                 "trk sim scenario.json\ntrk sim --junit out.xml -j 4 scenarios",
+    .schema = SCHEMA,
     .options = sim_options,
     .operands_most = 1,
     .run = run_sim,

@@ -106,6 +106,7 @@ const struct trk_command trk_cmd_stat = {
     .exits = "CMD's own exit code, or 128 and the number of the signal that ended it. Errors "
              "before CMD has started give 2, 4 or 70.",
     .examples = "trk stat -- trk demo --frames 60",
+    .schema = SCHEMA,
     .options = stat_options,
     .operands_least = 1,
     .runs_command = true,

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "kept_checkpoints.h"
 #include "kept_pages.h"
+#include "progress.h"
 #include "range.h"
 #include "recorder/checkpoint.h"
 #include "rewrite.h"
@@ -26,6 +27,7 @@
 static const struct trk_option trim_options[] = {
     TRK_OUT_FILE_OPTIONS,
     TRK_REWRITE_JSON(SCHEMA),
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -43,6 +45,25 @@ struct trim {
     uint64_t events;                         /* of the source */
     uint64_t frame;                          /* event that began the frame the window begins in */
 };
+
+static enum trk_status nothing_in(const struct trk_range *range, struct trk_error *error)
+{
+    char closest[TRK_RANGE_CLOSEST_BYTES];
+    trk_range_closest(range, closest);
+    return trk_error_set(error, TRK_E_ARGUMENT, "nothing is in the range: %s", closest);
+}
+
+/* Likewise of a region, which was not looked for event by event. */
+static enum trk_status nothing_about(struct trim *trim, struct trk_error *error)
+{
+    struct trk_trace_event event;
+    enum trk_status status = trk_trace_rewind(trim->input.trace, error);
+    while (status == TRK_OK &&
+           (status = trk_trace_next(trim->input.trace, &event, error)) == TRK_OK) {
+        (void)trk_range_has(&trim->range, &event);
+    }
+    return status == TRK_E_END ? nothing_in(&trim->range, error) : status;
+}
 
 /* The places before and behind the range where nothing is under way. */
 static enum trk_status find_window(struct trim *trim, struct trk_error *error)
@@ -83,7 +104,7 @@ static enum trk_status find_window(struct trim *trim, struct trk_error *error)
         return status;
     }
     if (!found) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "nothing is in the range");
+        return nothing_in(&trim->range, error);
     }
     trim->events = count;
     trim->end = trim->end > 0 ? trim->end : count;
@@ -98,7 +119,8 @@ static enum trk_status take_snapshot(struct trim *trim, struct trk_error *error)
     }
     enum trk_status status =
         trk_sim_snapshot(trim->input.trace, trim->first, &trim->snapshot, error);
-    if (status == TRK_E_UNSUPPORTED) {
+    trk_trace_judge(trim->input.trace, false); /* the re-execution does */
+    if (status == TRK_E_UNSUPPORTED || status == TRK_E_VERSION) {
         trk_terminal_say("trim", "%s: kept from its beginning: %s", trim->input.path, error->text);
         trim->first = 0;
         status = TRK_OK;
@@ -231,8 +253,9 @@ static enum trk_status plan(struct trim *trim, struct trk_error *error)
     if (trim->range.kind == TRK_RANGE_TIME && clock.ticks_a_microsecond <= 0) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the header does not say how long a tick is");
     }
-    if (trim->range.kind == TRK_RANGE_SET || trim->range.step > 1) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "a part is one piece: no step, no list");
+    enum trk_status joined = trk_range_join(&trim->range, error);
+    if (joined != TRK_OK) {
+        return joined;
     }
     if (trk_trace_snapshot(trace, &(const uint8_t *){NULL}) != NULL) {
         return trk_error_set(error, TRK_E_UNSUPPORTED, "it is a part already: trim its source");
@@ -241,7 +264,7 @@ static enum trk_status plan(struct trim *trim, struct trk_error *error)
         enum trk_status status =
             trk_selection_region(&trim->selection, trace, trim->range.first, error);
         return status == TRK_OK && trim->selection.regions == trim->selection.regions_left
-                   ? trk_error_set(error, TRK_E_ARGUMENT, "no operation is about that region")
+                   ? nothing_about(trim, error)
                    : status;
     }
     enum trk_status status = find_window(trim, error);
@@ -293,16 +316,19 @@ const struct trk_command trk_cmd_trim = {
         "F "
         "up to there, so that trk sim G judges the part alone. What was before is not known there: "
         "stale bytes are found only by stamps.\n\n"
-        "RANGE is by event (100-2000), frame:5-9 or time:1.2s-1.5s; or region:0x200000000, which "
-        "keeps that region from beginning to end, with all that operations tie to it. A trace "
-        "whose "
+        "RANGE is by event (100-2000, or @FILE, a list of them without gaps), frame:5-9 or "
+        "time:1.2s-1.5s; or region:0x200000000, which "
+        "keeps that region from beginning to end, with all that operations tie to it and all "
+        "that shows the same frames. A trace whose "
         "state cannot be kept (generations, shared views) is kept from its beginning. G is never "
         "larger than F. A part that begins with such a state cannot be trimmed again: trim its "
         "source.",
     .examples = "trk trim trace.trk frame:100-110 -o part.trk\n"
                 "trk trim trace.trk region:0x200000000 -o region.trk",
+    .schema = SCHEMA,
     .options = trim_options,
     .operands_least = 2,
     .operands_most = 2,
+    .judges_nothing = true,
     .run = run_trim,
 };

@@ -8,6 +8,7 @@
 #include "json_out.h"
 #include "number.h"
 #include "options.h"
+#include "progress.h"
 #include "simulator/why.h"
 #include "terminal.h"
 #include "track/address.h"
@@ -16,6 +17,7 @@
 
 static const struct trk_option why_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
+    TRK_PROGRESS_OPTION,
     {.name = NULL},
 };
 
@@ -123,6 +125,7 @@ static int run_why(const struct trk_options *options)
         return code;
     }
     enum trk_status status = trk_why_trace(input.trace, guest_addr, event, &report, &error);
+    trk_progress_wipe();
     if (status != TRK_OK) {
         error.status = status;
         code = trk_input_fail(&input, options, SCHEMA, &error);
@@ -157,6 +160,7 @@ const struct trk_command trk_cmd_why = {
              "others tell. 2 also when the trace has no such event.",
     .examples = "trk why bad.trk 0x80000485400 @10390\n"
                 "trk why --json bad.trk 0x200010000",
+    .schema = SCHEMA,
     .options = why_options,
     .operands_least = 2,
     .operands_most = 3,

@@ -56,12 +56,14 @@ struct trk_command {
     const char *text;     /* what it does, with paragraphs set apart by an empty line */
     const char *examples; /* a line each */
     const char *exits;    /* the exit codes, where they are not everybody's; NULL: they are */
+    const char *schema;   /* of the JSON of a refusal; NULL: there is no --json */
     const struct trk_option *options;
     unsigned operands_least;
     unsigned operands_most;
-    bool no_named_pipe; /* its trace is read again and again */
-    bool json_lines;    /* --json gives an object a line */
-    bool runs_command;  /* the operands are a command line: the first ends the options */
+    bool no_named_pipe;  /* its trace is read again and again */
+    bool judges_nothing; /* events of newer types that are required do not stop it [F-36] */
+    bool json_lines;     /* --json gives an object a line */
+    bool runs_command;   /* the operands are a command line: the first ends the options */
     int (*run)(const struct trk_options *options);
     /* The exit code for what was not understood, arguments, settings or a command's name near this
      * one, given the usual one; NULL: that. */

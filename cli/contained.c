@@ -20,6 +20,7 @@
 #include "command.h"
 #include "contained_wait.h"
 #include "orphans.h"
+#include "progress.h"
 #include "terminal.h"
 
 /* What both processes see; the work's own memory lies behind it. */
@@ -107,6 +108,7 @@ static _Noreturn void give_up(enum trk_status status, int reason, const char *te
 
 void trk_contained_leave(void)
 {
+    trk_progress_wipe();
     if (its_board == NULL) {
         return;
     }

@@ -171,7 +171,7 @@ static int run(struct comparing *comparing)
 
 int trk_diff_traces(const struct trk_options *options)
 {
-    struct comparing *comparing = calloc(1, sizeof *comparing); /* some 200 KiB */
+    struct comparing *comparing = calloc(1, sizeof *comparing); /* some 600 KiB */
     if (comparing == NULL) {
         struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
         (void)trk_error_set(&error, TRK_E_MEMORY, "no memory");

@@ -93,10 +93,12 @@ void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, 
     }
 }
 
-bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes)
+bool trk_event_text_touches(const struct trk_trace *trace, const struct trk_event *event,
+                            uint64_t first, uint64_t size_bytes, uint64_t *at)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
+    size_t count =
+        trace ? trk_trace_event_fields(trace, event, fields) : trk_event_text_fields(event, fields);
     uint64_t begin = TRK_NOT_KNOWN;
     uint64_t size = 1;
     for (size_t i = 0; i < count; i++) {
@@ -111,5 +113,6 @@ bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint6
             size = fields[i].number * TRK_HOST_PAGE_BYTES;
         }
     }
+    *at = begin;
     return begin != TRK_NOT_KNOWN && (begin - first < size_bytes || first - begin < size);
 }

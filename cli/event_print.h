@@ -23,7 +23,10 @@ void trk_event_text_line(FILE *out, const char *thread, const char *type,
 void trk_event_text_print(FILE *out, const struct trk_event_field *fields, size_t count);
 void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count);
 
-/* Whether the event is about bytes of [first, first + size). */
-bool trk_event_text_touches(const struct trk_event *event, uint64_t first, uint64_t size_bytes);
+/* Whether the event is about bytes of [first, first + size). trace: that describes newer types,
+ * after the scan; NULL: none. at: where those that it is about begin; TRK_NOT_KNOWN: it is about
+ * none. */
+bool trk_event_text_touches(const struct trk_trace *trace, const struct trk_event *event,
+                            uint64_t first, uint64_t size_bytes, uint64_t *at);
 
 #endif

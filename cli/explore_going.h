@@ -17,7 +17,6 @@ struct trk_explore_kept;
 
 struct trk_explore_going {
     bool limited; /* by --budget */
-    bool shown;   /* on a terminal */
     struct timespec end;
     struct trk_explore_kept *kept;
 };

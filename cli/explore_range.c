@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "clock.h"
 #include "command.h"
 #include "explore_print.h"
 #include "range.h"
@@ -15,21 +16,30 @@ int trk_explore_read_range(struct trk_input *input, const struct trk_options *op
     struct trk_trace_event event;
     bool any = false;
     enum trk_status status = trk_range_parse(options->operands[1], &range, &error);
-    if (status == TRK_OK && (range.kind == TRK_RANGE_REGION || range.step > 1)) {
+    range.ticks_a_microsecond =
+        trk_clock_from_header(trk_trace_header_json(input->trace)).ticks_a_microsecond;
+    if (status == TRK_OK && range.kind == TRK_RANGE_REGION) {
         status = trk_error_set(&error, TRK_E_ARGUMENT,
-                               "expected events or frames without steps; --page names pages");
+                               "expected events, frames or a time; --page names pages");
+    } else if (status == TRK_OK && range.kind == TRK_RANGE_TIME && range.ticks_a_microsecond <= 0) {
+        status =
+            trk_error_set(&error, TRK_E_ARGUMENT, "the header does not say how long a tick is");
+    }
+    if (status == TRK_OK) {
+        status = trk_range_join(&range, &error);
     }
     while (status == TRK_OK) {
         status = trk_trace_next(input->trace, &event, &error);
-        if (status != TRK_OK || trk_range_ends_at(&range, &event)) {
-            break;
-        }
-        if (trk_range_has(&range, &event)) {
+        if (status == TRK_OK && trk_range_has(&range, &event)) {
             explore->from = any ? explore->from : event.number;
             explore->to = event.number;
             any = true;
         }
+        if (status == TRK_OK && trk_range_ends_at(&range, &event)) {
+            break;
+        }
     }
+    trk_range_free(&range);
     if (status == TRK_OK || status == TRK_E_END) {
         status = trk_trace_rewind(input->trace, &error);
     }
@@ -38,7 +48,9 @@ int trk_explore_read_range(struct trk_input *input, const struct trk_options *op
         return trk_input_fail(input, options, TRK_EXPLORE_SCHEMA, &error);
     }
     if (!any) {
-        trk_terminal_say("explore", "%s: nothing in range", input->path);
+        char closest[TRK_RANGE_CLOSEST_BYTES];
+        trk_range_closest(&range, closest);
+        trk_terminal_say("explore", "%s: nothing in range: %s", input->path, closest);
         return TRK_EXIT_USAGE;
     }
     return TRK_EXIT_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "progress.h"
 
 /*
  * A schedule that has not ended by then never will: the longest that seeds have shown yet took a
@@ -169,6 +170,15 @@ static enum trk_status run_program(struct trk_fuzz *fuzz, const char *text, size
     return held(fuzz, &report) ? TRK_OK : keep_failure(fuzz, &report, text, size_bytes, error);
 }
 
+/* By what ends it. */
+static void tell(const struct trk_fuzz *fuzz, uint64_t programs)
+{
+    bool steps = fuzz->steps > 0;
+    trk_progress_show(&(struct trk_progress){.unit = steps ? "steps" : "programs",
+                                             .done = steps ? fuzz->steps_done : programs,
+                                             .total = steps ? fuzz->steps : fuzz->runs});
+}
+
 enum trk_status trk_fuzz_run(struct trk_fuzz *fuzz, struct trk_error *error)
 {
     enum trk_status status = TRK_OK;
@@ -179,6 +189,7 @@ enum trk_status trk_fuzz_run(struct trk_fuzz *fuzz, struct trk_error *error)
         if (fuzz->steps != 0 && fuzz->steps_done >= fuzz->steps) {
             break;
         }
+        tell(fuzz, i);
         fuzz->program.seed = fuzz->first_seed + i;
         status = trk_generate_scenario(&text, &size_bytes, &fuzz->program);
         if (status != TRK_OK) {
@@ -187,5 +198,7 @@ enum trk_status trk_fuzz_run(struct trk_fuzz *fuzz, struct trk_error *error)
         status = run_program(fuzz, text, size_bytes, error);
         free(text);
     }
+    tell(fuzz, fuzz->done);
+    trk_progress_wipe();
     return status;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "json_out.h"
+#include "progress.h"
 #include "spool.h"
 #include "terminal.h"
 #include "trace_dir.h"
@@ -98,6 +99,9 @@ static enum trk_status open_trace(struct trk_input *input, int fd, struct trk_er
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     bool named = input->fd < 0 && fd != STDIN_FILENO;
     enum trk_status status = trk_trace_open(&input->trace, named ? input->path : path, error);
+    if (status == TRK_OK) {
+        trk_trace_on_progress(input->trace, trk_progress_of_trace());
+    }
     char head[64];
     ssize_t got = status == TRK_E_DAMAGED ? pread(fd, head, sizeof head, 0) : 0;
     return refused_as(status, head, got > 0 ? (size_t)got : 0, error);
@@ -157,6 +161,7 @@ static enum trk_status open_operand(struct trk_input *input, const struct trk_op
     if (status == TRK_OK) {
         status =
             quick ? trk_trace_scan_quick(input->trace, error) : trk_trace_scan(input->trace, error);
+        trk_trace_judge(input->trace, !options->command->judges_nothing);
     }
     return status;
 }
@@ -189,7 +194,8 @@ int trk_input_open_quick(struct trk_input *out, const struct trk_options *option
 void trk_input_print_refusal(const struct trk_input *input, const struct trk_options *options,
                              const char *schema, const struct trk_error *error)
 {
-    const char *path = input->path[0] ? input->path : NULL;
+    const char *operand = options->operand_count > 0 ? options->operands[0] : NULL;
+    const char *path = input->path[0] ? input->path : operand;
     if (trk_options_flag(options, "json")) {
         cJSON *object = trk_json_out_object(schema);
         trk_json_out_text(object, "path", path);
@@ -214,6 +220,7 @@ int trk_input_fail(const struct trk_input *input, const struct trk_options *opti
 
 int trk_input_report(const struct trk_input *input, const struct trk_options *options)
 {
+    trk_progress_wipe();
     struct trk_trace_state state = trk_trace_state(input->trace);
     if (state.complete) {
         return TRK_EXIT_OK;

@@ -1,5 +1,7 @@
 #include "jobs.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -8,7 +10,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Between two looks at what the processes have done. */
+#define LOOK_NS 20000000
 
 /* What became of an item, in memory that all processes share; the item itself lies behind it. */
 struct outcome {
@@ -40,11 +46,19 @@ static struct outcome *outcome_of(struct board *board, const struct trk_jobs *jo
     return (void *)(board->outcomes + i * stride(jobs));
 }
 
+static void tell(const struct trk_jobs *jobs, size_t done)
+{
+    trk_progress_show(
+        &(struct trk_progress){.unit = jobs->unit, .done = done, .total = jobs->count});
+}
+
 static enum trk_status run_here(const struct trk_jobs *jobs, struct trk_error *error)
 {
     enum trk_status status = TRK_OK;
+    tell(jobs, 0);
     for (size_t i = 0; i < jobs->count && status == TRK_OK; i++) {
         status = jobs->job(item_of(jobs, i), jobs->context, error);
+        tell(jobs, i + 1);
     }
     return status;
 }
@@ -75,24 +89,49 @@ static pid_t start(struct board *board, const struct trk_jobs *jobs)
         return pid;
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    trk_progress_stop();
     if (getppid() == parent) {
         work(board, jobs);
     }
     _exit(0);
 }
 
+static void tell_done(const struct trk_jobs *jobs, struct board *board)
+{
+    size_t done = 0;
+    for (size_t i = 0; i < jobs->count; i++) {
+        done += __atomic_load_n(&outcome_of(board, jobs, i)->done, __ATOMIC_ACQUIRE);
+    }
+    tell(jobs, done);
+}
+
+/* Wait for a process, and tell meanwhile what all have done, if anybody looks. */
+static void wait_one(pid_t pid, const struct trk_jobs *jobs, struct board *board, int *end)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    int how = trk_progress_is_shown() ? WNOHANG : 0;
+    pid_t ended;
+    while ((ended = waitpid(pid, end, how)) == 0 || (ended < 0 && errno == EINTR)) {
+        if (ended == 0) {
+            tell_done(jobs, board);
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+}
+
 /* Wait for processes; gives the signal that ended one, or 0. */
-static int wait_all(const pid_t *pids, unsigned count)
+static int wait_all(const struct trk_jobs *jobs, struct board *board, const pid_t *pids,
+                    unsigned count)
 {
     int killed_by = 0;
     for (unsigned i = 0; i < count; i++) {
         int end = 0;
-        while (waitpid(pids[i], &end, 0) < 0 && errno == EINTR) {
-        }
+        wait_one(pids[i], jobs, board, &end);
         if (WIFSIGNALED(end)) {
             killed_by = WTERMSIG(end);
         }
     }
+    tell_done(jobs, board);
     return killed_by;
 }
 
@@ -115,11 +154,9 @@ static enum trk_status collect(const struct trk_jobs *jobs, struct board *board,
     return TRK_OK;
 }
 
-enum trk_status trk_jobs_run(const struct trk_jobs *jobs, struct trk_error *error)
+/* With several processes. */
+static enum trk_status run_apart(const struct trk_jobs *jobs, struct trk_error *error)
 {
-    if (jobs->jobs <= 1 || jobs->count <= 1) {
-        return run_here(jobs, error);
-    }
     size_t size_bytes = sizeof(struct board) + jobs->count * stride(jobs);
     struct board *board =
         mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -142,8 +179,16 @@ enum trk_status trk_jobs_run(const struct trk_jobs *jobs, struct trk_error *erro
     if (started == 0) {
         status = trk_error_set_errno(error, TRK_E_SYSTEM, reason, "no process to be had");
     } else {
-        status = collect(jobs, board, wait_all(pids, started), error);
+        status = collect(jobs, board, wait_all(jobs, board, pids, started), error);
     }
     munmap(board, size_bytes);
+    return status;
+}
+
+enum trk_status trk_jobs_run(const struct trk_jobs *jobs, struct trk_error *error)
+{
+    enum trk_status status =
+        jobs->jobs <= 1 || jobs->count <= 1 ? run_here(jobs, error) : run_apart(jobs, error);
+    trk_progress_wipe();
     return status;
 }

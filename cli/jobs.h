@@ -33,6 +33,7 @@ struct trk_jobs {
     trk_job_fn *job;
     const void *context;
     const char *(*name)(const void *item); /* for messages */
+    const char *unit;                      /* items, for trk_progress */
 };
 
 /**

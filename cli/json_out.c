@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include "command.h"
+#include "progress.h"
+#include "refusal.h"
 #include "terminal.h"
 
 /* Above this a double no longer holds every whole number. */
@@ -136,17 +138,9 @@ void trk_json_out_error(cJSON *object, const struct trk_error *error)
     trk_json_out_number(detail, "event", error->event_number);
 }
 
-void trk_json_out_refusal(const char *schema, const char *path, const struct trk_error *error)
-{
-    cJSON *object = trk_json_out_object(schema);
-    trk_json_out_text(object, "path", path);
-    cJSON_AddBoolToObject(object, "complete", false);
-    trk_json_out_error(object, error);
-    trk_json_out_print(object);
-}
-
 static void print(cJSON *object, char *text)
 {
+    trk_refusal_not_needed();
     puts(text);
     cJSON_free(text);
     cJSON_Delete(object);
@@ -154,6 +148,7 @@ static void print(cJSON *object, char *text)
 
 void trk_json_out_print(cJSON *object)
 {
+    trk_progress_wipe();
     print(object, cJSON_Print(object));
 }
 

@@ -31,9 +31,6 @@ void trk_json_out_end(cJSON *object, int32_t wait_status);
 /* Add "error": what went wrong, and where. */
 void trk_json_out_error(cJSON *object, const struct trk_error *error);
 
-/* Print the object of something that cannot be worked on: its path, "complete": false, "error". */
-void trk_json_out_refusal(const char *schema, const char *path, const struct trk_error *error);
-
 /* Print on standard output, a newline behind it, and free. */
 void trk_json_out_print(cJSON *object);
 /* The same without a line break inside, for commands that give an object a line. */

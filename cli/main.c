@@ -10,6 +10,8 @@
 #include "config.h"
 #include "manual.h"
 #include "options.h"
+#include "progress.h"
+#include "refusal.h"
 #include "terminal.h"
 
 /* A file that is opened later must not be what reports go to. Reading and writing fail as before.
@@ -74,6 +76,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     if ((needs_config(command) && read_config(&error) != TRK_OK) ||
         trk_options_parse(&options, command, arguments, &error) != TRK_OK) {
+        trk_refusal_expect(command, arguments);
         int code = trk_terminal_error(command->name, NULL, &error);
         trk_terminal_say(command->name, "see trk %s --help", command->name);
         return command->refuse != NULL ? command->refuse(arguments, code) : code;
@@ -83,6 +86,8 @@ static int run_command(const struct trk_command *command, char *const *arguments
         return TRK_EXIT_OK;
     }
     trk_terminal_set_color(&options);
+    trk_progress_open(&options);
+    trk_refusal_expect_of(&options);
     return command->run(&options);
 }
 
@@ -124,5 +129,6 @@ int main(int argc, char **argv)
         const struct trk_command *command = trk_command_find(name);
         code = command ? run_command(command, argv + 2) : unknown_command(name, argv + 2);
     }
+    trk_refusal_print(code);
     return trk_terminal_close(code);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json_out.h"
+#include "progress.h"
 #include "scenario_story_print.h"
 #include "terminal.h"
 
@@ -144,4 +145,30 @@ void trk_minimise_print_json(const struct trk_minimise_report *report,
     trk_scenario_story_json_one(object, &report->story);
     add_trail(object, report);
     trk_json_out_print(object);
+}
+
+void trk_minimise_show(const struct trk_minimise_report *so_far, struct trk_minimise_size *shown)
+{
+    const struct trk_minimise_size *from = &so_far->from, *to = &so_far->to;
+    char text[160], json[160];
+    if (from->operations == 0 || !trk_progress_is_shown()) {
+        return;
+    }
+    snprintf(text, sizeof text,
+             "%" PRIu32 " of %" PRIu32 " operations, %" PRIu32 " threads, %" PRIu32
+             " pages, %" PRIu64 " replays",
+             to->operations, from->operations, to->threads, to->pages, so_far->replays);
+    snprintf(json, sizeof json,
+             ", \"replays\": %" PRIu64 ", \"threads\": %" PRIu32 ", \"operations\": %" PRIu32
+             ", \"pages\": %" PRIu32,
+             so_far->replays, to->threads, to->operations, to->pages);
+    trk_progress_show(&(struct trk_progress){
+        .unit = "operations",
+        .done = from->operations > to->operations ? from->operations - to->operations : 0,
+        .total = from->operations,
+        .text = text,
+        .json = json,
+        .step = memcmp(shown, to, sizeof *to) != 0,
+    });
+    *shown = *to;
 }

@@ -20,4 +20,7 @@ void trk_minimise_print(const struct trk_minimise_report *report,
 void trk_minimise_print_json(const struct trk_minimise_report *report,
                              const struct trk_minimise_printing *printing);
 
+/* How far it has come; shown: what was told last. */
+void trk_minimise_show(const struct trk_minimise_report *so_far, struct trk_minimise_size *shown);
+
 #endif

@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "refusal.h"
 #include "terminal.h"
 
 #define NEW_FILE_MODE 0666
+#define ACCESS_BITS   0777
 
 static enum trk_status failed(struct trk_error *error, int reason)
 {
@@ -49,14 +51,7 @@ static int open_unnamed(struct trk_out_file *out)
         return fd;
     }
     folder[length] = '\0';
-    fd = trk_scratch_file_open(&out->named, folder);
-    if (fd < 0) {
-        return fd;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)!fchmod(fd, NEW_FILE_MODE & ~mask);
-    return fd;
+    return trk_scratch_file_open(&out->named, folder);
 }
 
 /* /dev/stdout and its like, or the file that standard output goes to. What /dev/null and its like
@@ -139,6 +134,9 @@ static enum trk_status copy_out(const struct trk_out_file *out, struct trk_error
 {
     static char buffer[1 << 16];
     off_t at = 0;
+    if (out->through_fd < 0) {
+        trk_refusal_not_needed();
+    }
     for (;;) {
         ssize_t got = pread(out->fd, buffer, sizeof buffer, at);
         enum trk_status status = TRK_OK;
@@ -187,19 +185,31 @@ static int replace_unnamed(const struct trk_out_file *out)
     return bad;
 }
 
-/* Put the file in the place of another; what else may have come there meanwhile stays. */
+/*
+ * Put the file in the place of another; what else may have come there meanwhile stays. Who may read
+ * the one may read the other.
+ */
 static int replace(const struct trk_out_file *out)
 {
     struct stat there;
-    if (lstat(out->target, &there) == 0 && !S_ISREG(there.st_mode)) {
+    bool is_there = lstat(out->target, &there) == 0;
+    if (is_there && !S_ISREG(there.st_mode)) {
         errno = EEXIST;
         return -1;
+    }
+    if (is_there) {
+        (void)fchmod(out->fd, there.st_mode & ACCESS_BITS);
     }
     return out->named.path[0] ? rename(out->named.path, out->target) : replace_unnamed(out);
 }
 
 static enum trk_status give_name(const struct trk_out_file *out, struct trk_error *error)
 {
+    if (out->named.path[0]) { /* nobody else may read it yet */
+        mode_t mask = umask(0);
+        umask(mask);
+        (void)!fchmod(out->fd, NEW_FILE_MODE & ~mask);
+    }
     int bad = link_as(out, out->target);
     if (bad != 0 && errno == EEXIST && out->overwrite) {
         bad = replace(out);

@@ -7,8 +7,10 @@
 
 #include "calibration_print.h"
 #include "clock.h"
-#include "json_out.h"
+#include "interrupt.h"
 #include "machine.h"
+#include "progress.h"
+#include "refusal.h"
 #include "terminal.h"
 
 /*
@@ -28,27 +30,32 @@ void trk_policy_runs_init(struct trk_policy_runs *out, const char *schema)
         .schema = schema, .input = {.fd = -1}, .turns = 1, .start_ns = trk_clock_ns()};
 }
 
-/* An error that is not the trace's. */
-static int fail_early(const struct trk_policy_runs *runs, const struct trk_options *options,
-                      const char *subject, const struct trk_error *error)
+/* "checking policy 3 of 44". */
+static void show(const char *what, const struct trk_progress *now)
 {
-    struct trk_error told = *error;
-    if (subject != NULL) {
-        (void)trk_error_set(&told, error->status, "%s: %s", subject, error->text);
-        told.os_errno = error->os_errno;
-        told.file_offset = error->file_offset;
-        told.event_number = error->event_number;
+    struct trk_progress with_text = *now;
+    char text[80];
+    if (!trk_progress_is_shown()) {
+        return;
     }
-    trk_input_print_refusal(&runs->input, options, runs->schema, &told);
+    snprintf(text, sizeof text, "%s %" PRIu64 " of %" PRIu64, what, now->done, now->total);
+    with_text.text = text;
+    trk_progress_show(&with_text);
+}
+
+/* An error that is not the trace's. */
+static int fail_early(const struct trk_options *options, const char *subject,
+                      const struct trk_error *error)
+{
     return trk_terminal_error(options->command->name, subject, error);
 }
 
-int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           enum trk_status status, const char *text)
+int trk_policy_runs_refuse(const struct trk_options *options, enum trk_status status,
+                           const char *text)
 {
     struct trk_error error = no_place;
     error.status = trk_error_set(&error, status, "%s", text);
-    return fail_early(runs, options, NULL, &error);
+    return fail_early(options, NULL, &error);
 }
 
 static bool noted(const struct trk_policy_runs *runs, const char *text)
@@ -81,7 +88,7 @@ int trk_policy_runs_want(struct trk_policy_runs *runs, const struct trk_options 
     if (trk_transfer_policy_parse(&policy, text, &error) != TRK_OK) {
         char subject[40 + TRK_POLICY_TEXT_BYTES];
         snprintf(subject, sizeof subject, "--%s %.*s", name, (int)TRK_POLICY_TEXT_BYTES, text);
-        return fail_early(runs, options, subject, &error);
+        return fail_early(options, subject, &error);
     }
     note(runs, &policy, name);
     return TRK_EXIT_OK;
@@ -109,6 +116,7 @@ int trk_policy_runs_plan(struct trk_policy_runs *runs, const struct trk_options 
     if (code != TRK_EXIT_OK) {
         return code;
     }
+    trk_refusal_path(runs->input.path);
     struct trk_error error = no_place;
     struct trk_plan_options plan = trk_plan_options_default();
     plan.frame_first = trk_options_number(options, "from");
@@ -133,17 +141,16 @@ int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_option
     struct trk_error error = no_place;
     const struct trk_gpu_options gpu = {
         .size = sizeof gpu, .device_number = (uint32_t)trk_options_number(options, "device")};
-    return trk_gpu_open(&runs->gpu, &gpu, &error) == TRK_OK
-               ? TRK_EXIT_OK
-               : fail_early(runs, options, NULL, &error);
+    return trk_gpu_open(&runs->gpu, &gpu, &error) == TRK_OK ? TRK_EXIT_OK
+                                                            : fail_early(options, NULL, &error);
 }
 
-int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,
-                         const char *text, struct trk_error *error)
+int trk_policy_runs_fail(const struct trk_options *options, const char *text,
+                         struct trk_error *error)
 {
     char subject[TRK_POLICY_TEXT_BYTES + 16];
     snprintf(subject, sizeof subject, "policy %s", text);
-    return fail_early(runs, options, subject, error);
+    return fail_early(options, subject, error);
 }
 
 static void leave_out(struct trk_policy_runs *runs, const struct trk_policy_run *run,
@@ -154,6 +161,34 @@ static void leave_out(struct trk_policy_runs *runs, const struct trk_policy_run 
     snprintf(out->why, sizeof out->why, "%s", error->text);
 }
 
+static volatile sig_atomic_t interrupted;
+
+/* Why no further policy is to be prepared; NULL: there is time for it. */
+static const char *too_late(const struct trk_policy_runs *runs)
+{
+    const uint64_t half_ns = runs->seconds * SECOND_NS / 2;
+    if (!runs->hurried) {
+        return NULL;
+    }
+    return interrupted != 0 ? "interrupted before it was tried"
+           : runs->seconds > 0 && trk_clock_ns() > runs->start_ns + half_ns
+               ? "half of the time was over before it was tried"
+               : NULL;
+}
+
+/* Leave out all policies from one on, for want of time. */
+static void leave_out_from(struct trk_policy_runs *runs, uint32_t first, const char *why)
+{
+    struct trk_error error = no_place;
+    (void)trk_error_set(&error, TRK_E_UNSUPPORTED, "%s", why);
+    for (uint32_t i = first; i < runs->count; i++) {
+        const struct trk_policy_run gone = runs->runs[i];
+        leave_out(runs, &gone, &error);
+        trk_replay_destroy(gone.replay);
+    }
+    runs->count = first;
+}
+
 /* Create the replays; those that cannot be go from the list. */
 static int create_all(struct trk_policy_runs *runs, const struct trk_options *options)
 {
@@ -161,6 +196,12 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
     for (uint32_t i = 0; i < runs->count; i++) {
         struct trk_error error = no_place;
         struct trk_policy_run run = runs->runs[i];
+        const char *why = kept > 0 ? too_late(runs) : NULL;
+        if (why != NULL) {
+            (void)trk_error_set(&error, TRK_E_UNSUPPORTED, "%s", why);
+            leave_out(runs, &run, &error);
+            continue;
+        }
         enum trk_status status =
             trk_replay_create(&run.replay, runs->gpu, runs->plan, &run.policy, &error);
         if ((status == TRK_E_UNSUPPORTED || status == TRK_E_MEMORY) && run.name[0] == 0) {
@@ -169,7 +210,7 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
         }
         if (status != TRK_OK) {
             runs->count = kept; /* those that hold something */
-            return trk_policy_runs_fail(runs, options, run.text, &error);
+            return trk_policy_runs_fail(options, run.text, &error);
         }
         runs->runs[kept++] = run;
     }
@@ -177,12 +218,11 @@ static int create_all(struct trk_policy_runs *runs, const struct trk_options *op
     return TRK_EXIT_OK;
 }
 
-static int check_one(const struct trk_policy_runs *runs, struct trk_policy_run *run,
-                     const struct trk_options *options)
+static int check_one(struct trk_policy_run *run, const struct trk_options *options)
 {
     struct trk_error error = no_place;
     if (trk_replay_check(run->replay, &run->check, &error) != TRK_OK) {
-        return trk_policy_runs_fail(runs, options, run->text, &error);
+        return trk_policy_runs_fail(options, run->text, &error);
     }
     if (run->check.wrong_replayed == 0) {
         return TRK_EXIT_OK;
@@ -209,7 +249,7 @@ static int size_up(struct trk_policy_runs *runs, const struct trk_options *optio
         struct trk_policy_run *run = &runs->runs[i];
         struct trk_error error = no_place;
         if (trk_replay_pass(run->replay, &run->last, &error) != TRK_OK) {
-            return trk_policy_runs_fail(runs, options, run->text, &error);
+            return trk_policy_runs_fail(options, run->text, &error);
         }
         const uint64_t host_ns = run->last.all.host_ns;
         fastest_ns = host_ns < fastest_ns ? host_ns : fastest_ns;
@@ -225,7 +265,7 @@ static int size_up(struct trk_policy_runs *runs, const struct trk_options *optio
     struct trk_error error = no_place;
     return runs->one == NULL || trk_one_region_pass(runs->one, &times, &error) == TRK_OK
                ? TRK_EXIT_OK
-               : fail_early(runs, options, "one region", &error);
+               : fail_early(options, "one region", &error);
 }
 
 /* As many bytes as the frame with the most, the way that most bytes go. */
@@ -247,7 +287,7 @@ static int create_one(struct trk_policy_runs *runs, const struct trk_options *op
     }
     return trk_one_region_create(&runs->one, runs->gpu, &one, &error) == TRK_OK
                ? TRK_EXIT_OK
-               : fail_early(runs, options, "one region", &error);
+               : fail_early(options, "one region", &error);
 }
 
 int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs, const struct trk_options *options)
@@ -261,7 +301,7 @@ int trk_policy_runs_timed_by_device(struct trk_policy_runs *runs, const struct t
         }
         error.status = trk_error_set(&error, TRK_E_UNSUPPORTED, "it has no time of the device");
         if (run->name[0] != '\0') {
-            return trk_policy_runs_fail(runs, options, run->text, &error);
+            return trk_policy_runs_fail(options, run->text, &error);
         }
         const struct trk_policy_run gone = *run;
         leave_out(runs, &gone, &error);
@@ -278,8 +318,16 @@ int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_optio
     int code = create_all(runs, options);
     code = code == TRK_EXIT_OK ? create_one(runs, options) : code;
     runs->checked = check;
-    for (uint32_t i = 0; code == TRK_EXIT_OK && i < runs->count; i++) {
-        code = check ? check_one(runs, &runs->runs[i], options) : TRK_EXIT_OK;
+    for (uint32_t i = 0; check && code == TRK_EXIT_OK && i < runs->count; i++) {
+        const char *why = i > 0 ? too_late(runs) : NULL;
+        if (why != NULL) {
+            leave_out_from(runs, i, why);
+            break;
+        }
+        show("checking policy",
+             &(struct trk_progress){
+                 .unit = "policies", .done = i + 1, .total = runs->count, .step = true});
+        code = check_one(&runs->runs[i], options);
     }
     return code == TRK_EXIT_OK ? size_up(runs, options) : code;
 }
@@ -288,6 +336,9 @@ static enum trk_status pass_run(void *context, uint32_t policy, struct trk_bench
                                 struct trk_error *error)
 {
     struct trk_policy_runs *runs = context;
+    show("measuring: pass", &(struct trk_progress){.unit = "passes",
+                                                   .done = ++runs->passes,
+                                                   .total = runs->passes_wanted});
     if (policy == runs->count) {
         struct trk_replay_times times;
         enum trk_status status = trk_one_region_pass(runs->one, &times, error);
@@ -312,20 +363,9 @@ static void clocks_read(const struct trk_policy_runs *runs, struct trk_policy_cl
     (void)trk_gpu_clock_read(&out->gpu, trk_gpu_info(runs->gpu)->device_name);
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 void trk_policy_runs_watch_interrupts(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    trk_interrupt_watch(&interrupted, 1, true);
 }
 
 /* A round is expected to last as long as the longest before it. */
@@ -363,11 +403,13 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
         .context = runs,
     };
     runs->detect.policies = runs->count;
+    runs->passes_wanted = UINT64_C(2) * rounds * bench.turns * bench.policies;
     clocks_read(runs, &runs->before);
     runs->round_start_ns = trk_clock_ns();
     enum trk_status status = trk_bench_run(out, &bench, &error);
     clocks_read(runs, &runs->after);
-    return status == TRK_OK ? TRK_EXIT_OK : fail_early(runs, options, NULL, &error);
+    trk_progress_wipe();
+    return status == TRK_OK ? TRK_EXIT_OK : fail_early(options, NULL, &error);
 }
 
 void trk_policy_runs_close(struct trk_policy_runs *runs)

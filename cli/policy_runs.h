@@ -54,6 +54,8 @@ struct trk_policy_runs {
     struct trk_calibration calibration; /* from the first pass of the rounds to the last */
     bool checked;
     bool cut_short; /* an interrupt has ended the rounds before they were all run */
+    bool hurried;   /* what no option named and there is no time to prepare is left out */
+    uint64_t passes, passes_wanted;         /* of the rounds */
     struct trk_policy_clocks before, after; /* the bench */
 };
 
@@ -102,7 +104,9 @@ int trk_policy_runs_device(struct trk_policy_runs *runs, const struct trk_option
 /*
  * Prepare all policies. One that the device cannot run, or has no memory for, ends this with 4
  * where an option named it, and is left out where none did. With `check` each one's bytes are
- * compared once: 1 when they are wrong where the trace's were right.
+ * compared once: 1 when they are wrong where the trace's were right. When they are hurried, an
+ * interrupt or half of the seconds being over leaves out those that are not prepared yet, but for
+ * the first.
  */
 int trk_policy_runs_prepare(struct trk_policy_runs *runs, const struct trk_options *options,
                             bool check);
@@ -123,12 +127,12 @@ int trk_policy_runs_bench(struct trk_policy_runs *runs, const struct trk_options
                           uint32_t rounds, struct trk_bench *out);
 
 /* Say what is wrong with what was asked for. */
-int trk_policy_runs_refuse(const struct trk_policy_runs *runs, const struct trk_options *options,
-                           enum trk_status status, const char *text);
+int trk_policy_runs_refuse(const struct trk_options *options, enum trk_status status,
+                           const char *text);
 
 /* Say an error of a policy. */
-int trk_policy_runs_fail(const struct trk_policy_runs *runs, const struct trk_options *options,
-                         const char *text, struct trk_error *error);
+int trk_policy_runs_fail(const struct trk_options *options, const char *text,
+                         struct trk_error *error);
 
 void trk_policy_runs_close(struct trk_policy_runs *runs);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json_out.h"
+#include "refusal.h"
 #include "terminal.h"
 
 /* Rows of a table that are kept until its widths are known. */
@@ -303,6 +304,7 @@ static void take_names(void *context, const char *const *names, size_t count)
     }
     bool json = printer->form == TRK_QUERY_JSON;
     if (json) {
+        trk_refusal_not_needed();
         fputs("{\"schema\":\"" TRK_QUERY_SCHEMA "\",\"columns\":[", stdout);
     }
     for (size_t i = 0; i < count; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "event_print.h"
 #include "number.h"
 #include "text_lines.h"
@@ -13,8 +14,13 @@
 
 struct trk_range trk_range_all(void)
 {
-    return (struct trk_range){
-        .last = UINT64_MAX, .step = 1, .first_tsc = TRK_NOT_KNOWN, .frame = UINT64_MAX};
+    return (struct trk_range){.last = UINT64_MAX,
+                              .step = 1,
+                              .first_tsc = TRK_NOT_KNOWN,
+                              .frame = UINT64_MAX,
+                              .last_event = UINT64_MAX,
+                              .closest_frame = UINT64_MAX,
+                              .closest_region = UINT64_MAX};
 }
 
 static enum trk_status refuse(const char *text, const char *why, struct trk_error *error)
@@ -197,14 +203,55 @@ static bool in_span(const struct trk_range *range, uint64_t number)
            (number - range->first) % range->step == 0;
 }
 
-bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
+static uint64_t distance(uint64_t one, uint64_t other)
 {
+    return one > other ? one - other : other - one;
+}
+
+/* Whether an event is about the region; which other one is closest to it. */
+static bool is_about(struct trk_range *range, const struct trk_event *event)
+{
+    uint64_t at;
+    if (trk_event_text_touches(range->trace, event, range->first, TRK_REGION_BYTES, &at)) {
+        return true;
+    }
+    const uint64_t region = at - at % TRK_REGION_BYTES;
+    if (at != TRK_NOT_KNOWN &&
+        (range->closest_region == UINT64_MAX ||
+         distance(region, range->first) < distance(range->closest_region, range->first))) {
+        range->closest_region = region;
+    }
+    return false;
+}
+
+/* How far a frame is from the range; in it too, where steps pass it over. */
+static uint64_t off(const struct trk_range *range, uint64_t frame)
+{
+    return frame < range->first  ? range->first - frame
+           : frame > range->last ? frame - range->last
+                                 : 0;
+}
+
+static void note(struct trk_range *range, const struct trk_trace_event *event)
+{
+    range->last_event = event->number;
+    range->last_tsc = event->tsc;
     if (range->first_tsc == TRK_NOT_KNOWN) {
         range->first_tsc = event->tsc;
     }
-    if (event->event.type == TRK_EVENT_FRAME) {
-        range->frame = event->event.argument;
+    if (event->event.type != TRK_EVENT_FRAME) {
+        return;
     }
+    range->frame = event->event.argument;
+    if (range->closest_frame == UINT64_MAX ||
+        off(range, range->frame) <= off(range, range->closest_frame)) {
+        range->closest_frame = range->frame;
+    }
+}
+
+bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
+{
+    note(range, event);
     switch (range->kind) {
     case TRK_RANGE_EVENTS:
         return in_span(range, event->number);
@@ -226,7 +273,7 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
         }
         return false;
     case TRK_RANGE_REGION:
-        return trk_event_text_touches(&event->event, range->first, TRK_REGION_BYTES);
+        return is_about(range, &event->event);
     }
     return false;
 }
@@ -234,4 +281,87 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
 bool trk_range_ends_at(const struct trk_range *range, const struct trk_trace_event *event)
 {
     return range->kind == TRK_RANGE_EVENTS && event->number >= range->last;
+}
+
+/* ---- what there is instead ------------------------------------------------------------------- */
+
+void trk_range_closest(const struct trk_range *range, char out[TRK_RANGE_CLOSEST_BYTES])
+{
+    const size_t room = TRK_RANGE_CLOSEST_BYTES;
+    const struct trk_clock clock = {range->ticks_a_microsecond};
+    char last[40];
+    if (range->last_event == UINT64_MAX) {
+        snprintf(out, room, "the trace has no events");
+    } else if (range->kind == TRK_RANGE_EVENTS || range->kind == TRK_RANGE_SET) {
+        snprintf(out, room, "the last event is %" PRIu64, range->last_event);
+    } else if (range->kind == TRK_RANGE_REGION && range->closest_region == UINT64_MAX) {
+        snprintf(out, room, "no event is about a region");
+    } else if (range->kind == TRK_RANGE_REGION) {
+        snprintf(out, room,
+                 "no event is about the 4 MiB from 0x%" PRIx64 "; closest are 0x%" PRIx64,
+                 range->first, range->closest_region);
+    } else if (range->kind == TRK_RANGE_TIME) {
+        trk_clock_print(&clock, range->last_tsc, range->first_tsc, last, sizeof last);
+        snprintf(out, room, "the last event is at %s us", last);
+    } else if (range->closest_frame == UINT64_MAX) {
+        snprintf(out, room, "the trace has no frames");
+    } else {
+        snprintf(out, room, "the %s frame is %" PRIu64,
+                 range->closest_frame == range->frame ? "last" : "closest", range->closest_frame);
+    }
+}
+
+/* ---- one piece ------------------------------------------------------------------------------- */
+
+static int by_first(const void *one, const void *other)
+{
+    const struct trk_range_span *a = one, *b = other;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Whether there is more than one number and something between two of them is left out. */
+static bool has_gaps(const struct trk_range_span *span)
+{
+    return span->step > 1 && span->last - span->first >= span->step;
+}
+
+/* The spans of a list in one: false, where it ends before a gap. */
+static bool join_set(const struct trk_range *range, struct trk_range_span *all)
+{
+    *all = range->set[0];
+    for (size_t i = 0; i < range->set_count; i++) {
+        const struct trk_range_span *span = &range->set[i];
+        if (span->first > all->last && span->first - all->last > 1) {
+            return false;
+        }
+        const uint64_t last = span->step > 1 ? span->first : span->last;
+        all->last = last > all->last ? last : all->last;
+        if (has_gaps(span)) {
+            all->last = span->first;
+            return false;
+        }
+    }
+    return true;
+}
+
+enum trk_status trk_range_join(struct trk_range *range, struct trk_error *error)
+{
+    const struct trk_range_span one = {range->first, range->last, range->step};
+    struct trk_range_span all;
+    if (range->kind != TRK_RANGE_SET) {
+        return has_gaps(&one)
+                   ? trk_error_set(error, TRK_E_ARGUMENT, "one piece is wanted, without steps")
+                   : TRK_OK;
+    }
+    qsort(range->set, range->set_count, sizeof range->set[0], by_first);
+    if (!join_set(range, &all)) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "one piece is wanted, and the list has a gap behind event %" PRIu64,
+                             all.last);
+    }
+    trk_range_free(range);
+    range->kind = TRK_RANGE_EVENTS;
+    range->first = all.first;
+    range->last = all.last;
+    return TRK_OK;
 }

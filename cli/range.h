@@ -38,9 +38,12 @@ struct trk_range {
     uint64_t step;
     struct trk_range_span *set; /* of @FILE */
     size_t set_count;
-    double ticks_a_microsecond; /* for time: the caller's to set; 0: not known */
-    uint64_t first_tsc;         /* of event 0; TRK_NOT_KNOWN before it was asked about */
+    const struct trk_trace *trace; /* for a region, the caller's to set: describes newer types */
+    double ticks_a_microsecond;    /* for time: the caller's to set; 0: not known */
+    uint64_t first_tsc;            /* of event 0; TRK_NOT_KNOWN before it was asked about */
     uint64_t frame; /* the frame that the events asked about are in; UINT64_MAX before the first */
+    /* Of what was asked about and is not in it; UINT64_MAX: there was none. */
+    uint64_t last_event, last_tsc, closest_frame, closest_region;
 };
 
 /* Everything. */
@@ -60,5 +63,15 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
 
 /* Whether no event after this one can be in the range. */
 bool trk_range_ends_at(const struct trk_range *range, const struct trk_trace_event *event);
+
+/*
+ * Make one piece of it: a list without gaps becomes the range of events that it is. TRK_E_ARGUMENT:
+ * there are gaps, and the text says where.
+ */
+TRK_MUST_USE enum trk_status trk_range_join(struct trk_range *range, struct trk_error *error);
+
+#define TRK_RANGE_CLOSEST_BYTES 96u
+/* Of a range that nothing was in, once all events were asked about: what there is instead. */
+void trk_range_closest(const struct trk_range *range, char out[TRK_RANGE_CLOSEST_BYTES]);
 
 #endif

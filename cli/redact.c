@@ -13,9 +13,9 @@
 /* The widest fault that a policy can ask for: its events do not say the width. */
 #define FAULT_BYTES_MOST 8u
 
-void trk_redact_init(struct trk_redact *redact)
+void trk_redact_init(struct trk_redact *redact, const struct trk_trace *trace)
 {
-    *redact = (struct trk_redact){.low.least = NONE, .arena.least = NONE};
+    *redact = (struct trk_redact){.trace = trace, .low.least = NONE, .arena.least = NONE};
 }
 
 static bool in_low(uint64_t guest_addr)
@@ -28,15 +28,16 @@ static bool in_arena(uint64_t guest_addr)
     return guest_addr >= TRK_ARENA_FIRST && guest_addr < TRK_ARENA_END;
 }
 
-static bool has_region(const struct trk_event *event)
+static bool has_region(const struct trk_redact *redact, const struct trk_event *event)
 {
     enum trk_domain_class class = trk_domain_class(event->domain);
-    return trk_event_in_hold(event) && trk_domain_region(event->domain) != TRK_DOMAIN_SHARED &&
+    return trk_trace_event_in_hold(redact->trace, event) &&
+           trk_domain_region(event->domain) != TRK_DOMAIN_SHARED &&
            (class == TRK_DOMAIN_REGION || class == TRK_DOMAIN_PAGES);
 }
 
 /* Whether argument is a guest address, as the text form of the event says. */
-static bool has_address(const struct trk_event *event)
+static bool has_address(const struct trk_redact *redact, const struct trk_event *event)
 {
     /* The range of this operation is a formality, the same wherever the guest's memory is. */
     if (event->type == TRK_EVENT_OP_BEGIN && event->context == TRK_OP_RESOURCE_LAYER) {
@@ -47,7 +48,7 @@ static bool has_address(const struct trk_event *event)
         return event->argument != 0;
     }
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
+    size_t count = trk_trace_event_fields(redact->trace, event, fields);
     for (size_t i = 0; i < count; i++) {
         if (fields[i].kind == TRK_FIELD_ADDRESS && strcmp(fields[i].key, "guest_addr") == 0) {
             return event->argument == fields[i].number;
@@ -63,11 +64,18 @@ static bool has_other_view(const struct trk_event *event, const struct trk_event
 }
 
 /* 0: what it is about has no size of its own. */
-static uint64_t size_of(const struct trk_event *event)
+static uint64_t size_of(const struct trk_redact *redact, const struct trk_event *event)
 {
     uint64_t size_bytes;
-    (void)trk_event_range(event, &size_bytes);
+    (void)trk_trace_event_range(redact->trace, event, &size_bytes);
     return size_bytes;
+}
+
+bool trk_redact_certain(const struct trk_redact *redact, const struct trk_event *event)
+{
+    struct trk_trace_type type;
+    return trk_trace_type(redact->trace, event->type, &type) &&
+           (type.known || (type.open && trk_trace_event_fits(redact->trace, event)));
 }
 
 /* ---- what is used, and how far it can move --------------------------------------------------- */
@@ -96,6 +104,7 @@ static bool is_used(const struct trk_redact *redact, uint32_t region)
 static void note_range(struct trk_redact *redact, uint64_t guest_addr, uint64_t size_bytes)
 {
     if (!in_low(guest_addr) && !in_arena(guest_addr)) {
+        trk_redact_other_note(&redact->other, guest_addr, size_bytes);
         return;
     }
     struct trk_redact_band *band = in_low(guest_addr) ? &redact->low : &redact->arena;
@@ -125,13 +134,13 @@ void trk_redact_note_region(struct trk_redact *redact, uint32_t region)
 void trk_redact_note(struct trk_redact *redact, const struct trk_event *event,
                      const struct trk_event *begin)
 {
-    if (has_region(event)) {
+    if (has_region(redact, event)) {
         trk_redact_note_region(redact, trk_domain_region(event->domain));
     }
     if (event->type == TRK_EVENT_FAULT) {
         note_fault(redact, event->argument);
-    } else if (has_address(event)) {
-        note_range(redact, event->argument, size_of(event));
+    } else if (has_address(redact, event)) {
+        note_range(redact, event->argument, size_of(redact, event));
     } else if (has_other_view(event, begin)) {
         note_range(redact, event->argument, trk_event_size(begin));
     }
@@ -147,6 +156,7 @@ void trk_redact_join(struct trk_redact *redact, const struct trk_redact *other)
 {
     join_band(&redact->low, &other->low);
     join_band(&redact->arena, &other->arena);
+    trk_redact_other_join(&redact->other, &other->other);
     for (size_t i = 0; i < sizeof redact->used / sizeof redact->used[0]; i++) {
         redact->used[i] |= other->used[i];
     }
@@ -155,7 +165,8 @@ void trk_redact_join(struct trk_redact *redact, const struct trk_redact *other)
 bool trk_redact_alike(const struct trk_redact *a, const struct trk_redact *b)
 {
     return (a->low.least == b->low.least || a->low.least == NONE || b->low.least == NONE) &&
-           (a->arena.least == b->arena.least || a->arena.least == NONE || b->arena.least == NONE);
+           (a->arena.least == b->arena.least || a->arena.least == NONE || b->arena.least == NONE) &&
+           trk_redact_other_alike(&a->other, &b->other);
 }
 
 /* The band [first, end) of regions: its lowest one that is used becomes region `to`. */
@@ -175,6 +186,7 @@ void trk_redact_decide(struct trk_redact *redact)
     uint32_t arena = trk_region_index(TRK_ARENA_FIRST);
     decide(redact, &redact->low, 1, arena); /* region 1: page 0 is never valid */
     decide(redact, &redact->arena, arena, TRK_REGION_COUNT);
+    trk_redact_other_decide(&redact->other);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
@@ -182,7 +194,7 @@ void trk_redact_decide(struct trk_redact *redact)
 static uint64_t moved(const struct trk_redact *redact, uint64_t guest_addr)
 {
     if (!in_low(guest_addr) && !in_arena(guest_addr)) {
-        return guest_addr;
+        return trk_redact_other_moved(&redact->other, guest_addr);
     }
     const struct trk_redact_band *band = in_low(guest_addr) ? &redact->low : &redact->arena;
     bool stays = trk_region_index(guest_addr) >= band->stays;
@@ -211,8 +223,8 @@ uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region)
 void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
                       const struct trk_event *begin)
 {
-    if (has_address(event)) {
-        event->argument = moved_range(redact, event->argument, size_of(event));
+    if (has_address(redact, event)) {
+        event->argument = moved_range(redact, event->argument, size_of(redact, event));
     } else if (has_other_view(event, begin)) {
         event->argument = moved_range(redact, event->argument, trk_event_size(begin));
     }
@@ -221,7 +233,7 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
         trk_event_set_number32(event, 0);
         event->argument = 0;
     }
-    if (has_region(event)) {
+    if (has_region(redact, event)) {
         event->domain = (event->domain & ~UINT32_C(0xffffff)) |
                         trk_redact_region(redact, trk_domain_region(event->domain));
     }
@@ -230,13 +242,13 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
 /* Which bands have moved, now or in a redaction before: sums of generations there are others. */
 static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSON *out)
 {
-    static const char *const bands[] = {"low", "arena"};
-    const bool now[] = {redact->low.regions > 0, redact->arena.regions > 0};
+    static const char *const bands[] = {"low", "arena", "other"};
+    const bool now[] = {redact->low.regions > 0, redact->arena.regions > 0, redact->other.moves};
     const cJSON *before = cJSON_GetObjectItemCaseSensitive(header, "moved");
     bool unsaid = !before && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted"));
     cJSON *moved = cJSON_AddArrayToObject(out, "moved");
-    for (size_t i = 0; i < 2; i++) {
-        bool has = now[i] || unsaid;
+    for (size_t i = 0; i < 3; i++) {
+        bool has = now[i] || (unsaid && i < 2);
         const cJSON *item;
         cJSON_ArrayForEach(item, before)
         {

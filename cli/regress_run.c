@@ -7,6 +7,7 @@
 
 #include "event_print.h"
 #include "jobs.h"
+#include "progress.h"
 #include "regress.h"
 #include "scenario_files.h"
 #include "simulator/sim.h"
@@ -198,6 +199,7 @@ static void run_scenario(struct trk_regress_outcome *out, const struct errand *e
 static void run_item(void *out, const void *context)
 {
     const struct errand *errand = context;
+    trk_progress_stop(); /* of the items the regression tells */
     (errand->item->scenario ? run_scenario : run_trace)(out, errand);
 }
 
@@ -297,9 +299,10 @@ static const char *name_of(const void *item)
 enum trk_status trk_regress_run(struct trk_regress *regress, struct trk_error *error)
 {
     regress->begun_s = now_s();
-    const struct trk_jobs jobs = {
-        regress->items, sizeof *regress->items, regress->count, regress->jobs, run_job, regress,
-        name_of};
+    const struct trk_jobs jobs = {regress->items, sizeof *regress->items,
+                                  regress->count, regress->jobs,
+                                  run_job,        regress,
+                                  name_of,        "items"};
     enum trk_status status = trk_jobs_run(&jobs, error);
     if (regress->keeps) {
         struct trk_error other;

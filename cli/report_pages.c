@@ -75,27 +75,28 @@ static void set_rights(struct trk_report_pages *pages, struct trk_report_page *p
     page->rights = (uint8_t)(rights | SET);
 }
 
-static void take(struct trk_report_page *page, enum side side)
+static void take(struct trk_report_page *page, enum side side, bool counts)
 {
-    page->turns += page->side != SIDE_NONE && page->side != side;
+    page->turns += counts && page->side != SIDE_NONE && page->side != side;
     page->side = (uint8_t)side;
 }
 
 static void apply(struct trk_report_pages *pages, struct trk_report_page *page,
                   const struct trk_event *event)
 {
+    const bool counts = !pages->silent;
     switch (event->type) {
     case TRK_EVENT_FAULT:
-        page->faults++;
-        take(page, SIDE_CPU);
+        page->faults += counts;
+        take(page, SIDE_CPU, counts);
         break;
     case TRK_EVENT_COPY_BEGIN:
-        page->up += event->context == TRK_COPY_UP;
-        page->down += event->context == TRK_COPY_DOWN;
-        take(page, event->context == TRK_COPY_UP ? SIDE_GPU : SIDE_CPU);
+        page->up += counts && event->context == TRK_COPY_UP;
+        page->down += counts && event->context == TRK_COPY_DOWN;
+        take(page, event->context == TRK_COPY_UP ? SIDE_GPU : SIDE_CPU, counts);
         break;
     case TRK_EVENT_GPU_WRITE:
-        take(page, SIDE_GPU);
+        take(page, SIDE_GPU, counts);
         break;
     default: /* PROTECT, HOST_PROTECT */
         set_rights(pages, page, event->flags & (TRK_RIGHTS_RW | TRK_RIGHT_EXEC));

@@ -9,6 +9,7 @@
 #ifndef CLI_REPORT_PAGES_H
 #define CLI_REPORT_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ struct trk_report_pages {
     struct trk_report_page *slots;
     size_t slot_count, count;
     uint64_t borders; /* between neighbours of other rights */
+    bool silent;      /* sides and rights are noted, and nothing is counted */
 };
 
 /* TRK_OK; TRK_E_MEMORY; TRK_E_UNSUPPORTED: more pages than are followed. */

@@ -1,12 +1,14 @@
 #include "rewrite.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "json_out.h"
+#include "progress.h"
 #include "terminal.h"
 
 int trk_rewrite_open(struct trk_rewrite *out, const struct trk_options *options,
@@ -74,6 +76,8 @@ enum trk_status trk_rewrite_end(struct trk_rewrite *rewrite, const struct trk_tr
     enum trk_status status = trk_writer_end(rewrite->writer, source->child_status, error);
     rewrite->writer = NULL;
     rewrite->complete = source->complete;
+    rewrite->left_out = source->unknown_chunks;
+    rewrite->left_kind = source->unknown_kind;
     off_t end = lseek(rewrite->out.fd, 0, SEEK_END);
     rewrite->bytes = end < 0 ? 0 : (uint64_t)end;
     return status == TRK_OK ? trk_trace_verify(rewrite->out.reopen, &rewrite->digest, error)
@@ -101,6 +105,7 @@ enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite, const struct trk_i
         fclose(from);
     }
     rewrite->bytes = (uint64_t)at;
+    rewrite->left_out = 0;
     return good ? TRK_OK : trk_error_set_errno(error, TRK_E_SYSTEM, os_errno, "%s", "");
 }
 
@@ -120,19 +125,33 @@ static void print_json(const struct trk_rewrite *rewrite, const struct trk_error
         cJSON_AddBoolToObject(object, "complete", rewrite->complete);
         trk_json_out_number(object, "records", rewrite->digest.records);
         trk_json_out_number(object, "bytes", rewrite->bytes);
+        trk_json_out_number(object, "unknown_chunks_left_out", rewrite->left_out);
     }
     trk_json_out_print(object);
+}
+
+/* [F-41] They may speak of places in the file that they were in. */
+static void say_left_out(const struct trk_rewrite *rewrite)
+{
+    if (rewrite->left_out > 0) {
+        trk_terminal_say(rewrite->options->command->name,
+                         "%s: %" PRIu64 " chunks of kinds that this version does not know are left "
+                         "out, the first of kind %u",
+                         rewrite->source, rewrite->left_out, rewrite->left_kind);
+    }
 }
 
 int trk_rewrite_close(struct trk_rewrite *rewrite, enum trk_status status, struct trk_error *error)
 {
     int code;
+    trk_progress_wipe();
     trk_writer_destroy(rewrite->writer);
     free(rewrite->streams);
     if (status == TRK_OK) {
         code = trk_out_file_keep(&rewrite->out, rewrite->options);
         if (code == TRK_EXIT_OK) {
             print_json(rewrite, NULL);
+            say_left_out(rewrite);
         }
         return code;
     }
@@ -149,6 +168,7 @@ struct trk_writer_options trk_rewrite_options(const struct trk_trace *trace)
     struct trk_writer_options options = trk_writer_options_default();
     options.clock_shift = trk_trace_clock_shift(trace);
     trk_trace_marker(trace, options.sync_marker);
+    options.types_of = trace;
     return options;
 }
 

@@ -27,6 +27,8 @@ struct trk_rewrite {
     const char *source;   /* the input's name; NULL: the first operand */
     uint64_t bytes;       /* of the finished file */
     bool complete;        /* the source was */
+    uint64_t left_out;    /* chunks of the source, of kinds that nobody here knows [F-41] */
+    uint8_t left_kind;    /* of the first of them */
 };
 
 /* Open the output and begin the trace. Exit codes, after a message. */

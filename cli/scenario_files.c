@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "jobs.h"
+#include "progress.h"
 #include "simulator/core.h"
 
 /* Folders below folders; deeper ones are a loop or no test suite. */
@@ -217,6 +218,7 @@ struct apart {
 static void run_apart(void *out, const void *context)
 {
     struct apart *apart = out;
+    trk_progress_stop(); /* of the files whoever asked for them tells */
     apart->status = run_here(&apart->file, context, &apart->error);
     const char *complaint = trk_core_complaint();
     /* The other cases go on. */
@@ -271,7 +273,7 @@ static enum trk_status run_all(struct trk_scenario_files *files,
     if (status == TRK_OK) {
         const struct trk_jobs jobs = {
             files->files, sizeof *files->files, files->count, asked->jobs != 0 ? asked->jobs : 1,
-            run_one,      &files->asked,        name_of};
+            run_one,      &files->asked,        name_of,      "scenarios"};
         status = trk_jobs_run(&jobs, error);
     }
     for (size_t i = 0; i < files->count && status == TRK_OK; i++) {

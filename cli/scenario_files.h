@@ -98,9 +98,8 @@ const char *trk_scenario_end_name(enum trk_scenario_end end);
 void trk_scenario_files_print(const struct trk_scenario_files *files, const char *path);
 void trk_scenario_files_print_json(const struct trk_scenario_files *files, const char *path);
 
-/* Say in JSON why they could not be run. */
-void trk_scenario_files_refuse_json(const struct trk_scenario_files *files, const char *path,
-                                    const struct trk_error *error);
+/* The schema of that object. */
+const char *trk_scenario_files_schema(const struct trk_scenario_files *files);
 
 /* What the files come to, as an exit code. */
 int trk_scenario_files_exit_code(const struct trk_scenario_files *files);

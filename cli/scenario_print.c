@@ -282,10 +282,9 @@ static void add_file(cJSON *object, const struct trk_scenario_file *file, bool f
     trk_json_out_text(error, "text", file->fault.text);
 }
 
-void trk_scenario_files_refuse_json(const struct trk_scenario_files *files, const char *path,
-                                    const struct trk_error *error)
+const char *trk_scenario_files_schema(const struct trk_scenario_files *files)
 {
-    trk_json_out_refusal(files->folder ? SCHEMA_FOLDER : SCHEMA_FILE, path, error);
+    return files->folder ? SCHEMA_FOLDER : SCHEMA_FILE;
 }
 
 static void add_core(cJSON *object, const struct trk_scenario_files *files)

@@ -1,5 +1,7 @@
 #include "terminal.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -7,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "refusal.h"
 
 static bool use_color;
 static int write_errno; /* of the first write to standard output that was seen to fail */
@@ -102,6 +106,8 @@ void trk_terminal_say(const char *command, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    trk_progress_wipe();
+    trk_refusal_note_line(line);
     flockfile(stderr);
     fprintf(stderr, command ? "trk %s: " : "trk: ", command);
     trk_terminal_text(stderr, line);
@@ -152,6 +158,11 @@ int trk_terminal_error(const char *command, const char *subject, const struct tr
     } else if (error->file_offset != TRK_NOT_KNOWN) {
         snprintf(place, sizeof place, " (at byte %" PRIu64 ")", error->file_offset);
     }
+    const size_t length = subject != NULL ? strlen(subject) : 0;
+    if (length > 0 && strncmp(error->text, subject, length) == 0 && error->text[length] == ':') {
+        subject = NULL; /* the text names it already */
+    }
+    trk_refusal_note_error(subject, error);
     trk_terminal_say(command, "%s%s%s%s", subject ? subject : "", subject ? ": " : "", error->text,
                      place);
     return trk_terminal_exit_code(error);

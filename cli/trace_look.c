@@ -130,7 +130,7 @@ enum trk_status trk_look_read(struct trk_look *out, struct trk_trace *trace, boo
     struct looking looking = {.out = out, .asked = asked};
     struct trk_trace_event event;
     looking.walk = (struct trk_walk){.asked = asked, .part = out->part != TRK_LOOK_ALL};
-    trk_redact_init(&out->redact);
+    trk_redact_init(&out->redact, trace);
     enum trk_status status = make_room(&looking, trace);
     status = status == TRK_OK ? trk_trace_rewind(trace, error) : status;
     while (status == TRK_OK) {

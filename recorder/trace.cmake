@@ -17,6 +17,7 @@ target_sources(
           src/crc32c.c
           src/digest.c
           src/event_text.c
+          src/type_fields.c
           src/follow.c
           src/format.c
           src/holds.c

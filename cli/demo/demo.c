@@ -126,6 +126,24 @@ void demo_note(struct demo *demo, enum trk_status status)
     }
 }
 
+/* For the header of a recording: what the copies go to and through. */
+static void tell_of_device(const struct demo_gpu *gpu)
+{
+    const struct {
+        const char *key;
+        const struct trk_vk_buffer *buffer;
+    } memory[] = {{"vulkan_mirror_memory", gpu->mirror},
+                  {"vulkan_upload_memory", gpu->staging},
+                  {"vulkan_readback_memory", gpu->readback}};
+    trk_capture_about("vulkan_device", trk_vk_info(gpu->vk)->device_name);
+    trk_capture_about("vulkan_driver", trk_vk_info(gpu->vk)->driver);
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) {
+        char text[64];
+        trk_vk_buffer_describe(memory[i].buffer, text, sizeof text);
+        trk_capture_about(memory[i].key, text);
+    }
+}
+
 /* Runs on the failing thread, maybe in its fault handler. */
 static void demo_on_failure(void *context, const struct trk_failure *failure)
 {
@@ -158,8 +176,7 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     if (demo->paranoid != NULL) {
         trk_paranoid_watch(demo->paranoid, demo->tracker);
     }
-    trk_capture_about("vulkan_device", trk_vk_info(demo->gpu.vk)->device_name);
-    trk_capture_about("vulkan_driver", trk_vk_info(demo->gpu.vk)->driver);
+    tell_of_device(&demo->gpu);
     trk_capture_about_backend(demo->backend);
     trk_capture_tracker(options.id, &options.policy, demo->backend->kind);
     demo_memory_announce(&demo->memory);

@@ -203,7 +203,7 @@ static enum trk_status take_schema(struct trk_assemble *assemble, struct trk_tex
         return trk_output_chunk(assemble->output, &chunk, words->text, words->text_bytes,
                                 assemble->error);
     }
-    char *own = trk_schema_print();
+    char *own = trk_schema_print(NULL);
     if (own == NULL) {
         return trk_error_set(assemble->error, TRK_E_MEMORY, "no memory to assemble the trace");
     }

@@ -34,6 +34,19 @@ void trk_capture_about(const char *key, const char *text)
     atomic_store_explicit(&about->known, 1, memory_order_release);
 }
 
+/* What a store or a load of a watched page raises. */
+static const char *signals_of(enum trk_backend_kind kind)
+{
+    switch (kind) {
+    case TRK_BACKEND_MPROTECT:
+        return "SIGSEGV";
+    case TRK_BACKEND_USERFAULTFD:
+        return "SIGBUS of stores, SIGSEGV of loads";
+    default:
+        return "none";
+    }
+}
+
 void trk_capture_about_backend(const struct trk_backend *backend)
 {
     char text[TRK_SESSION_ABOUT_VALUE_BYTES];
@@ -42,6 +55,7 @@ void trk_capture_about_backend(const struct trk_backend *backend)
     bool real = backend->kind != TRK_BACKEND_SIMULATED;
     /* None of these is there without its probe having passed. */
     trk_capture_about("backend_self_test", real ? "passed: a fault arrived" : "none: no memory");
+    trk_capture_about("backend_signals", signals_of(backend->kind));
     snprintf(text, sizeof text, "%lld", (long long)backend->host_bias_bytes);
     trk_capture_about("backend_host_bias", text);
     trk_capture_about("backend_separate_runs", backend->separate_runs ? "yes" : "no");

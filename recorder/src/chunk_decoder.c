@@ -35,6 +35,6 @@ enum trk_status trk_chunk_decoder_events(struct trk_chunk_decoder *decoder, uint
 enum trk_status trk_chunk_decoder_schema(struct trk_chunk_decoder *decoder,
                                          const struct trk_format_chunk *chunk)
 {
-    struct trk_schema schema = {decoder->types, decoder->names};
+    struct trk_schema schema = {decoder->types, decoder->names, NULL};
     return trk_schema_parse((const char *)decoder->unpack.raw, chunk->raw_bytes, &schema);
 }

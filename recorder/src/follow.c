@@ -79,6 +79,12 @@ const char *trk_follow_header_json(const struct trk_follow *follow)
     return trk_trace_header_json(follow->trace);
 }
 
+const char *trk_follow_type_name(const struct trk_follow *follow, uint8_t id)
+{
+    bool described = follow->decoder.types[id].known && !trk_schema_table[id].known;
+    return described ? follow->decoder.names[id] : trk_event_type_name(id);
+}
+
 const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id)
 {
     for (size_t i = 0; i < follow->index.stream_count; i++) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "note.h"
+
 void trk_index_init(struct trk_index *index)
 {
     *index = (struct trk_index){
@@ -15,6 +17,9 @@ void trk_index_init(struct trk_index *index)
 
 void trk_index_deinit(struct trk_index *index)
 {
+    for (size_t i = 0; i < index->stream_count; i++) {
+        trk_note_free_more(&index->streams[i].note);
+    }
     free(index->chunks);
     free(index->streams);
     free(index->snapshot);
@@ -154,4 +159,11 @@ void trk_index_lose(struct trk_index *index, struct trk_index_stream *stream, ui
 {
     add_up(&stream->note.dropped, events);
     add_up(&index->state.dropped, events);
+}
+
+void trk_index_pass_over(struct trk_index *index, uint8_t kind)
+{
+    struct trk_trace_state *state = &index->state;
+    state->unknown_kind = state->unknown_chunks > 0 ? state->unknown_kind : kind;
+    state->unknown_chunks++;
 }

@@ -77,6 +77,9 @@ void trk_index_damage(struct trk_index *index, uint64_t offset, const char *form
 TRK_MUST_USE enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *payload,
                                                 size_t size_bytes);
 
+/* Count a chunk of a kind that is not known [F-9]. */
+void trk_index_pass_over(struct trk_index *index, uint8_t kind);
+
 /* Count events that are lost. */
 void trk_index_lose(struct trk_index *index, struct trk_index_stream *stream, uint64_t events);
 

@@ -3,6 +3,17 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
+/* What both have is then as the first had it. */
+static void move_members(cJSON *from, cJSON *to)
+{
+    while (from != NULL && from->child != NULL) {
+        cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
+        cJSON_DeleteItemFromObjectCaseSensitive(to, item->string);
+        /* It keeps its own name, which is a copy. */
+        cJSON_AddItemToObject(to, item->string, item);
+    }
+}
+
 char *trk_note_print(const struct trk_trace_stream *stream)
 {
     cJSON *note = cJSON_CreateObject();
@@ -10,11 +21,15 @@ char *trk_note_print(const struct trk_trace_stream *stream)
     char name[sizeof stream->name];
     memcpy(name, stream->name, sizeof name);
     name[sizeof name - 1] = '\0';
+    cJSON *more = stream->more != NULL ? cJSON_Parse(stream->more) : NULL;
     if (cJSON_AddNumberToObject(note, "tid", stream->thread_id) != NULL &&
         cJSON_AddNumberToObject(note, "role", stream->role) != NULL &&
-        cJSON_AddStringToObject(note, "name", name) != NULL) {
+        cJSON_AddStringToObject(note, "name", name) != NULL &&
+        (stream->more == NULL || more != NULL)) {
+        move_members(more, note);
         text = cJSON_PrintUnformatted(note);
     }
+    cJSON_Delete(more);
     cJSON_Delete(note);
     return text;
 }
@@ -33,6 +48,56 @@ static void take_number(const cJSON *note, const char *key, uint32_t *out)
     }
 }
 
+/* [F-15] [F-41] What a newer version says; a later NOTE replaces what an earlier one said. */
+static bool take_more(cJSON *note, struct trk_trace_stream *stream)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(note, "tid");
+    cJSON_DeleteItemFromObjectCaseSensitive(note, "role");
+    cJSON_DeleteItemFromObjectCaseSensitive(note, "name");
+    if (note->child == NULL) {
+        return true;
+    }
+    cJSON *all = stream->more != NULL ? cJSON_Parse(stream->more) : cJSON_CreateObject();
+    move_members(note, all);
+    char *text = cJSON_PrintUnformatted(all);
+    cJSON_Delete(all);
+    if (text != NULL) {
+        trk_note_free_more(stream);
+        stream->more = text;
+    }
+    return text != NULL;
+}
+
+void trk_note_free_more(struct trk_trace_stream *stream)
+{
+    cJSON_free(stream->more);
+    stream->more = NULL;
+}
+
+bool trk_note_copy(struct trk_trace_stream *stream, const struct trk_trace_stream *from)
+{
+    size_t size_bytes = from->more != NULL ? strlen(from->more) + 1 : 0;
+    char *copy = from->more != NULL ? cJSON_malloc(size_bytes) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, from->more, size_bytes);
+    }
+    trk_note_free_more(stream);
+    stream->more = copy;
+    stream->thread_id = from->thread_id;
+    stream->role = from->role;
+    memcpy(stream->name, from->name, sizeof stream->name);
+    return copy != NULL || from->more == NULL;
+}
+
+bool trk_note_same(const struct trk_trace_stream *a, const struct trk_trace_stream *b)
+{
+    if (a->thread_id != b->thread_id || a->role != b->role ||
+        strncmp(a->name, b->name, sizeof a->name) != 0) {
+        return false;
+    }
+    return a->more == NULL || b->more == NULL ? a->more == b->more : strcmp(a->more, b->more) == 0;
+}
+
 bool trk_note_parse(const char *text, size_t size_bytes, struct trk_trace_stream *stream)
 {
     cJSON *note = cJSON_ParseWithLength(text, size_bytes);
@@ -47,6 +112,7 @@ bool trk_note_parse(const char *text, size_t size_bytes, struct trk_trace_stream
         strncpy(stream->name, name->valuestring, sizeof stream->name - 1);
         stream->name[sizeof stream->name - 1] = '\0';
     }
+    bool taken = take_more(note, stream);
     cJSON_Delete(note);
-    return true;
+    return taken;
 }

@@ -74,7 +74,7 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
         return status;
     }
     if (!trk_totals_head(unpack->raw, chunk.raw_bytes, &quick->head) ||
-        quick->head.tail_bytes != TRK_FORMAT_TOTALS_TAIL_BYTES ||
+        quick->head.tail_bytes < TRK_FORMAT_TOTALS_TAIL_BYTES ||
         end.chunk_offset + trk_format_chunk_span(&chunk) + TRK_FORMAT_END_BYTES != size_bytes) {
         return TRK_E_END;
     }
@@ -83,7 +83,8 @@ static enum trk_status read_end(struct quick *quick, uint64_t *last_index)
         return TRK_E_MEMORY;
     }
     memcpy(quick->totals, unpack->raw, chunk.raw_bytes);
-    *last_index = trk_bytes_get64(quick->totals + chunk.raw_bytes - TRK_FORMAT_TOTALS_TAIL_BYTES);
+    /* Behind it a later minor version may have more [F-41]. */
+    *last_index = trk_bytes_get64(quick->totals + chunk.raw_bytes - quick->head.tail_bytes);
     return *last_index == 0 || quick->head.chunks != chunk.file_chunk + 1 ? TRK_E_END : TRK_OK;
 }
 

@@ -105,8 +105,10 @@ static enum trk_status start_reading(struct trk_trace *trace, struct trk_error *
         trk_reader_stop(trace);
         return no_memory(error);
     }
+    trace->expected = 0;
     for (size_t i = 0; i < trace->index.stream_count; i++) {
         begin_stream(trace, i);
+        trace->expected += trace->index.streams[i].note.events;
     }
     return TRK_OK;
 }
@@ -183,8 +185,8 @@ void trk_reader_lose_chunk(struct trk_trace *trace, uint32_t at)
 }
 
 /*
- * A chunk with right checksums that does not decode: its events are lost, and that is said, once.
- * It has its turn again after a rewind, so that the order stays what it was [F-31].
+ * [F-33] A chunk with right checksums that does not decode: its events are lost, and that is said,
+ * once. It has its turn again after a rewind, so that the order stays what it was [F-31].
  */
 static void give_up_chunk(struct trk_trace *trace, size_t stream)
 {
@@ -203,6 +205,7 @@ static enum trk_status load(struct trk_trace *trace, size_t stream, struct trk_e
         give_up_chunk(trace, stream);
         return TRK_OK;
     }
+    trk_scan_tell(&trace->watch, false, trace->number, trace->expected);
     if (status == TRK_OK &&
         trk_linear_offer(trace->linear, stream, &cursor->records[cursor->next]) != TRK_OK) {
         status = no_memory(error);
@@ -227,6 +230,30 @@ static enum trk_status advance(struct trk_trace *trace, size_t stream, struct tr
     return TRK_OK;
 }
 
+/* [F-36] What is required changes what other events mean: of those no verdict can be given. */
+static enum trk_status check_type(const struct trk_trace *trace, const struct trk_cursor *cursor,
+                                  struct trk_error *error)
+{
+    struct trk_trace_type type;
+    uint8_t id = cursor->records[cursor->next].event.type;
+    if (!trace->judged || !trk_trace_type(trace, id, &type) || type.known || !type.required) {
+        return TRK_OK;
+    }
+    trk_error_set(error, TRK_E_VERSION,
+                  "events of type %u (%.32s) are required, and this version does not know them", id,
+                  type.name);
+    if (error != NULL) {
+        error->event_number = trace->number;
+        error->file_offset = trace->index.chunks[cursor->chunk].offset;
+    }
+    return TRK_E_VERSION;
+}
+
+void trk_trace_judge(struct trk_trace *trace, bool judged)
+{
+    trace->judged = judged;
+}
+
 static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_event *out,
                                   struct trk_error *error)
 {
@@ -239,12 +266,17 @@ static enum trk_status next_event(struct trk_trace *trace, struct trk_trace_even
         uint64_t gaps = trk_linear_gaps(trace->linear);
         switch (trk_linear_next(trace->linear, &stream)) {
         case TRK_LINEAR_DONE:
+            trk_scan_tell(&trace->watch, false, trace->number, trace->number);
             return TRK_E_END;
         case TRK_LINEAR_LOAD:
             status = load(trace, stream, error);
             break;
         case TRK_LINEAR_TAKE: {
             const struct trk_cursor *cursor = &trace->cursors[stream];
+            status = check_type(trace, cursor, error);
+            if (status != TRK_OK) {
+                return status;
+            }
             *out = (struct trk_trace_event){
                 .number = trace->number++,
                 .tsc = cursor->records[cursor->next].tsc,

@@ -28,6 +28,7 @@ struct trk_trace {
     struct trk_cursor *cursors;
     uint64_t decoded_bytes;
     uint64_t number;                        /* of the next event */
+    uint64_t expected;                      /* events that are readable, when reading began */
     struct trk_checkpoint_state checkpoint; /* that was gone to */
     uint64_t *begin;  /* ordinals of the streams there; NULL: at the beginning */
     uint64_t *before; /* how many events they have before; part of the same memory */
@@ -35,9 +36,12 @@ struct trk_trace {
     struct trk_format_file file;
     struct trk_schema_type types[256];
     char type_names[256][TRK_SCHEMA_NAME_BYTES]; /* of those that SCHEMA added */
+    char *type_texts[256];                       /* and of all of each */
     bool scanned;
+    bool judged;            /* required types that are not known here are refused [F-36] */
     enum trk_status failed; /* reading stopped in the middle: given again until rewound */
     const volatile sig_atomic_t *stop; /* NULL: nobody asks to */
+    struct trk_trace_watch watch;
     char *header_json;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "quick.h"
+#include "schema_text.h"
 
 static enum trk_status no_memory(struct trk_error *error)
 {
@@ -152,6 +153,9 @@ void trk_trace_close(struct trk_trace *trace)
     trk_columns_destroy(trace->columns);
     trk_unpack_deinit(&trace->unpack);
     trk_source_close(&trace->source);
+    for (size_t i = 0; i < sizeof trace->type_texts / sizeof trace->type_texts[0]; i++) {
+        trk_schema_free(trace->type_texts[i]);
+    }
     free(trace->header_json);
     free(trace);
 }
@@ -199,6 +203,19 @@ void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void 
     trace->index.damage_context = context;
 }
 
+void trk_trace_on_progress(struct trk_trace *trace, struct trk_trace_watch watch)
+{
+    trace->watch = watch;
+}
+
+void trk_scan_tell(const struct trk_trace_watch *watch, bool scanning, uint64_t done,
+                   uint64_t total)
+{
+    if (watch->fn != NULL) {
+        watch->fn(watch->context, &(struct trk_trace_progress){scanning, done, total});
+    }
+}
+
 /* Forget a scan that failed. Who wants to be told of damage is not forgotten. */
 static struct trk_scan_target scan_anew(struct trk_trace *trace)
 {
@@ -209,7 +226,8 @@ static struct trk_scan_target scan_anew(struct trk_trace *trace)
     return (struct trk_scan_target){
         .unpack = &trace->unpack,
         .index = &trace->index,
-        .schema = {trace->types, trace->type_names},
+        .schema = {trace->types, trace->type_names, trace->type_texts},
+        .watch = trace->watch,
     };
 }
 
@@ -283,10 +301,38 @@ bool trk_trace_type(const struct trk_trace *trace, uint8_t id, struct trk_trace_
         .name = added && type->known ? trace->type_names[id] : trk_event_type_name(id),
         .known = !added,
         .required = type->required,
+        .open = trk_schema_open(type),
     };
     return type->known;
 }
 
+enum trk_status trk_trace_add_types(struct trk_trace *trace, const struct trk_trace *from,
+                                    struct trk_error *error)
+{
+    for (size_t id = 0; id < sizeof trace->type_texts / sizeof trace->type_texts[0]; id++) {
+        const char *text = from->type_texts[id];
+        char **to = &trace->type_texts[id];
+        if (text == NULL) {
+            continue;
+        }
+        if (*to != NULL && !trk_schema_same(*to, text)) {
+            return trk_error_set(error, TRK_E_ARGUMENT,
+                                 "it describes events of type %zu (%.32s) in another way", id,
+                                 from->type_names[id]);
+        }
+        if (*to == NULL) {
+            *to = trk_schema_copy(text);
+            if (*to == NULL) {
+                return no_memory(error);
+            }
+            trace->types[id] = from->types[id];
+            memcpy(trace->type_names[id], from->type_names[id], sizeof trace->type_names[id]);
+        }
+    }
+    return TRK_OK;
+}
+
+/* [F-33] */
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
 {
     struct trk_trace_state state = trace->index.state;

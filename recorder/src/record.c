@@ -4,7 +4,7 @@
  * One thread: start the command, wait until it has joined (or gone without), write the header, then
  * drain in short turns until the command has ended and nobody is left who may write. The producer
  * never calls the kernel to wake us, so turns are timed: the next one follows at once when a ring
- * was an eighth full, and turns grow twice as long, up to 20 ms, while all stay below; so a steady
+ * was an eighth full, and turns grow twice as long, up to 50 ms, while all stay below; so a steady
  * stream never gets past a quarter. When the file takes no more, the rings are drained and counted
  * all the same. A flight recording keeps in memory what others write (record_flight.c), and one
  * that only counts keeps nothing.
@@ -91,21 +91,35 @@ static bool pass_time(struct recording *recording, int timeout_ms)
     return false;
 }
 
+/* Whoever asks before there is anything is told so, and need not wait. */
+static void answer_early(struct recording *recording)
+{
+    const char *command;
+    while ((command = trk_record_control_next(&recording->control)) != NULL)
+        trk_record_control_answer(&recording->control,
+                                  strcmp(command, "status") == 0
+                                      ? "ok 0 events, 0 dropped, nothing is recorded yet"
+                                      : "error nothing is recorded yet");
+}
+
 /*
  * Wait until there is something to say in the header: a tracker, or an end. As long as there are no
- * events nothing can be lost by waiting.
+ * events nothing can be lost by waiting. A flight recording makes a header for each dump, so it
+ * only waits for events: a trigger may be behind the first of them.
  */
 static void await_program(struct recording *recording)
 {
     uint64_t first_event_ns = 0;
     while (!pass_time(recording, TRK_RECORD_TURN_BUSY_MS)) {
         uint64_t held = fullest_ring(recording);
-        if (held == 0)
+        if (held == 0) {
+            answer_early(recording);
             continue;
+        }
         uint64_t now = trk_record_now_ns();
         if (first_event_ns == 0)
             first_event_ns = now;
-        if (has_tracker(recording) || rings_are_scarce(recording) ||
+        if (recording->flight || has_tracker(recording) || rings_are_scarce(recording) ||
             held > recording->session.ring_records / 8 || now - first_event_ns >= TRACKER_WAIT_NS)
             break;
     }
@@ -199,17 +213,45 @@ static void obey_control(struct recording *recording, struct trk_record_turns *t
     }
 }
 
-/* Drain until nobody writes any more, then what is left. */
+struct watch {
+    struct recording *recording;
+    struct trk_record_turns turns;
+    bool ended; /* nobody will write any more */
+};
+
+/*
+ * Turns, and the time between them, as long as they stay as urgent as the first. A flight recording
+ * has one: what follows it is not for who gives way.
+ */
+static void take_turns(void *context)
+{
+    struct watch *watch = context;
+    struct recording *recording = watch->recording;
+    const bool hurry = watch->turns.hurry;
+    do {
+        watch->ended = pass_time(recording, watch->turns.next_ms);
+        if (watch->ended)
+            return;
+        trk_record_turn(&watch->turns);
+        follow_program(recording);
+        obey_control(recording, &watch->turns);
+    } while (watch->turns.hurry == hurry && recording->flight == NULL);
+}
+
+/*
+ * Drain until nobody writes any more, then what is left. Who gives way also waits for the next
+ * turn: else each would wake a thread that does not, and the program's threads would make way for
+ * it.
+ */
 static enum trk_status drain_until_end(struct recording *recording)
 {
-    struct trk_record_turns turns = trk_record_turns_begin(recording, recording->error);
+    struct watch watch = {.recording = recording,
+                          .turns = trk_record_turns_begin(recording, recording->error)};
     struct trk_record_ease ease;
     trk_record_ease_init(&ease);
-    while (!pass_time(recording, turns.next_ms)) {
-        trk_record_ease_do(&ease, turns.hurry, trk_record_turn, &turns);
-        follow_program(recording);
-        obey_control(recording, &turns);
-        if (recording->flight)
+    while (!watch.ended) {
+        trk_record_ease_do(&ease, watch.turns.hurry, take_turns, &watch);
+        if (recording->flight && !watch.ended)
             trk_record_flight_turn(recording);
     }
     trk_record_ease_deinit(&ease);
@@ -249,6 +291,7 @@ static enum trk_status record_child(struct recording *recording)
     uint64_t started_ns = trk_record_now_ns();
     await_program(recording);
     enum trk_status status = TRK_OK;
+    trk_record_output_look(recording);
     recording->abouts = trk_record_header_abouts(recording->session.control);
     if (recording->fd >= 0)
         status = trk_record_output_header(recording);

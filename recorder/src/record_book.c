@@ -19,6 +19,7 @@ void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index)
     uint32_t next = !atomic_load_explicit(&book->active[index], memory_order_relaxed);
     struct trk_record_book_entry *entry = &book->entries[index][next];
     entry->in_use = ring->in_use;
+    entry->is_shared = ring->is_shared;
     entry->stream_id = ring->stream_id;
     entry->position = ring->tail;
     entry->ordinal = ring->ordinal;
@@ -70,11 +71,14 @@ enum trk_status trk_record_book_continue(struct trk_record_drain *drain,
     drain->streams = atomic_load_explicit(&book->streams, memory_order_relaxed);
     if (drain->streams < streams)
         drain->streams = (uint32_t)streams;
+    for (size_t i = 0; i < streams; ++i)
+        drain->known += has[i].there;
     for (uint32_t i = 0; i < drain->session->ring_count && status == TRK_OK; ++i) {
         struct trk_record_drain_ring *ring = &drain->rings[i];
         uint32_t active = atomic_load_explicit(&book->active[i], memory_order_acquire) & 1;
         const struct trk_record_book_entry *entry = &book->entries[i][active];
         ring->in_use = entry->in_use;
+        ring->is_shared = entry->is_shared;
         ring->stream_id = entry->stream_id;
         ring->tail = entry->position;
         ring->ordinal = entry->ordinal;

@@ -23,8 +23,9 @@
 #define CANCEL '\030'
 /* Together as much as a FIFO holds: nobody keeps the recorder here. */
 #define READS_MOST (65536u / TRK_RECORD_CONTROL_LINE + 1)
-/* Between two looks whether the folder is free. */
-#define LOCK_WAIT_MS 5
+/* Between two looks whether the folder is free, and whether who should answer still does. */
+#define LOCK_WAIT_MS   5
+#define ANSWER_WAIT_MS 50
 
 static enum trk_status system_error(struct trk_error *error, const char *path)
 {
@@ -101,7 +102,9 @@ enum trk_status trk_record_control_init(struct trk_record_control *out, struct t
         return status;
     }
     out->answers = open_fifo(out->folder, "answers", true);
-    out->commands = out->answers >= 0 ? open_fifo(out->folder, "commands", true) : -1;
+    /* Locked as long as this process is there, however it ends. */
+    bool locked = out->answers >= 0 && flock(out->answers, LOCK_EX | LOCK_NB) == 0;
+    out->commands = locked ? open_fifo(out->folder, "commands", true) : -1;
     if (out->commands < 0) {
         status = system_error(error, out->folder);
         trk_record_control_deinit(out);
@@ -253,6 +256,26 @@ struct question {
     int answers;
 };
 
+/* Whether a recording still has its end: it takes the FIFOs away, and its lock goes with it. */
+static bool is_there(const struct question *question)
+{
+    struct stat fifo;
+    return fstat(question->answers, &fifo) == 0 && fifo.st_nlink > 0 &&
+           flock(question->answers, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/* What is read away from behind a question, until a time or the end of who should answer. */
+static size_t await_bytes(const struct question *question, char *to, size_t room, bool *gone)
+{
+    uint64_t now = now_ms();
+    uint64_t left = now < question->end_ms ? question->end_ms - now : 0;
+    struct pollfd ready = {.fd = question->answers, .events = POLLIN};
+    *gone = !is_there(question); /* first: what it had said by then is there */
+    (void)poll(&ready, 1, *gone ? 0 : (int)(left < ANSWER_WAIT_MS ? left : ANSWER_WAIT_MS));
+    ssize_t got = read(question->answers, to, room);
+    return got > 0 ? (size_t)got : 0;
+}
+
 static enum trk_status await_answer(const struct question *question, struct trk_error *error)
 {
     char line[TRK_RECORD_CONTROL_LINE] = "";
@@ -268,14 +291,19 @@ static enum trk_status await_answer(const struct question *question, struct trk_
                      taken + who);
             return TRK_OK;
         }
-        uint64_t now = now_ms();
-        struct pollfd ready = {.fd = question->answers, .events = POLLIN};
-        if (now >= question->end_ms || used == sizeof line)
+        bool late = now_ms() >= question->end_ms;
+        bool gone = false;
+        size_t got =
+            used < sizeof line ? await_bytes(question, line + used, sizeof line - used, &gone) : 0;
+        used += got;
+        if (got == 0 && gone)
+            return trk_error_set(error, TRK_E_ARGUMENT,
+                                 "no recording of process %u any more: it has ended without an "
+                                 "answer",
+                                 question->pid);
+        if (got == 0 && (late || used == sizeof line))
             return trk_error_set(error, TRK_E_SYSTEM, "control: no answer within %u ms",
                                  question->timeout_ms);
-        (void)poll(&ready, 1, (int)(question->end_ms - now));
-        ssize_t got = read(question->answers, line + used, sizeof line - used);
-        used += got > 0 ? (size_t)got : 0;
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * Records are copied out of the ring before anything looks at them, and the tail moves on at once:
  * the thread has its room before the compression starts, and a program that writes wildly over its
- * rings changes nothing that was checked. Each use of a ring gets a stream id here, none twice.
+ * rings changes nothing that was checked.
  */
 #include "record_drain.h"
 
@@ -15,6 +15,7 @@
 #include "record_book.h"
 #include "record_losses.h"
 #include "record_pages.h"
+#include "record_streams.h"
 #include "record_threads.h"
 
 #define BATCH_RECORDS 4096u
@@ -49,15 +50,6 @@ static bool writes(const struct trk_record_drain *drain)
     return drain->status == TRK_OK;
 }
 
-static void sink_stream(struct trk_record_drain *drain, const struct trk_trace_stream *stream,
-                        struct trk_error *error)
-{
-    if (writes(drain) && drain->writer)
-        drain->status = trk_writer_stream(drain->writer, stream, error);
-    else if (writes(drain) && drain->flight)
-        drain->status = trk_flight_stream(drain->flight, stream, error);
-}
-
 static void sink_append(struct trk_record_drain *drain, uint32_t stream_id,
                         const struct trk_record *records, size_t count, uint64_t missing,
                         struct trk_error *error)
@@ -79,22 +71,6 @@ static void ring_append(struct trk_record_drain *drain, struct trk_record_drain_
     ring->ordinal += count;
     sink_append(drain, ring->stream_id, records + skipped, count - skipped, ring->missing, error);
     ring->missing = count > skipped ? 0 : ring->missing;
-}
-
-/* Tell the trace of a use that it does not know, or of a name that came later. */
-static void announce(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
-{
-    struct trk_record_drain_ring *ring = &drain->rings[index];
-    const struct trk_session_ring *shared = &drain->session->rings[index];
-    struct trk_trace_stream stream = {.stream_id = ring->stream_id, .thread_id = shared->thread_id};
-    uint32_t version = ring->name_version;
-    bool named = trk_record_session_name(shared, &stream, &version);
-    if (ring->announced && (!named || version == ring->name_version))
-        return;
-    if (named)
-        ring->name_version = version;
-    ring->announced = true;
-    sink_stream(drain, &stream, error);
 }
 
 /* Put what was thrown away where it was, as losses. */
@@ -136,6 +112,7 @@ static bool keep(struct trk_record_drain *drain, struct trk_record_drain_ring *r
     drain->events += 1;
     drain->events_of[trk_session_loss_kind(type)] += 1;
     ring->last_tsc = record->tsc;
+    ring->open += trk_record_streams_opens(type);
     if (TRK_UNLIKELY(drain->trigger != NULL))
         trk_record_trigger_event(drain->trigger, record);
     return true;
@@ -260,19 +237,10 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
     ring_append(drain, ring, drain->batch, kept, error);
 }
 
-/* A new use has begun when a ring is live that was not. */
-static void begin_use(struct trk_record_drain *drain, uint32_t index)
-{
-    struct trk_record_drain_ring *ring = &drain->rings[index];
-    ring->in_use = true;
-    ring->stream_id = drain->streams++;
-    ring->last_tsc = 0;
-    ring->ordinal = 0;
-    ring->announced = false;
-    trk_record_book_keep(drain, index);
-}
-
-/* Whether a ring in that state is to be read; then the trace knows its use. */
+/*
+ * Whether a ring in that state is to be read; then the trace knows its use. A new one has begun
+ * when a ring is live that was not.
+ */
 static bool meet(struct trk_record_drain *drain, uint32_t index, uint32_t state,
                  struct trk_error *error)
 {
@@ -281,8 +249,8 @@ static bool meet(struct trk_record_drain *drain, uint32_t index, uint32_t state,
         (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
         return false;
     if (!ring->in_use)
-        begin_use(drain, index);
-    announce(drain, index, error);
+        trk_record_streams_begin(drain, index);
+    trk_record_streams_announce(drain, index, error);
     return true;
 }
 
@@ -299,10 +267,9 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
         settle(drain, ring, &drain->session->losses[index], error);
+        trk_record_streams_end(drain, ring, error);
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {
-            if (writes(drain) && drain->flight)
-                drain->status = trk_flight_end(drain->flight, ring->stream_id, error);
             ring->in_use = false;
             atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
         }
@@ -335,11 +302,10 @@ void trk_record_drain_own(struct trk_record_drain *drain, const struct trk_event
     if (drain->disabled)
         return;
     if (drain->own_stream == 0) {
-        struct trk_trace_stream stream = {
-            .stream_id = drain->streams++, .thread_id = (uint32_t)getpid(), .name = "(recorder)"};
+        struct trk_trace_stream stream = {.thread_id = (uint32_t)getpid(), .name = "(recorder)"};
+        trk_record_streams_add(drain, &stream, error);
         drain->own_stream = stream.stream_id + 1;
         own.stream_id = stream.stream_id;
-        sink_stream(drain, &stream, error);
     }
     drain->batch[0] = record;
     hand_on(drain, &own, 1, error);
@@ -373,10 +339,10 @@ static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *er
     if (!trk_record_losses_untold(ring, losses))
         return;
     if (!ring->in_use) {
-        struct trk_trace_stream stream = {.stream_id = drain->streams++, .name = "(no ring)"};
+        struct trk_trace_stream stream = {.name = "(no ring)"};
+        trk_record_streams_add(drain, &stream, error);
         ring->in_use = true;
         ring->stream_id = stream.stream_id;
-        sink_stream(drain, &stream, error);
     }
     settle(drain, ring, losses, error);
 }

@@ -20,6 +20,7 @@ struct trk_record_discards {
 /* What the file has of a ring's use; whoever continues begins there. */
 struct trk_record_book_entry {
     bool in_use;
+    bool is_shared;
     uint32_t stream_id;
     uint64_t position; /* the first one that is not in the file */
     uint64_t ordinal;  /* events of the stream that are */
@@ -41,6 +42,8 @@ struct trk_record_book {
 struct trk_record_drain_ring {
     bool in_use;    /* a use that has not been given back yet */
     bool announced; /* the trace knows its stream */
+    bool is_shared; /* and is that of several threads, one after the other */
+    bool reusable;  /* the last use ended in the middle of nothing: the stream may go on */
     bool broken;    /* its header makes no sense any more; nothing is read from it */
     uint32_t stream_id;
     uint32_t name_version;
@@ -50,6 +53,7 @@ struct trk_record_drain_ring {
     uint64_t skip;     /* of the next ones, those that the file has already */
     uint64_t missing;  /* before the next one: written once, and not in the file */
     bool ended;        /* with a book: to be given back with the next flush */
+    int32_t open;      /* operations and holds that the use is in the middle of */
     uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
     uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
     struct trk_record_discards *discards;  /* thrown away and not told yet; NULL: none ever */
@@ -78,6 +82,8 @@ struct trk_record_drain {
     bool page_taken[TRK_SESSION_PAGE_SLOTS]; /* with a book: given to the writer, not safe yet */
     bool scarce;                             /* rings are: the next pass should come soon */
     uint32_t streams;                        /* used so far: the next stream's id */
+    uint32_t known;                          /* streams that the trace has */
+    uint32_t shared_uses;                    /* uses of rings that had no stream of their own */
     uint32_t own_stream;                     /* + 1; 0: there is none yet */
     enum trk_status status; /* of the writer; once it is not TRK_OK the rest is only counted */
     uint64_t events;        /* taken out of the rings */

@@ -15,7 +15,9 @@
 #include "recorder/place.h"
 
 #define FILE_MODE   0666
+#define ACCESS_BITS 0777
 #define CLAIM_TRIES 16 /* others may put files there at the same time, but not for long */
+#define NAME_TRIES  64 /* likewise; more that take each name first are no accident */
 #define PART_BYTES  (PATH_MAX + 32)
 
 /* A dump's file while it is written. */
@@ -120,6 +122,14 @@ static enum trk_status refuse(const char *path, struct trk_error *error)
     return trk_error_set(error, TRK_E_ARGUMENT, "%.80s: another recording writes it", path);
 }
 
+/* Who may read what was there may read what comes in its place, and nobody else. */
+static void keep_mode(const struct part *part, const char *target)
+{
+    struct stat there;
+    if (stat(target, &there) == 0)
+        (void)fchmod(part->fd, there.st_mode & ACCESS_BITS);
+}
+
 /* In the place of what stands there, if nobody writes that. */
 static bool replace(struct trk_record_dump *dump, const struct part *part, const char *target)
 {
@@ -130,6 +140,7 @@ static bool replace(struct trk_record_dump *dump, const struct part *part, const
         dump->status = refuse(dump->path, &dump->error);
         return false;
     }
+    keep_mode(part, target);
     name_part(name, target);
     bool named = part->name[0] != '\0' || link_part(part, name);
     bool done = named && rename(name, target) == 0;
@@ -172,11 +183,14 @@ enum trk_status trk_record_dump_init(struct trk_record_dump *dump,
     const struct trk_record_options *options = recording->options;
     enum trk_place place;
     char target[TRK_PLACE_BYTES];
-    *dump = (struct trk_record_dump){
-        .overwrite = options->overwrite, .sync = options->sync, .lock = -1};
+    *dump = (struct trk_record_dump){.overwrite = options->overwrite,
+                                     .sync = options->sync,
+                                     .lock = -1,
+                                     .another = options->name};
     if (strcmp(options->path, "-") == 0 || strlen(options->path) > sizeof dump->path - 40)
         return trk_error_set(recording->error, TRK_E_ARGUMENT,
                              "a flight recording needs a file's name that is not too long");
+    snprintf(dump->base, sizeof dump->base, "%s", options->path);
     if (!options->overwrite && access(options->path, F_OK) == 0)
         return trk_error_set(recording->error, TRK_E_EXISTS, "%.80s: File exists", options->path);
     enum trk_status status = trk_record_output_place(recording, &place, target);
@@ -196,8 +210,9 @@ void trk_record_dump_deinit(struct trk_record_dump *dump)
     dump->lock = -1;
 }
 
-void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number)
+void trk_record_dump_name(struct trk_record_dump *dump, uint32_t number)
 {
+    const char *path = dump->base;
     size_t length = strlen(path);
     size_t stem = length > 4 && strcmp(path + length - 4, ".trk") == 0 ? length - 4 : length;
     dump->is_first = number == 1;
@@ -244,8 +259,27 @@ static void tell_delayed(struct trk_record_dump *dump, int fd)
         fail(dump);
 }
 
+/*
+ * Another name, where the dump's is taken: recordings beside this one that were not given a name,
+ * either, take the next one that is free. false: there is none.
+ */
+static bool link_another(struct trk_record_dump *dump, const struct part *part,
+                         char target[TRK_PLACE_BYTES])
+{
+    for (int tries = 0; errno == EEXIST && dump->another && tries < NAME_TRIES; ++tries) {
+        dump->status = dump->another(target, TRK_PLACE_BYTES, &dump->error);
+        if (dump->status != TRK_OK)
+            return false;
+        snprintf(dump->path, sizeof dump->path, "%s", target);
+        if (link_part(part, target))
+            return true;
+    }
+    fail(dump);
+    return false;
+}
+
 /* Nobody finds half a dump. The first one has the recording's name, which stays its own. */
-static void write_whole(struct trk_record_dump *dump, const char *target)
+static void write_whole(struct trk_record_dump *dump, char target[TRK_PLACE_BYTES])
 {
     struct part part;
     if (!open_part(&part, target)) {
@@ -253,14 +287,16 @@ static void write_whole(struct trk_record_dump *dump, const char *target)
         return;
     }
     (void)flock(part.fd, LOCK_EX | LOCK_NB); /* nobody else has it open */
+    if (dump->overwrite)
+        keep_mode(&part, target);
     write_file(dump, part.fd);
     tell_delayed(dump, part.fd);
     bool renamed = false;
     if (dump->status == TRK_OK && !link_part(&part, target)) {
         if (dump->overwrite)
             renamed = replace(dump, &part, target);
-        else
-            fail(dump);
+        else if (link_another(dump, &part, target) && dump->is_first)
+            snprintf(dump->base, sizeof dump->base, "%s", target);
     }
     if (part.name[0] != '\0' && !renamed)
         (void)unlink(part.name);

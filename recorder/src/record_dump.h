@@ -7,16 +7,19 @@
 #include <stdatomic.h>
 
 #include "flight.h"
+#include "recorder/record.h"
 
 struct recording;
 
 struct trk_record_dump {
     bool overwrite;
     bool sync;
-    bool to_stream; /* a pipe or a device, which gets one after the other */
-    int lock;       /* of the file that has the recording's name; -1: there is none */
+    bool to_stream;              /* a pipe or a device, which gets one after the other */
+    int lock;                    /* of the file that has the recording's name; -1: there is none */
+    trk_record_name_fn *another; /* for a name that is taken; NULL: there is none */
+    char base[PATH_MAX];         /* the name that the first dump got, or the recording's */
     char path[PATH_MAX];
-    bool is_first; /* and has that name */
+    bool is_first; /* and has the recording's name */
     char *header_json;
     struct trk_flight_view *view;
     int32_t child_status; /* -1: it still runs */
@@ -42,12 +45,13 @@ TRK_MUST_USE enum trk_status trk_record_dump_init(struct trk_record_dump *dump,
 void trk_record_dump_deinit(struct trk_record_dump *dump);
 
 /* Set path to that of the dump of a number, from 1: F.trk, F-2.trk, F-3.trk; a stream's is F. */
-void trk_record_dump_name(struct trk_record_dump *dump, const char *path, uint32_t number);
+void trk_record_dump_name(struct trk_record_dump *dump, uint32_t number);
 
 /*
  * Start writing: path, header_json, view, child_status and is_cut are set; header_json
- * and view are the dump's from now on. The file appears under its name when it is whole. Without a
- * thread it is written before this returns.
+ * and view are the dump's from now on. The file appears under its name when it is whole; path is
+ * then another where that was taken and there are others. Without a thread it is written before
+ * this returns.
  */
 void trk_record_dump_start(struct trk_record_dump *dump);
 

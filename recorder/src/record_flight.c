@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "clock_ticks.h"
@@ -137,6 +138,8 @@ static void end_dump(struct recording *recording)
     trk_record_dump_join(dump);
     if (dump->status == TRK_OK) {
         recording->result->dumps += 1;
+        if (strcmp(dump->base, recording->options->path) != 0)
+            snprintf(recording->result->path, sizeof recording->result->path, "%s", dump->base);
         recording->result->events += dump->events;
         recording->result->missing += dump->missing;
         recording->result->bytes += dump->bytes;
@@ -251,7 +254,7 @@ static void start_dump(struct recording *recording)
         .view = take->view,
     };
     dump->view = take->view; /* the dump's from now on */
-    trk_record_dump_name(dump, recording->options->path, note.number);
+    trk_record_dump_name(dump, note.number);
     dump->is_cut = take->is_cut;
     dump->child_status = take->at_end ? recording->child.wait_status : -1;
     dump->header_json = dump->view ? trk_record_output_json(recording, &note) : NULL;

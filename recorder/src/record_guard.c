@@ -176,8 +176,11 @@ static void take_over(struct recording *recording)
     int fd = length > 0 && (size_t)length < sizeof part
                  ? open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
                  : -1;
+    struct stat left;
     if (fd < 0)
         return;
+    if (fstat(recording->fd, &left) == 0)
+        (void)fchmod(fd, left.st_mode & 0777);
     enum trk_status status = write_file(recording, fd, &apart);
     if (status != TRK_OK || (!apart && rename(part, target) != 0))
         (void)unlink(part); /* apart: beside what cannot be read, under its own name */

@@ -333,8 +333,9 @@ static void add_about(cJSON *root, const struct trk_session_control *control)
 }
 
 /* What wrote the trace, and what it is of. */
-static void add_builds(cJSON *root, const struct trk_session_control *control)
+static void add_builds(cJSON *root, const struct trk_record_header *header)
 {
+    const struct trk_session_control *control = header->session->control;
     uint8_t id[TRK_BUILD_ID_BYTES] = {0};
     cJSON *tool = cJSON_AddObjectToObject(root, "tool");
     cJSON_AddStringToObject(tool, "name", "trk");
@@ -346,8 +347,9 @@ static void add_builds(cJSON *root, const struct trk_session_control *control)
         uint64_t word = atomic_load_explicit(&control->build_id[i], memory_order_relaxed);
         memcpy(id + 8 * i, &word, sizeof word);
     }
-    add_build(cJSON_AddObjectToObject(root, "program"), id,
-              joined && size <= TRK_BUILD_ID_BYTES ? size : 0);
+    cJSON *program = cJSON_AddObjectToObject(root, "program");
+    add_build(program, id, joined && size <= TRK_BUILD_ID_BYTES ? size : 0);
+    trk_record_handlers_print(&header->handlers, program);
 }
 
 static void add_host(cJSON *root)
@@ -378,7 +380,7 @@ char *trk_record_header_json(const struct trk_record_header *header)
     cJSON_AddNumberToObject(root, "schema_version", HEADER_SCHEMA_VERSION);
     add_command(root, header->options->argv);
     cJSON_AddNumberToObject(root, "pid", header->child_pid);
-    add_builds(root, header->session->control);
+    add_builds(root, header);
     add_about(root, header->session->control);
     add_environment(root);
     add_capture(root, header);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "flight.h"
+#include "record_handlers.h"
 #include "record_session.h"
 #include "recorder/record.h"
 
@@ -35,6 +36,7 @@ struct trk_record_header {
     const struct trk_record_header_dump *dump; /* NULL: the trace is no dump */
     pid_t child_pid;
     bool attached;
+    struct trk_record_handlers handlers; /* of the program */
     double append_ns;                    /* what an event costs its thread; 0: not known */
     struct trk_record_anchor anchors[2]; /* at least 10 ms apart, for a frequency */
 };

@@ -33,17 +33,31 @@ struct trk_record_here {
     _Atomic bool stop;
 };
 
+struct watch {
+    struct trk_record_here *here;
+    struct trk_record_turns turns;
+};
+
+/* Turns, and the time between them, as long as they stay as urgent as the first. */
+static void take_turns(void *context)
+{
+    struct watch *watch = context;
+    const bool hurry = watch->turns.hurry;
+    do {
+        trk_record_turn(&watch->turns);
+        (void)poll(NULL, 0, watch->turns.next_ms);
+    } while (watch->turns.hurry == hurry && !atomic_load(&watch->here->stop));
+}
+
 static void *drain_all(void *argument)
 {
     struct trk_record_here *here = argument;
     struct recording *recording = &here->recording;
-    struct trk_record_turns turns = trk_record_turns_begin(recording, &here->error);
+    struct watch watch = {.here = here, .turns = trk_record_turns_begin(recording, &here->error)};
     struct trk_record_ease ease;
     trk_record_ease_init(&ease);
-    while (!atomic_load(&here->stop)) {
-        trk_record_ease_do(&ease, turns.hurry, trk_record_turn, &turns);
-        (void)poll(NULL, 0, turns.next_ms);
-    }
+    while (!atomic_load(&here->stop))
+        trk_record_ease_do(&ease, watch.turns.hurry, take_turns, &watch);
     trk_record_ease_deinit(&ease);
     recording->drain.status = trk_record_drain_finish(&recording->drain, &here->error);
     return NULL;

@@ -13,9 +13,10 @@
 #include "recorder/record.h"
 
 /* Turns of a drain that goes to a file. */
-#define TRK_RECORD_TURN_MOST_MS 20
-#define TRK_RECORD_TURN_BUSY_MS 1
-#define TRK_RECORD_FLUSH_NS     UINT64_C(250000000)
+#define TRK_RECORD_TURN_MOST_MS  50 /* of rings as they are made, or larger ones */
+#define TRK_RECORD_TURN_SMALL_MS 20 /* of smaller ones */
+#define TRK_RECORD_TURN_BUSY_MS  1
+#define TRK_RECORD_FLUSH_NS      UINT64_C(250000000)
 
 struct trk_record_flight;
 
@@ -27,6 +28,7 @@ struct recording {
     struct trk_record_signals signals;
     struct trk_record_child child;
     struct trk_record_program program;
+    struct trk_record_handlers handlers; /* of the program, when that was looked at last */
     struct trk_record_drain drain;
     struct trk_writer *writer;
     struct trk_record_flight *flight; /* NULL: the recording goes to a file as it comes */
@@ -64,8 +66,11 @@ void trk_record_output_flush(struct recording *recording);
 /* END, if all went well; the writer is gone afterwards. What the file lacks counts as lost. */
 void trk_record_output_end(struct recording *recording, enum trk_status *status);
 
+/* See what the header says of the program, while there is one: a dump may be made behind its end.
+ */
+void trk_record_output_look(struct recording *recording);
 /* The HEADER's text as things stand, the caller's to free(); NULL without memory. */
-char *trk_record_output_json(const struct recording *recording,
+char *trk_record_output_json(struct recording *recording,
                              const struct trk_record_header_dump *dump);
 
 /* How the recording's files are written. */

@@ -1,5 +1,7 @@
 #include "record_trigger.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,19 +24,34 @@ const char *trk_record_trigger_name(enum trk_trigger_kind kind)
     return names[kind];
 }
 
-/* frame:A, frame:A-B, mark:N. */
+/* As numbers are given everywhere: decimal, or hexadecimal behind 0x. */
+static bool read_number(const char **at, uint64_t *out)
+{
+    char *end;
+    if (strncmp(*at, "0x", 2) != 0)
+        return trk_record_text_number(at, out);
+    if (!isxdigit((unsigned char)(*at)[2]))
+        return false;
+    errno = 0;
+    *out = strtoull(*at + 2, &end, 16);
+    *at = end;
+    return errno == 0;
+}
+
+/* frame:A, frame:A-B, frame:A-, mark:N. */
 static bool read_place(struct trk_record_trigger *trigger, const char *word)
 {
     struct trk_record_trigger_place *out = &trigger->places[trigger->place_count++];
     *out = (struct trk_record_trigger_place){.kind = TRK_TRIGGER_MARK};
     if (strncmp(word, "frame:", 6) == 0) {
         const char *at = word + 6;
-        bool good = trk_record_text_number(&at, &out->first);
+        bool good = read_number(&at, &out->first);
         out->last = out->first;
         out->kind = TRK_TRIGGER_FRAME;
         if (good && *at == '-') {
             ++at;
-            good = trk_record_text_number(&at, &out->last);
+            out->last = UINT64_MAX;
+            good = *at == '\0' || read_number(&at, &out->last);
         }
         trigger->wanted[TRK_TRIGGER_FRAME] = true;
         return good && *at == '\0' && out->last >= out->first;
@@ -42,7 +59,7 @@ static bool read_place(struct trk_record_trigger *trigger, const char *word)
     if (strncmp(word, "mark:", 5) == 0) {
         const char *at = word + 5;
         trigger->wanted[TRK_TRIGGER_MARK] = true;
-        bool good = trk_record_text_number(&at, &out->first);
+        bool good = read_number(&at, &out->first);
         out->last = out->first;
         return good && *at == '\0';
     }
@@ -74,7 +91,7 @@ enum trk_status trk_record_trigger_parse(struct trk_record_trigger *out, const c
         if (length >= sizeof word || !read_word(out, word))
             return trk_error_set(error, TRK_E_ARGUMENT,
                                  "trigger '%.40s' is none of signal, api, control, fail, fatal, "
-                                 "exit, frame:A-B, mark:N",
+                                 "exit, frame:A-B, frame:A-, mark:N",
                                  word);
         if (at[length] == '\0')
             return TRK_OK;
@@ -102,6 +119,8 @@ static void print_place(const struct trk_record_trigger_place *place, char *out,
 {
     if (place->first == place->last)
         snprintf(out, size, "%s:%" PRIu64, names[place->kind], place->first);
+    else if (place->last == UINT64_MAX)
+        snprintf(out, size, "%s:%" PRIu64 "-", names[place->kind], place->first);
     else
         snprintf(out, size, "%s:%" PRIu64 "-%" PRIu64, names[place->kind], place->first,
                  place->last);

@@ -1,10 +1,10 @@
 /*
  * What makes a flight recording write down what it holds.
  *
- * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, mark:N; the last two as
- * often as wanted. Events pass by and may fire; the others are told by name. Frames whose events
- * were lost are over when a later one comes. What never fired says what came closest, and how many
- * events that may have been it were lost.
+ * A list of words: signal, api, control, fail, fatal, exit, frame:A-B, frame:A-, mark:N; the
+ * last three as often as wanted. Events pass by and may fire; the others are told by name. Frames
+ * whose events were lost are over when a later one comes. What never fired says what came closest,
+ * and how many events that may have been it were lost.
  */
 #ifndef RECORDER_RECORD_TRIGGER_H
 #define RECORDER_RECORD_TRIGGER_H

@@ -7,10 +7,15 @@
 #include "blob_chunk.h"
 #include "bytes.h"
 #include "index_chunk.h"
+#include "scan.h"
 #include "totals.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u
+
+/* zstd's, where the file header does not say how its chunks were compressed; and its highest. */
+#define LEVEL_DEFAULT 3
+#define LEVEL_MOST    22
 
 static enum trk_status no_memory(struct trk_recover *recover)
 {
@@ -51,12 +56,14 @@ static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
     return status;
 }
 
-static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync)
+static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync, int *level)
 {
     struct trk_format_file file;
     enum trk_status status = trk_unpack_file(&recover->source, &file, recover->error);
     if (status == TRK_OK) {
         memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
+        bool usable = file.zstd_level != 0 && file.zstd_level <= LEVEL_MOST;
+        *level = usable ? file.zstd_level : *level;
     }
     return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
 }
@@ -291,6 +298,7 @@ static enum trk_status take_all(struct trk_recover *recover)
             uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
             status = take_chunk(recover, &chunk);
             recover->offset += span;
+            trk_scan_tell(&recover->watch, true, recover->offset, recover->source.size_bytes);
             continue;
         }
         if (status == TRK_E_SYSTEM) {
@@ -308,6 +316,7 @@ static enum trk_status take_all(struct trk_recover *recover)
         }
     }
     recover->result->chunks_lost += recover->lost_place;
+    trk_scan_tell(&recover->watch, true, recover->source.size_bytes, recover->source.size_bytes);
     return status == TRK_E_END ? TRK_OK : status;
 }
 
@@ -343,7 +352,8 @@ static enum trk_status take_header(struct trk_recover *recover)
 static enum trk_status start(struct trk_recover *recover, int fd)
 {
     uint8_t sync[TRK_FORMAT_SYNC_BYTES];
-    enum trk_status status = read_marker(recover, sync);
+    int level = LEVEL_DEFAULT;
+    enum trk_status status = read_marker(recover, sync, &level);
     if (status != TRK_OK) {
         return status;
     }
@@ -353,7 +363,7 @@ static enum trk_status start(struct trk_recover *recover, int fd)
         trk_columns_create_encoder(&recover->encoder, 1) != TRK_OK) {
         return no_memory(recover);
     }
-    struct trk_output_options options = {.zstd_level = 3, .sync = sync};
+    struct trk_output_options options = {.zstd_level = level, .sync = sync};
     return trk_output_create(&recover->output, fd, &options, recover->error);
 }
 
@@ -381,12 +391,18 @@ static enum trk_status run(struct trk_recover *recover, int fd)
     return status;
 }
 
+enum trk_status trk_recover_watched(const char *path, int fd, const struct trk_trace_watch *watch,
+                                    struct trk_recover_result *result, struct trk_error *error)
+{
+    struct trk_recover recover = {.result = result, .error = error, .watch = *watch};
+    enum trk_status status = trk_source_open(&recover.source, path, error);
+    return status == TRK_OK ? run(&recover, fd) : status;
+}
+
 enum trk_status trk_recover(const char *path, int fd, struct trk_recover_result *result,
                             struct trk_error *error)
 {
-    struct trk_recover recover = {.result = result, .error = error};
-    enum trk_status status = trk_source_open(&recover.source, path, error);
-    return status == TRK_OK ? run(&recover, fd) : status;
+    return trk_recover_watched(path, fd, &(struct trk_trace_watch){.fn = NULL}, result, error);
 }
 
 enum trk_status trk_recover_bytes(const void *bytes, size_t size_bytes, int fd,

@@ -27,6 +27,7 @@ struct trk_recover {
     struct trk_recover_stream *streams;
     struct trk_recover_result *result;
     struct trk_error *error;
+    struct trk_trace_watch watch;
     uint64_t offset;
     uint64_t next_file_chunk;
     bool lost_place;

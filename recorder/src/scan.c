@@ -116,13 +116,16 @@ static enum trk_status take_note(struct scan *scan, const struct trk_format_chun
     return TRK_OK;
 }
 
-/* [F-16] What the streams should have had: finds chunks that are missing at their ends. */
+/*
+ * [F-16] What the streams should have had: finds chunks that are missing at their ends. What a
+ * later minor version has behind it is passed over [F-41].
+ */
 static enum trk_status take_totals(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;
     struct trk_totals_head head;
     if (!trk_totals_head(scan->unpack->raw, chunk->raw_bytes, &head) ||
-        (head.tail_bytes != 0 && head.tail_bytes != TRK_FORMAT_TOTALS_TAIL_BYTES) ||
+        (head.tail_bytes != 0 && head.tail_bytes < TRK_FORMAT_TOTALS_TAIL_BYTES) ||
         head.chunks != (uint64_t)chunk->file_chunk + 1) {
         index->state.damaged_chunks++;
         trk_index_damage(index, scan->offset, "the totals at the end are not readable");
@@ -167,6 +170,8 @@ static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format
     } else if (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD) {
         status = trk_error_set(scan->error, TRK_E_VERSION, "chunk codec %u needs a newer reader",
                                chunk->codec);
+    } else if (!known) {
+        trk_index_pass_over(scan->index, chunk->kind);
     }
     if (status != TRK_OK && scan->error != NULL) {
         scan->error->file_offset = scan->offset;
@@ -274,7 +279,7 @@ static enum trk_status take_schema(struct scan *scan, const struct trk_format_ch
             scan->error->file_offset = scan->offset;
         }
     }
-    return status;
+    return status == TRK_E_MEMORY ? no_memory(scan) : status;
 }
 
 /* [F-39] A damaged list of hashes is damage, but the pages are whole, and their hashes known. */
@@ -420,6 +425,7 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
         if (status == TRK_OK) {
             status = take_chunk(&scan, &chunk);
             scan.offset += trk_format_chunk_span(&chunk);
+            trk_scan_tell(&target->watch, true, scan.offset, unpack->source->size_bytes);
             continue;
         }
         if (status == TRK_E_SYSTEM) {
@@ -439,5 +445,6 @@ enum trk_status trk_scan_run(const struct trk_scan_target *target, const struct 
         return status;
     }
     finish(&scan);
+    trk_scan_tell(&target->watch, true, unpack->source->size_bytes, unpack->source->size_bytes);
     return TRK_OK;
 }

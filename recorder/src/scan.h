@@ -16,6 +16,7 @@ struct trk_scan_target {
     struct trk_unpack *unpack;
     struct trk_index *index;
     struct trk_schema schema; /* takes in what SCHEMA adds */
+    struct trk_trace_watch watch;
 };
 
 /* Where the pass begins, and what the index has already. */
@@ -33,5 +34,9 @@ struct trk_scan_from {
 TRK_MUST_USE enum trk_status trk_scan_run(const struct trk_scan_target *target,
                                           const struct trk_scan_from *from,
                                           struct trk_error *error);
+
+/* Tell how far it has come. */
+void trk_scan_tell(const struct trk_trace_watch *watch, bool scanning, uint64_t done,
+                   uint64_t total);
 
 #endif

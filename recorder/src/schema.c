@@ -62,9 +62,19 @@ const struct trk_schema_type trk_schema_table[256] = {
 };
 /* clang-format on */
 
+bool trk_schema_open(const struct trk_schema_type *type)
+{
+    return type->known && type->argument != TRK_SCHEMA_ARGUMENT_NUMBER &&
+           type->pair != TRK_SCHEMA_PAIR_HASH && type->span != TRK_SCHEMA_SPAN_NUMBER32;
+}
+
 bool trk_schema_fits(const struct trk_event *event)
 {
-    const struct trk_schema_type *type = &trk_schema_table[event->type];
+    return trk_schema_fits_type(&trk_schema_table[event->type], event);
+}
+
+bool trk_schema_fits_type(const struct trk_schema_type *type, const struct trk_event *event)
+{
     uint64_t unused = 0;
     if (!type->flags) {
         unused |= event->flags;

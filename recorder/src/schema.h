@@ -75,5 +75,10 @@ static inline uint64_t trk_schema_size(const struct trk_schema_type *type,
 
 /* Whether the event has nothing in fields its type does not use, and its type is known. */
 bool trk_schema_fits(const struct trk_event *event);
+/* Likewise for a type of a file's. */
+bool trk_schema_fits_type(const struct trk_schema_type *type, const struct trk_event *event);
+
+/* Whether each field's role tells if it is an address; a number, a hash may be any. */
+bool trk_schema_open(const struct trk_schema_type *type);
 
 #endif

@@ -110,7 +110,7 @@ static cJSON *type_json(unsigned id)
     return type;
 }
 
-char *trk_schema_print(void)
+char *trk_schema_print(char *const *newer)
 {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "schema", SCHEMA_NAME);
@@ -121,6 +121,8 @@ char *trk_schema_print(void)
     for (unsigned id = 1; id < 256; id++) {
         if (trk_schema_table[id].known) {
             cJSON_AddItemToArray(types, type_json(id));
+        } else if (newer != NULL && newer[id] != NULL) {
+            cJSON_AddItemToArray(types, cJSON_CreateRaw(newer[id]));
         }
     }
     char *text = types != NULL ? cJSON_PrintUnformatted(root) : NULL;
@@ -131,6 +133,16 @@ char *trk_schema_print(void)
 void trk_schema_free(char *text)
 {
     cJSON_free(text);
+}
+
+char *trk_schema_copy(const char *text)
+{
+    size_t size_bytes = strlen(text) + 1;
+    char *copy = cJSON_malloc(size_bytes);
+    if (copy != NULL) {
+        memcpy(copy, text, size_bytes);
+    }
+    return copy;
 }
 
 /* The place of a member's word in a list; 0 when it is absent. False: the word is in no place. */
@@ -193,6 +205,17 @@ static bool same_shape(const struct trk_schema_type *a, const struct trk_schema_
            a->line == b->line;
 }
 
+/* As names of types are: what a terminal or a JSON text would take for something else is not one.
+ */
+static void put_name(char out[TRK_SCHEMA_NAME_BYTES], const char *name)
+{
+    strncpy(out, name, TRK_SCHEMA_NAME_BYTES - 1);
+    out[TRK_SCHEMA_NAME_BYTES - 1] = '\0';
+    for (char *at = out; *at != '\0'; at++) {
+        *at = *at > ' ' && *at < 0x7f && *at != '"' && *at != '\\' ? *at : '?';
+    }
+}
+
 static enum trk_status take_type(const cJSON *type, struct trk_schema *schema)
 {
     uint8_t id;
@@ -208,9 +231,23 @@ static enum trk_status take_type(const cJSON *type, struct trk_schema *schema)
         return same_shape(&shape, &trk_schema_table[id]) ? TRK_OK : TRK_E_VERSION;
     }
     schema->types[id] = shape;
-    strncpy(schema->names[id], name->valuestring, TRK_SCHEMA_NAME_BYTES - 1);
-    schema->names[id][TRK_SCHEMA_NAME_BYTES - 1] = '\0';
+    put_name(schema->names[id], name->valuestring);
+    if (schema->texts != NULL) {
+        trk_schema_free(schema->texts[id]);
+        schema->texts[id] = cJSON_PrintUnformatted(type);
+        return schema->texts[id] != NULL ? TRK_OK : TRK_E_MEMORY;
+    }
     return TRK_OK;
+}
+
+bool trk_schema_same(const char *a, const char *b)
+{
+    cJSON *one = cJSON_Parse(a);
+    cJSON *other = cJSON_Parse(b);
+    bool same = cJSON_Compare(one, other, true);
+    cJSON_Delete(one);
+    cJSON_Delete(other);
+    return same;
 }
 
 enum trk_status trk_schema_parse(const char *text, size_t size_bytes, struct trk_schema *schema)

@@ -90,7 +90,7 @@ static enum trk_status print_events(struct print *print, const struct trk_format
 static enum trk_status print_schema(struct print *print, const struct trk_format_chunk *chunk)
 {
     const uint8_t *raw = print->decoder.unpack.raw;
-    char *own = trk_schema_print();
+    char *own = trk_schema_print(NULL);
     if (own == NULL) {
         return TRK_E_MEMORY;
     }

@@ -9,6 +9,7 @@
 #include "note.h"
 #include "output.h"
 #include "places.h"
+#include "reader.h"
 #include "recorder/blobs.h"
 #include "recorder/checkpoint.h"
 #include "schema_text.h"
@@ -72,12 +73,17 @@ static enum trk_status write_header(struct trk_writer *writer, const char *json,
 /* [F-36] What the events are, for readers that are older than they. */
 static enum trk_status write_schema(struct trk_writer *writer, struct trk_error *error)
 {
-    char *text = trk_schema_print();
+    const struct trk_trace *from = writer->options.types_of;
+    char *text = trk_schema_print(from != NULL ? from->type_texts : NULL);
     if (text == NULL) {
         return no_memory(error);
     }
     struct trk_format_chunk chunk = {.kind = TRK_FORMAT_SCHEMA, .stream = TRK_FORMAT_NO_STREAM};
-    enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
+    enum trk_status status =
+        strlen(text) > TRK_FORMAT_JSON_MAX
+            ? trk_error_set(error, TRK_E_UNSUPPORTED,
+                            "newer types are described at too much length")
+            : trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_schema_free(text);
     return status;
 }
@@ -131,6 +137,7 @@ void trk_writer_destroy(struct trk_writer *writer)
     }
     for (size_t i = 0; i < writer->stream_count; i++) {
         free(writer->streams[i].buffer);
+        trk_note_free_more(&writer->streams[i].note);
     }
     while (writer->spare != NULL) {
         struct buffer *next = writer->spare->next;
@@ -179,17 +186,11 @@ static struct stream *add_stream(struct trk_writer *writer, uint32_t stream_id,
     return stream;
 }
 
-static bool same_note(const struct trk_trace_stream *a, const struct trk_trace_stream *b)
-{
-    return a->thread_id == b->thread_id && a->role == b->role &&
-           strncmp(a->name, b->name, sizeof a->name) == 0;
-}
-
 enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_trace_stream *note,
                                   struct trk_error *error)
 {
     struct stream *stream = find_stream(writer, note->stream_id);
-    if (stream != NULL && same_note(&stream->note, note)) {
+    if (stream != NULL && trk_note_same(&stream->note, note)) {
         return TRK_OK;
     }
     if (stream == NULL) {
@@ -200,7 +201,8 @@ enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_tr
         }
     }
     char *text = trk_note_print(note);
-    if (text == NULL) {
+    if (text == NULL || !trk_note_copy(&stream->note, note)) {
+        trk_note_free(text);
         return no_memory(error);
     }
     struct trk_format_chunk chunk = {
@@ -209,13 +211,7 @@ enum trk_status trk_writer_stream(struct trk_writer *writer, const struct trk_tr
     };
     enum trk_status status = trk_output_chunk(writer->output, &chunk, text, strlen(text), error);
     trk_note_free(text);
-    if (status != TRK_OK) {
-        return status;
-    }
-    stream->note.thread_id = note->thread_id;
-    stream->note.role = note->role;
-    memcpy(stream->note.name, note->name, sizeof stream->note.name);
-    return TRK_OK;
+    return status;
 }
 
 static uint64_t rounded(const struct trk_writer *writer, uint64_t tsc)
@@ -366,21 +362,23 @@ uint64_t trk_writer_blobs(const struct trk_writer *writer)
     return writer->blobs != NULL ? trk_blob_batch_count(writer->blobs) : 0;
 }
 
+enum trk_status trk_writer_flush_stream(struct trk_writer *writer, uint32_t stream_id,
+                                        struct trk_error *error)
+{
+    struct stream *stream = find_stream(writer, stream_id);
+    return stream != NULL ? write_events(writer, stream, error) : TRK_OK;
+}
+
 enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error)
 {
+    enum trk_status status = TRK_OK;
     if (writer->blobs != NULL) {
-        enum trk_status status = trk_blob_batch_flush(writer->blobs, writer->output, error);
-        if (status != TRK_OK) {
-            return status;
-        }
+        status = trk_blob_batch_flush(writer->blobs, writer->output, error);
     }
-    for (size_t i = 0; i < writer->stream_count; i++) {
-        enum trk_status status = write_events(writer, &writer->streams[i], error);
-        if (status != TRK_OK) {
-            return status;
-        }
+    for (size_t i = 0; i < writer->stream_count && status == TRK_OK; i++) {
+        status = write_events(writer, &writer->streams[i], error);
     }
-    return TRK_OK;
+    return status;
 }
 
 /* [F-37] Required: who does not know it would take the first holds for lost ones. */

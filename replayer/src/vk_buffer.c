@@ -1,5 +1,6 @@
 #include "vk_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A memory type among `allowed` that has all of `flags`, or UINT32_MAX. */
@@ -54,6 +55,7 @@ static enum trk_status buffer_bind(struct trk_vk *vk, struct trk_vk_buffer *buff
         return trk_error_set(error, TRK_E_UNSUPPORTED, "%.80s has no memory for such a buffer",
                              vk->info.device_name);
     }
+    buffer->properties = vk->memory.memoryTypes[allocate.memoryTypeIndex].propertyFlags;
     VkResult result = vk->api.AllocateMemory(vk->device, &allocate, NULL, &buffer->memory);
     if (result != VK_SUCCESS) {
         buffer->memory = VK_NULL_HANDLE;
@@ -99,6 +101,28 @@ enum trk_status trk_vk_buffer_create(struct trk_vk *vk, struct trk_vk_buffer **o
     }
     *out = buffer;
     return TRK_OK;
+}
+
+void trk_vk_buffer_describe(const struct trk_vk_buffer *buffer, char *out, size_t size)
+{
+    static const struct {
+        VkMemoryPropertyFlags flag;
+        const char *name;
+    } names[] = {
+        {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, "device_local"},
+        {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, "host_visible"},
+        {VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, "host_coherent"},
+        {VK_MEMORY_PROPERTY_HOST_CACHED_BIT, "host_cached"},
+    };
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && used < size; i++) {
+        if ((buffer->properties & names[i].flag) != 0) {
+            int more =
+                snprintf(out + used, size - used, "%s%s", used > 0 ? " " : "", names[i].name);
+            used += more > 0 ? (size_t)more : 0;
+        }
+    }
 }
 
 /* No submission that uses the buffer may be pending. */

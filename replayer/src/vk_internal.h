@@ -57,6 +57,7 @@ struct trk_vk {
 struct trk_vk_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
+    VkMemoryPropertyFlags properties; /* of its memory's type */
     uint64_t size_bytes;
     void *host;
 };

@@ -330,6 +330,8 @@ static enum trk_status explore_orders(struct search_state *state, const struct w
 
 static enum trk_status try_orders(struct search_state *state, const struct window *window)
 {
+    if (!search_goes_on(state))
+        return TRK_OK;
     struct trk_explore_report *report = state->report;
     struct recorded_order recorded;
     enum trk_status status = run_recorded(state, window, &recorded);
@@ -349,6 +351,22 @@ static enum trk_status try_orders(struct search_state *state, const struct windo
     return status;
 }
 
+/* With the window in the report meanwhile: a plug-in may never come back. */
+static enum trk_status try_shown(struct search_state *state, const struct window *window)
+{
+    struct script_request request = request_of(state->options, SCRIPT_EXPLORE);
+    if (!state->options->want_script)
+        return try_orders(state, window);
+    char *script = window_script(window, &request);
+    if (script == NULL)
+        return TRK_E_MEMORY;
+    state->report->trying = script;
+    enum trk_status status = try_orders(state, window);
+    state->report->trying = NULL;
+    free(script);
+    return status;
+}
+
 enum trk_status search_window(struct search_state *state, const struct window *window)
 {
     struct script_request request = request_of(state->options, SCRIPT_SHAPE);
@@ -364,7 +382,7 @@ enum trk_status search_window(struct search_state *state, const struct window *w
     free(shape);
     if (status != TRK_OK || known)
         return status;
-    return try_orders(state, window);
+    return try_shown(state, window);
 }
 
 /* ---- one order ------------------------------------------------------------------------------- */
@@ -403,35 +421,4 @@ enum trk_status search_replay(struct search_state *state, const struct window *w
     describe(finding, window, &out);
     line_write(finding->schedule, sizeof finding->schedule, window, line->schedule, hash);
     return look_back(finding, window, line->schedule);
-}
-
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-void line_write(char *out, size_t size, const struct window *window, const char *schedule,
-                const char *hash)
-{
-    const struct projection *projection = window->projection;
-    /* trk1:CORE:SCENARIO:STEPS, with the hash of the window's own script. */
-    int used = snprintf(out, size, "trkw1:%" PRIx64 "+%" PRIu32 ":%" PRIu64 "+%" PRIu32 ":%.9s%s%s",
-                        projection->first_addr / SCENARIO_PAGE_BYTES, projection->page_count,
-                        projection->items[window->first].event, window->steps, schedule + 5, hash,
-                        schedule + 22);
-    if (used < 0 || (size_t)used >= size)
-        out[0] = '\0';
-}
-
-bool line_read(struct line *line, const char *text)
-{
-    uint64_t page;
-    int used = 0;
-    *line = (struct line){0};
-    if (sscanf(text, "trkw1:%" SCNx64 "+%" SCNu32 ":%" SCNu64 "+%" SCNu32 ":%n", &page,
-               &line->pages, &line->from, &line->steps, &used) != 4 ||
-        used == 0)
-        return false;
-    line->page_addr = page * SCENARIO_PAGE_BYTES;
-    int size = snprintf(line->schedule, sizeof line->schedule, "trk1:%s", text + used);
-    return size > 23 && (size_t)size < sizeof line->schedule && page < UINT64_C(1) << 40 &&
-           line->pages >= 1 && line->pages <= TRK_EXPLORE_PAGES_MOST && line->steps >= 1 &&
-           line->steps <= WINDOW_ITEMS_MOST;
 }

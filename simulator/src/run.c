@@ -23,16 +23,6 @@ static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_o
     return events > LARGE_TRACE_EVENTS ? LARGE_TRACE_GRANULE : 1;
 }
 
-/* Types of events that change what others mean, of a version behind this one. */
-static void find_refused(struct run *run)
-{
-    for (unsigned id = 0; id < sizeof run->refused / sizeof run->refused[0]; id++) {
-        struct trk_trace_type type;
-        bool described = trk_trace_type(run->trace, (uint8_t)id, &type);
-        run->refused[id] = described && !type.known && type.required;
-    }
-}
-
 /* A thread says late what it has lost: until then what others did looks whole. */
 static enum trk_status find_losses(struct run *run, bool dropped)
 {
@@ -55,7 +45,6 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     *run = (struct run){.resumed = run->resumed, .trace = trace};
     run->report = report;
     run->oracle_only = options->mode == TRK_SIM_ORACLE_ONLY;
-    find_refused(run);
     size_t streams = trk_trace_stream_count(trace);
     if (streams > ORDER_STREAMS_MAX)
         return TRK_E_UNSUPPORTED;
@@ -164,6 +153,7 @@ enum trk_status run_create(struct run **out, struct trk_trace *trace,
                              status == TRK_E_DAMAGED ? "the snapshot is not readable (%zu threads)"
                                                      : "no simulation of a trace with %zu threads",
                              trk_trace_stream_count(trace));
+    trk_trace_judge(trace, true);
     return TRK_OK;
 }
 
@@ -388,8 +378,8 @@ static void take_event(struct run *run, struct stream *stream, const struct trk_
 
 void run_event(struct run *run, const struct trk_trace_event *event)
 {
-    if (event->stream >= run->stream_count || run->refused[event->event.type]) {
-        run->failure = event->stream >= run->stream_count ? TRK_E_DAMAGED : TRK_E_VERSION;
+    if (event->stream >= run->stream_count) {
+        run->failure = TRK_E_DAMAGED;
         return;
     }
     struct stream *stream = &run->streams[event->stream];

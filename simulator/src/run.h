@@ -107,7 +107,6 @@ struct run {
     struct trk_sim_report *report;
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
-    bool refused[256];       /* types that the trace requires and nobody here knows [F-36] */
     bool stopped;
     bool whole;       /* no event is missing, as far as the file says */
     bool cut;         /* the file has no END, or lost some before it */

@@ -30,9 +30,8 @@ void run_tail(struct run *run, struct stream *stream)
  * had looked at a page, for a fault whose event it had no time for. That changes nothing but the
  * count, so that it does not matter which page of the region it was.
  */
-static void look(struct stream *stream, const struct trk_event *event)
+static void look(struct stream *stream, const struct trk_event *event, uint64_t guest_addr)
 {
-    uint64_t guest_addr = trk_region_address(trk_domain_region(event->domain));
     struct trk_trace_event fault = {
         .number = stream->previous,
         .stream = stream->index,
@@ -45,17 +44,41 @@ static void look(struct stream *stream, const struct trk_event *event)
     stream->operation = operation;
 }
 
-/* Find the missing holds among those that only looked. */
-static void find_looks(struct run *run, const struct trk_event *event)
+/*
+ * An address whose look is a hold of the due event's domain. Regions with shared pages have one
+ * domain together: then the event's own address. Its region was one of them before the missing
+ * holds, since what makes a region one notes its hold at the beginning.
+ */
+static bool find_address(const struct run *run, const struct trk_trace_event *due,
+                         uint64_t *guest_addr)
 {
+    const struct trk_event *event = &due->event;
+    const struct operation_run *operation = run->streams[due->stream].operation;
+    *guest_addr = trk_region_address(trk_domain_region(event->domain));
+    if (trk_domain_region(event->domain) != TRK_DOMAIN_SHARED)
+        return true;
+    if (event->type == TRK_EVENT_FAULT || event->type == TRK_EVENT_PROTECT)
+        *guest_addr = event->argument;
+    else if (event->type == TRK_EVENT_WATCH && operation != NULL && operation->holds > 0)
+        *guest_addr = trk_region_address(trk_domain_region(operation->last_domain));
+    else
+        return false;
+    return true;
+}
+
+/* Find the missing holds among those that only looked. */
+static void find_looks(struct run *run, const struct trk_trace_event *due)
+{
+    const struct trk_event *event = &due->event;
     uint32_t id = trk_domain_tracker(event->domain);
+    uint64_t guest_addr;
     if (trk_domain_class(event->domain) != TRK_DOMAIN_PAGES || id >= RUN_TRACKERS ||
-        run->machines[id].tracker == NULL || trk_domain_region(event->domain) == TRK_DOMAIN_SHARED)
+        run->machines[id].tracker == NULL || !find_address(run, due, &guest_addr))
         return;
     for (uint32_t i = 0; i < run->stream_count && run_hold_missing(run, event); i++) {
         struct stream *stream = &run->streams[i];
         if (!stream->in_core && !stream->dead && stream_exhausted(stream))
-            look(stream, event);
+            look(stream, event, guest_addr);
     }
 }
 
@@ -72,7 +95,7 @@ void run_find_missing(struct run *run, const struct trk_trace_event *due)
             run->lossy = true;
     }
     if (!due->guessed)
-        find_looks(run, event);
+        find_looks(run, due);
     if (run_hold_missing(run, event))
         run->lossy = true;
 }

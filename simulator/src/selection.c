@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "selection_views.h"
 #include "track/address.h"
 
 /* Nodes beside the regions: what one lock ties together for all of them. */
@@ -28,10 +29,12 @@ struct choice {
     struct trk_trace *trace;
     struct trk_error *error;
     struct trk_selection *out;
-    uint32_t *parent; /* a node's group leads to one that is its own parent; NONE: not met */
+    uint32_t *parent; /* a node's group leads to one that is its own parent */
+    bool *met;        /* by an operation */
     uint32_t *newest; /* hold of each class and node, while it is looked for gaps */
     bool *tainted;    /* groups, by their leader */
     struct stream *streams;
+    struct selection_views views;
     uint32_t target; /* NODE_NONE: all that are untainted */
 };
 
@@ -46,10 +49,18 @@ static uint32_t leader(struct choice *choice, uint32_t node)
 
 static void meet(struct choice *choice, uint32_t node)
 {
-    if (choice->parent[node] == NODE_NONE) {
-        choice->parent[node] = node;
-        choice->out->regions += node < TRK_REGION_COUNT;
-    }
+    choice->out->regions += !choice->met[node] && node < TRK_REGION_COUNT;
+    choice->met[node] = true;
+}
+
+static void join(void *context, uint32_t node, uint32_t other)
+{
+    struct choice *choice = context;
+    uint32_t a = leader(choice, node), b = leader(choice, other);
+    if (a == b)
+        return;
+    choice->parent[b] = a;
+    choice->tainted[a] |= choice->tainted[b];
 }
 
 static void tie(struct choice *choice, struct stream *stream, uint32_t node)
@@ -57,11 +68,7 @@ static void tie(struct choice *choice, struct stream *stream, uint32_t node)
     meet(choice, node);
     if (stream->node == NODE_NONE)
         stream->node = node;
-    uint32_t a = leader(choice, stream->node), b = leader(choice, node);
-    if (a == b)
-        return;
-    choice->parent[b] = a;
-    choice->tainted[a] |= choice->tainted[b];
+    join(choice, stream->node, node);
 }
 
 static void taint(struct choice *choice, uint32_t node)
@@ -152,9 +159,8 @@ static void group_event(struct choice *choice, struct stream *stream, const stru
 static bool is_chosen(struct choice *choice, uint32_t node)
 {
     if (choice->target != NODE_NONE)
-        return choice->parent[node] != NODE_NONE && choice->parent[choice->target] != NODE_NONE &&
-               leader(choice, node) == leader(choice, choice->target);
-    return choice->parent[node] == NODE_NONE || !choice->tainted[leader(choice, node)];
+        return leader(choice, node) == leader(choice, choice->target);
+    return !choice->tainted[leader(choice, node)];
 }
 
 static void choose(struct choice *choice, uint64_t number)
@@ -260,6 +266,9 @@ static enum trk_status pass(struct choice *choice, bool second)
             choose_event(choice, stream, &event);
         else
             group_event(choice, stream, &event.event);
+        if (!second && event.event.type == TRK_EVENT_MAP &&
+            selection_views_note(&choice->views, &event.event) != TRK_OK)
+            return TRK_E_MEMORY;
         choice->out->events = event.number + 1;
     }
     return status == TRK_E_END ? trk_trace_rewind(choice->trace, choice->error) : status;
@@ -268,21 +277,24 @@ static enum trk_status pass(struct choice *choice, bool second)
 static enum trk_status run(struct choice *choice)
 {
     choice->parent = malloc(NODES * sizeof *choice->parent);
+    choice->met = calloc(NODES, sizeof *choice->met);
     choice->newest = calloc(2 * (size_t)NODES, sizeof *choice->newest);
     choice->tainted = calloc(NODES, sizeof *choice->tainted);
     choice->streams = malloc((trk_trace_stream_count(choice->trace) + 1) * sizeof *choice->streams);
-    if (choice->parent == NULL || choice->newest == NULL || choice->tainted == NULL ||
-        choice->streams == NULL)
+    if (choice->parent == NULL || choice->met == NULL || choice->newest == NULL ||
+        choice->tainted == NULL || choice->streams == NULL)
         return TRK_E_MEMORY;
-    memset(choice->parent, 0xff, NODES * sizeof *choice->parent);
+    for (uint32_t node = 0; node < NODES; node++)
+        choice->parent[node] = node;
     enum trk_status status = pass(choice, false);
     if (status != TRK_OK)
         return status;
+    selection_views_pairs(&choice->views, join, choice);
     choice->out->bits = calloc(choice->out->events / 64 + 1, sizeof *choice->out->bits);
     if (choice->out->bits == NULL)
         return TRK_E_MEMORY;
     for (uint32_t node = 0; node < TRK_REGION_COUNT; node++)
-        choice->out->regions_left += choice->parent[node] != NODE_NONE && !is_chosen(choice, node);
+        choice->out->regions_left += choice->met[node] && !is_chosen(choice, node);
     return pass(choice, true);
 }
 
@@ -295,9 +307,11 @@ static enum trk_status select_events(struct choice *choice)
     if (status == TRK_OK)
         status = run(choice);
     free(choice->parent);
+    free(choice->met);
     free(choice->newest);
     free(choice->tainted);
     free(choice->streams);
+    selection_views_deinit(&choice->views);
     if (status != TRK_OK)
         trk_selection_deinit(choice->out);
     return status == TRK_E_MEMORY ? trk_error_set(choice->error, status, "out of memory") : status;

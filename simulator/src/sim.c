@@ -71,22 +71,6 @@ const char *trk_sim_judgement_name(enum trk_sim_judgement judgement)
     return judgement < TRK_SIM_JUDGEMENTS ? names[judgement] : "?";
 }
 
-/* [F-36] */
-static enum trk_status refuse_type(const struct run *run, const struct trk_trace_event *event,
-                                   struct trk_error *error)
-{
-    struct trk_trace_type type;
-    (void)trk_trace_type(run->trace, event->event.type, &type);
-    trk_error_set(error, TRK_E_VERSION,
-                  "events of type %u (%.32s) are required, and this version does not know them",
-                  event->event.type, type.name);
-    if (error != NULL) {
-        error->event_number = event->number;
-        error->file_offset = event->file_offset;
-    }
-    return TRK_E_VERSION;
-}
-
 static enum trk_status run_all(struct run *run, struct trk_error *error)
 {
     for (;;) {
@@ -97,8 +81,6 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
         if (status != TRK_OK)
             return status;
         run_event(run, &event);
-        if (run->failure == TRK_E_VERSION)
-            return refuse_type(run, &event, error);
         if (run->failure != TRK_OK) {
             (void)trk_error_set(error, run->failure, "re-execution ended: %s",
                                 trk_status_name(run->failure));

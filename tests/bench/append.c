@@ -160,7 +160,7 @@ static double time_both(struct second *second, struct source *source)
     return (double)(bench_now_ns() - start) / (2.0 * BATCH * LONG_BATCHES);
 }
 
-static int append_on_two(unsigned rounds, struct bench_spread *out)
+static int append_on_two(unsigned rounds, struct bench_live *out)
 {
     static struct bench_samples one, both;
     struct trk_observer observer = trk_capture_observer();
@@ -168,6 +168,7 @@ static int append_on_two(unsigned rounds, struct bench_spread *out)
     struct source source = {marks, BATCH, 0};
     struct timespec pause = {.tv_nsec = 3 * 1000 * 1000};
     pthread_t thread;
+    uint64_t dropped = trk_capture_dropped();
     if (pthread_create(&thread, NULL, append_beside, &second) != 0) {
         fputs("append: no second thread\n", stderr);
         return 1;
@@ -184,7 +185,8 @@ static int append_on_two(unsigned rounds, struct bench_spread *out)
     }
     atomic_store_explicit(&second.wanted, -1, memory_order_release);
     pthread_join(thread, NULL);
-    *out = bench_samples_ratio(&one, &both);
+    out->two_threads = bench_samples_ratio(&one, &both);
+    out->two_dropped = trk_capture_dropped() - dropped;
     return 0;
 }
 
@@ -193,8 +195,7 @@ int bench_append(unsigned rounds, struct bench_live *out)
     for (unsigned i = 0; i < BATCH; i++) {
         marks[i] = (struct trk_event){.argument = i, .type = TRK_EVENT_MARK};
     }
-    return bench_append_events(marks, BATCH, rounds, &out->append) ||
-           append_on_two(rounds, &out->two_threads);
+    return bench_append_events(marks, BATCH, rounds, &out->append) || append_on_two(rounds, out);
 }
 
 void bench_hook(unsigned rounds, struct bench_spread *out)

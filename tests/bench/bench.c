@@ -42,10 +42,11 @@ static int live_child(unsigned rounds, int fd)
         return 1;
     }
     trk_capture_thread("bench", TRK_ROLE_GUEST);
-    if (bench_append(rounds, &live) || bench_faults(rounds, &live)) {
+    if (bench_append(rounds, &live) || bench_singles(rounds, &live.singles) ||
+        bench_faults(rounds, NULL, &live.faults)) {
         return 1;
     }
-    live.dropped = trk_capture_dropped();
+    live.dropped = trk_capture_dropped() - live.two_dropped;
     trk_capture_thread_end();
     return write(fd, &live, sizeof live) != (ssize_t)sizeof live;
 }
@@ -68,34 +69,62 @@ static int stored(const struct options *options, const char *scratch, struct ben
     snprintf(program, sizeof program, "%s", options->trk);
     snprintf(frames, sizeof frames, "%s", options->frames);
     char *argv[] = {program, demo, frames_word, frames, NULL};
-    return bench_record(scratch, argv, 0) || bench_stored(scratch, 5, out);
+    return bench_record(scratch, argv, 0, NULL) || bench_stored(scratch, 5, out);
+}
+
+static void print_single(const char *name, const struct bench_single *single)
+{
+    printf(",\n \"%s\": {\"median\": %.2f, \"p99\": %.2f, \"worst\": %.0f, \"count\": %llu}", name,
+           single->median, single->p99, single->worst, (unsigned long long)single->count);
+}
+
+static void print_singles(const struct bench_singles *singles)
+{
+    printf(",\n \"clock_step_ns\": %.2f,\n \"clock_read_ns\": %.2f", singles->step_ns,
+           singles->empty_ns);
+    print_single("append_single_called", &singles->called);
+    print_single("append_single_handler", &singles->handler);
+    print_single("append_single_after_sleep", &singles->woken);
+    print_single("append_single_chunk_edge", &singles->edge);
+    print_single("append_single_inside_chunk", &singles->inner);
+    print_single("append_single_ring_full", &singles->full);
+    printf(
+        ",\n \"ring_full_counted\": %llu,\n \"appends_watched\": %llu,\n \"their_system_calls\": ",
+        (unsigned long long)singles->full_counted, (unsigned long long)singles->quiet_appends);
+    printf(singles->quiet_appends > 0 ? "%llu" : "null", (unsigned long long)singles->calls);
 }
 
 static void print_live(const struct bench_live *live)
 {
+    const struct bench_faults *faults = &live->faults;
     const struct {
         const char *name;
         const struct bench_spread *spread;
     } rows[] = {
-        {"fault_bare_ns", &live->bare_ns},
-        {"fault_tracker_ns", &live->tracker_ns},
-        {"fault_recorder_ns", &live->recorder_ns},
-        {"fault_tracker_to_bare", &live->tracker_ratio},
-        {"fault_recorder_to_tracker", &live->recorder_ratio},
+        {"fault_bare_ns", &faults->bare_ns},
+        {"fault_tracker_ns", &faults->tracker_ns},
+        {"fault_recorder_ns", &faults->recorder_ns},
+        {"fault_tracker_to_bare", &faults->tracker_ratio},
+        {"fault_recorder_to_tracker", &faults->recorder_ratio},
         {"append_bare_ns", &live->append.bare_ns},
         {"append_ns", &live->append.recorder_ns},
         {"append_to_bare", &live->append.ratio},
         {"append_two_threads_to_one", &live->two_threads},
+        {"append_called_ns", &live->singles.called_ns},
+        {"append_handler_ns", &live->singles.handler_ns},
+        {"append_handler_to_called", &live->singles.handler_ratio},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         printf(",\n ");
         bench_spread_print(stdout, rows[i].name, rows[i].spread);
     }
+    print_singles(&live->singles);
     printf(",\n \"faults_per_second\": {\"bare\": %.0f, \"tracker\": %.0f, \"recorder\": %.0f}",
-           1e9 / live->bare_ns.median, 1e9 / live->tracker_ns.median,
-           1e9 / live->recorder_ns.median);
-    printf(",\n \"faults_each\": %llu,\n \"live_dropped\": %llu", (unsigned long long)live->faults,
-           (unsigned long long)live->dropped);
+           1e9 / faults->bare_ns.median, 1e9 / faults->tracker_ns.median,
+           1e9 / faults->recorder_ns.median);
+    printf(",\n \"faults_each\": %llu,\n \"live_dropped\": %llu,\n \"two_threads_dropped\": %llu",
+           (unsigned long long)faults->faults, (unsigned long long)live->dropped,
+           (unsigned long long)live->two_dropped);
 }
 
 static void print_stored(const struct bench_stored *demo)

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine.h"
 #include "samples.h"
@@ -33,14 +32,6 @@ struct figures {
     char interleavings[48];
 };
 
-/* Of this process: one thread, whose pace others on the machine do not change. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static double per_second(uint64_t count, uint64_t ns)
 {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
@@ -53,15 +44,16 @@ static bool measure_small(struct figures *figures)
     struct engine_limits limits = {.most = UINT64_MAX};
     small_two_locks(&small, 3);
     struct engine_program program = small_engine(&small);
-    uint64_t begun = cpu_ns();
+    uint64_t begun = bench_processor_ns();
     if (engine_random(&program, RANDOM_RUNS, 1, &result) != TRK_OK)
         return false;
-    bench_samples_add(&figures->random, per_second(result.schedules, cpu_ns() - begun));
+    bench_samples_add(&figures->random, per_second(result.schedules, bench_processor_ns() - begun));
     small_two_locks(&small, 5);
-    begun = cpu_ns();
+    begun = bench_processor_ns();
     if (engine_dpor(&program, &limits, &result) != TRK_OK)
         return false;
-    bench_samples_add(&figures->classes, per_second(result.schedules, cpu_ns() - begun));
+    bench_samples_add(&figures->classes,
+                      per_second(result.schedules, bench_processor_ns() - begun));
     figures->class_count = result.schedules;
     return true;
 }
@@ -74,9 +66,9 @@ static bool measure_scenario(struct figures *figures)
     struct schedule_request request = {0};
     if (trk_scenario_parse(&scenario, against, sizeof against - 1, &fault) != TRK_OK)
         return false;
-    uint64_t begun = cpu_ns();
+    uint64_t begun = bench_processor_ns();
     enum trk_status status = schedule_scenario(scenario, &request, &report);
-    uint64_t ns = cpu_ns() - begun;
+    uint64_t ns = bench_processor_ns() - begun;
     trk_scenario_destroy(scenario);
     bench_samples_add(&figures->states, per_second(request.explored.states, ns));
     bench_samples_add(&figures->complete_ms, (double)ns / 1e6);

@@ -1,9 +1,10 @@
 /*
- * Faults a second: the bare SIGSEGV and mprotect loop, the tracker, the tracker with the recorder.
+ * Faults a second: the bare SIGSEGV and mprotect loop, the tracker, the tracker with the recorder,
+ * and somebody else's pages where there are such.
  *
- * Each variant has a window of memfd memory. A batch arms BATCH_PAGES pages of it, then stores once
- * to each, ascending; only the stores are timed. Batches of the three variants alternate, in an
- * order that rotates.
+ * Each variant has a window, ours of memfd memory. A batch arms the pages of it, then stores once
+ * to each, ascending; the stores are timed, and apart from them the arming, by the processor's
+ * time. Batches of the variants alternate, in an order that rotates.
  */
 #define _GNU_SOURCE /* memfd_create, MAP_FIXED_NOREPLACE */
 #include <signal.h>
@@ -17,23 +18,27 @@
 #include "recorder/capture.h"
 #include "track/fault.h"
 
-#define BATCH_PAGES  128u /* under a millisecond: seldom interrupted by the scheduler */
+#define BATCH_PAGES  BENCH_FAULT_PAGES
 #define PAGE_BYTES   4096u
-#define WINDOW_BYTES ((uint64_t)BATCH_PAGES * PAGE_BYTES)
+#define WINDOW_BYTES BENCH_FAULT_BYTES
 #define WINDOW_FIRST UINT64_C(0x200000000)
 #define WINDOW_STEP  UINT64_C(0x10000000)
 
-enum variant { BARE, TRACKER, RECORDER, VARIANTS };
+enum variant { BARE, TRACKER, RECORDER, PEER, VARIANTS };
 
 struct window {
     uint64_t guest_addr;
     unsigned char *host;
-    struct trk_tracker *tracker; /* NULL: bare */
+    struct trk_tracker *tracker; /* NULL: bare, or the peer's */
     struct bench_samples ns;     /* a fault */
+    struct bench_samples arm_ns; /* a page */
 };
 
 struct bench {
     struct trk_backend *backend;
+    const struct bench_peer *peer; /* NULL: none */
+    struct sigaction peers_action; /* who takes its faults */
+    unsigned variants;
     struct window windows[VARIANTS];
 };
 
@@ -102,6 +107,9 @@ static int window_track(struct window *window, enum variant variant)
 
 static int arm(const struct window *window)
 {
+    if (window == &bench.windows[PEER]) {
+        return bench.peer->arm(bench.peer->context);
+    }
     if (window->tracker == NULL) {
         return mprotect(window->host, WINDOW_BYTES, PROT_READ) != 0;
     }
@@ -115,15 +123,17 @@ static int arm(const struct window *window)
 
 static int batch(struct window *window)
 {
-    struct sigaction bare = {.sa_sigaction = bare_handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    const struct sigaction bare = {.sa_sigaction = bare_handler,
+                                   .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction ours;
-    sigemptyset(&bare.sa_mask);
+    uint64_t begin = bench_processor_ns();
     if (arm(window)) {
         fputs("could not arm a window\n", stderr);
         return 1;
     }
+    bench_samples_add(&window->arm_ns, (double)(bench_processor_ns() - begin) / BATCH_PAGES);
     if (window->tracker == NULL) {
-        sigaction(SIGSEGV, &bare, &ours);
+        sigaction(SIGSEGV, window == &bench.windows[PEER] ? &bench.peers_action : &bare, &ours);
     }
     uint64_t start = bench_now_ns();
     for (unsigned page = 0; page < BATCH_PAGES; page++) {
@@ -147,8 +157,8 @@ static void settle(void)
 static int measure(unsigned rounds)
 {
     for (unsigned round = 0; round < rounds + 2; round++) {
-        for (unsigned i = 0; i < VARIANTS; i++) {
-            struct window *window = &bench.windows[(round + i) % VARIANTS];
+        for (unsigned i = 0; i < bench.variants; i++) {
+            struct window *window = &bench.windows[(round + i) % bench.variants];
             if (batch(window)) {
                 return 1;
             }
@@ -157,22 +167,29 @@ static int measure(unsigned rounds)
         if (round == 1) { /* the first two warm caches and page tables */
             for (unsigned i = 0; i < VARIANTS; i++) {
                 bench.windows[i].ns.count = 0;
+                bench.windows[i].arm_ns.count = 0;
             }
         }
     }
     return 0;
 }
 
-static int set_up(void)
+static int set_up(const struct bench_peer *peer)
 {
     struct trk_error error;
+    bench.peer = peer;
+    bench.variants = peer != NULL ? VARIANTS : PEER;
+    if (peer != NULL) {
+        bench.windows[PEER].host = peer->host;
+        sigaction(SIGSEGV, NULL, &bench.peers_action);
+    }
     if (trk_backend_mprotect_create(&bench.backend, trk_host_bias_default(), &error) != TRK_OK ||
         trk_fault_install(owner, NULL, &error) != TRK_OK ||
         trk_fault_thread_enter(&error) != TRK_OK) {
         fprintf(stderr, "set-up: %s\n", error.text);
         return 1;
     }
-    for (unsigned i = 0; i < VARIANTS; i++) {
+    for (unsigned i = 0; i < PEER; i++) {
         if (window_map(&bench.windows[i], (enum variant)i) ||
             (i != BARE && window_track(&bench.windows[i], (enum variant)i))) {
             return 1;
@@ -184,7 +201,7 @@ static int set_up(void)
 static int tear_down(void)
 {
     struct trk_error error;
-    for (unsigned i = TRACKER; i < VARIANTS; i++) {
+    for (unsigned i = TRACKER; i < PEER; i++) {
         struct window *window = &bench.windows[i];
         if (trk_tracker_unregister(window->tracker, window->guest_addr, WINDOW_BYTES) != TRK_OK ||
             trk_tracker_untrack(window->tracker, window->guest_addr, WINDOW_BYTES) != TRK_OK) {
@@ -202,9 +219,9 @@ static int tear_down(void)
     return 0;
 }
 
-int bench_faults(unsigned rounds, struct bench_live *out)
+int bench_faults(unsigned rounds, const struct bench_peer *peer, struct bench_faults *out)
 {
-    if (set_up() || measure(rounds) || tear_down()) {
+    if (set_up(peer) || measure(rounds) || tear_down()) {
         return 1;
     }
     const struct bench_samples *bare = &bench.windows[BARE].ns;
@@ -215,6 +232,12 @@ int bench_faults(unsigned rounds, struct bench_live *out)
     out->recorder_ns = bench_samples_spread(recorder);
     out->tracker_ratio = bench_samples_ratio(tracker, bare);
     out->recorder_ratio = bench_samples_ratio(recorder, tracker);
+    out->bare_arm_ns = bench_samples_spread(&bench.windows[BARE].arm_ns);
+    out->recorder_arm_ns = bench_samples_spread(&bench.windows[RECORDER].arm_ns);
+    out->peer_ns = bench_samples_spread(&bench.windows[PEER].ns);
+    out->peer_arm_ns = bench_samples_spread(&bench.windows[PEER].arm_ns);
+    out->peer_ratio = bench_samples_ratio(&bench.windows[PEER].ns, bare);
+    out->recorder_bare_ratio = bench_samples_ratio(recorder, bare);
     out->faults = (uint64_t)bare->count * BATCH_PAGES;
     return 0;
 }

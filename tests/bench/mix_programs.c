@@ -198,7 +198,9 @@ static int run_uploads(void)
 static void note_order(void)
 {
     pthread_mutex_lock(&program.mutex);
-    trk_capture_await(1, program.turns);
+    if (program.turns > 0) { /* nobody signals before the first turn */
+        trk_capture_await(1, program.turns);
+    }
     trk_capture_signal(1, ++program.turns);
     pthread_mutex_unlock(&program.mutex);
 }

@@ -4,10 +4,10 @@
  *
  *   trk_bench_mixes --trk PATH [--rounds N] [--frames N]
  *
- * Each mix is recorded once, without losses. Then, N times: its events are appended again, in a
- * recorded process, beside a bare append of the same; encoded; decoded. Beside the bytes of an
- * event stand those of the same records as they lie in memory, by zstd at level 3. 77 without a
- * device.
+ * Each mix is recorded without losses. Then, N times, its events are appended again, in a recorded
+ * process, beside a bare append of the same. A second recording keeps whole time stamps: for each
+ * resolution of them (against_raw.h) it is encoded and decoded beside the same records as they lie
+ * in memory, by zstd at level 3. 77 without a device.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,31 +15,28 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zstd.h>
 
+#include "against_raw.h"
 #include "demo_rounds.h"
 #include "live.h"
 #include "mix_programs.h"
 #include "recorded.h"
 #include "recorder/capture.h"
 #include "recorder/trace.h"
-#include "recorder/writer.h"
 #include "stored.h"
 
 #define LOADED_MOST (128u << 10) /* events that are appended again, in the trace's order */
 #define BLOCK_MS    60000u
-#define ZSTD_LEVEL  3
-#define RAW_PASSES  15u
+#define ROUNDS_MOST 15u /* of all but the appends */
+#define SHIFTS      3u
+
+/* Low bits of time stamps that are lost: none, the recorder's default (about 13 ns), 26 ns. */
+static const unsigned shifts[SHIFTS] = {0, 5, 6};
 
 struct mix_figures {
     struct bench_stored stored;
     struct bench_appends append;
-    double raw_bytes; /* an event, as records by zstd alone */
-    struct bench_spread raw_ns;
-};
-
-struct packed {
-    char bytes[ZSTD_COMPRESSBOUND(TRK_CHUNK_EVENTS * sizeof(struct trk_record))];
+    struct bench_against_raw columns[SHIFTS];
 };
 
 /* The first events of a trace, without losses; *count how many. NULL after a line on stderr. */
@@ -103,43 +100,41 @@ static int mix_child(const char *name)
     return 2;
 }
 
-/* Bytes that zstd makes of records, chunk by chunk; 0: it fails. */
-static size_t pack_raw(ZSTD_CCtx *zstd, const struct trk_record *records, size_t count,
-                       struct packed *packed)
+/* Resolution by resolution; each takes bits from the one before. */
+static int measure_columns(const char *path, unsigned rounds, struct mix_figures *out)
 {
-    size_t bytes = 0;
-    for (size_t at = 0; at < count; at += TRK_CHUNK_EVENTS) {
-        size_t part = count - at < TRK_CHUNK_EVENTS ? count - at : TRK_CHUNK_EVENTS;
-        size_t got = ZSTD_compressCCtx(zstd, packed->bytes, sizeof packed->bytes, records + at,
-                                       part * sizeof *records, ZSTD_LEVEL);
-        if (ZSTD_isError(got)) {
-            return 0;
-        }
-        bytes += got;
+    struct bench_loaded loaded;
+    int failed = bench_load(path, &loaded);
+    for (size_t i = 0; i < SHIFTS && !failed; i++) {
+        failed = bench_against_raw(&loaded, shifts[i], rounds, &out->columns[i]);
     }
-    return bytes;
+    bench_unload(&loaded);
+    return failed;
 }
 
-/* What columns are measured against. */
-static int measure_raw(const char *path, struct mix_figures *out)
+static void print_columns(const struct bench_against_raw *columns)
 {
-    static struct packed packed;
-    static struct bench_samples ns;
-    size_t count;
-    struct trk_record *records = load(path, &count);
-    ZSTD_CCtx *zstd = ZSTD_createCCtx();
-    size_t bytes = records != NULL && zstd != NULL ? 1 : 0;
-    ns.count = 0;
-    for (unsigned pass = 0; pass < RAW_PASSES && bytes > 0; pass++) {
-        uint64_t start = bench_now_ns();
-        bytes = pack_raw(zstd, records, count, &packed);
-        bench_samples_add(&ns, (double)(bench_now_ns() - start) / (double)count);
+    const struct {
+        const char *name;
+        const struct bench_spread *spread;
+    } rows[] = {
+        {"encode_ns_per_event", &columns->encode_ns},
+        {"raw_encode_ns_per_event", &columns->raw_encode_ns},
+        {"writer_to_raw", &columns->writer_ratio},
+        {"decode_events_per_second", &columns->decode_per_second},
+        {"ordered_events_per_second", &columns->ordered_per_second},
+        {"raw_decode_events_per_second", &columns->raw_decode_per_second},
+        {"reader_to_raw", &columns->reader_ratio},
+        {"ordered_to_raw", &columns->ordered_ratio},
+    };
+    printf("    {\"clock_shift\": %u, \"bytes_per_event\": %.3f, \"raw_bytes_per_event\": %.3f",
+           columns->clock_shift, columns->bytes, columns->raw_bytes);
+    printf(",\n     \"bytes_to_raw\": %.4f", columns->bytes / columns->raw_bytes);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        printf(",\n     ");
+        bench_spread_print(stdout, rows[i].name, rows[i].spread);
     }
-    out->raw_bytes = (double)bytes / (double)count;
-    out->raw_ns = bench_samples_spread(&ns);
-    ZSTD_freeCCtx(zstd);
-    free(records);
-    return bytes == 0;
+    printf("}");
 }
 
 static void print_mix(const char *name, const char *about, const struct mix_figures *figures)
@@ -152,46 +147,38 @@ static void print_mix(const char *name, const char *about, const struct mix_figu
         {"append_ns", &figures->append.recorder_ns},
         {"append_bare_ns", &figures->append.bare_ns},
         {"append_to_bare", &figures->append.ratio},
-        {"encode_ns_per_event", &stored->encode_ns},
-        {"raw_zstd_ns_per_event", &figures->raw_ns},
-        {"decode_events_per_second", &stored->decode_per_second},
     };
     printf("  {\"mix\": \"%s\", \"about\": \"%s\",\n   \"events\": %" PRIu64
            ", \"faults\": %" PRIu64 ", \"dropped\": %" PRIu64
            ", \"ok\": %s,\n   \"bytes_per_event\": %.3f",
            name, about, stored->events, stored->faults, stored->dropped,
            stored->ok ? "true" : "false", (double)stored->bytes / (double)stored->events);
-    printf(", \"raw_zstd_bytes_per_event\": %.3f,\n   \"append_group_p99_ns\": %.2f",
-           figures->raw_bytes, figures->append.p99_ns);
+    printf(",\n   \"append_group_p99_ns\": %.2f", figures->append.p99_ns);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         printf(",\n   ");
         bench_spread_print(stdout, rows[i].name, rows[i].spread);
     }
-    printf("}");
+    printf(",\n   \"columns\": [\n");
+    for (size_t i = 0; i < SHIFTS; i++) {
+        print_columns(&figures->columns[i]);
+        printf(i + 1 < SHIFTS ? ",\n" : "]}");
+    }
 }
 
-/* Measure the mix whose trace lies at path. */
-static int measure_mix(const char *name, const char *about, const char *path, unsigned rounds)
+/* Append the events of the trace at path again, in a recorded process. */
+static int measure_appends(const char *path, unsigned rounds, struct bench_appends *out)
 {
-    static struct mix_figures figures;
     char word[] = "--append";
     char number[16];
     char trace[64];
     static const char nowhere[] = "/dev/null";
-    figures = (struct mix_figures){.raw_bytes = 0};
     snprintf(number, sizeof number, "%u", rounds);
     snprintf(trace, sizeof trace, "%s", path);
     char *const words[] = {word, trace, number, NULL};
-    if (bench_record_self(nowhere, words, &figures.append, sizeof figures.append) ||
-        bench_stored(path, rounds < 15 ? rounds : 15, &figures.stored) ||
-        measure_raw(path, &figures)) {
-        return 1;
-    }
-    print_mix(name, about, &figures);
-    return 0;
+    return bench_record_self(nowhere, words, out, sizeof *out);
 }
 
-static int record_mix(const char *name, const char *path)
+static int record_mix(const char *name, const char *path, const unsigned *clock_shift)
 {
     char self[4096];
     char word[] = "--mix";
@@ -203,10 +190,10 @@ static int record_mix(const char *name, const char *path)
     self[length] = '\0';
     snprintf(mix, sizeof mix, "%s", name);
     char *const argv[] = {self, word, mix, NULL};
-    return bench_record(path, argv, BLOCK_MS);
+    return bench_record(path, argv, BLOCK_MS, clock_shift);
 }
 
-static int record_demo(const struct demo_rounds *asked)
+static int record_demo(const struct demo_rounds *asked, const unsigned *clock_shift)
 {
     char program[4096];
     char frames[16];
@@ -215,7 +202,28 @@ static int record_demo(const struct demo_rounds *asked)
     snprintf(program, sizeof program, "%s", asked->trk);
     snprintf(frames, sizeof frames, "%u", asked->frames);
     char *const argv[] = {program, demo, word, frames, NULL};
-    return bench_record(asked->scratch, argv, BLOCK_MS);
+    return bench_record(asked->scratch, argv, BLOCK_MS, clock_shift);
+}
+
+/* name: NULL for the demo. */
+static int measure_mix(const struct demo_rounds *asked, const char *name, const char *about)
+{
+    static struct mix_figures figures;
+    const char *path = asked->scratch;
+    const unsigned rounds = asked->rounds < ROUNDS_MOST ? asked->rounds : ROUNDS_MOST;
+    const unsigned *const ways[] = {NULL, &shifts[0]}; /* as ever, and with whole time stamps */
+    for (size_t i = 0; i < 2; i++) {
+        if (name != NULL ? record_mix(name, path, ways[i]) : record_demo(asked, ways[i])) {
+            return 1;
+        }
+        if (i == 0 ? measure_appends(path, asked->rounds, &figures.append) ||
+                         bench_stored(path, 1, &figures.stored)
+                   : measure_columns(path, rounds, &figures)) {
+            return 1;
+        }
+    }
+    print_mix(name != NULL ? name : "demo", about, &figures);
+    return 0;
 }
 
 static int has_device(const struct demo_rounds *asked)
@@ -231,13 +239,11 @@ static int measure(const struct demo_rounds *asked)
     if (!has_device(asked)) {
         return 77;
     }
-    printf("{\"schema\": \"trk-bench-mixes/1\", \"rounds\": %u, \"mixes\": [\n", asked->rounds);
-    int failed = record_demo(asked) ||
-                 measure_mix("demo", "trk demo, four threads", asked->scratch, asked->rounds);
+    printf("{\"schema\": \"trk-bench-mixes/2\", \"rounds\": %u, \"mixes\": [\n", asked->rounds);
+    int failed = measure_mix(asked, NULL, "trk demo, four threads");
     for (const struct bench_mix *mix = bench_mixes; mix->name != NULL && !failed; mix++) {
         printf(",\n");
-        failed = record_mix(mix->name, asked->scratch) ||
-                 measure_mix(mix->name, mix->about, asked->scratch, asked->rounds);
+        failed = measure_mix(asked, mix->name, mix->about);
     }
     printf("\n]}\n");
     return failed ? 70 : 0;

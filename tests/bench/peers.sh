@@ -4,7 +4,9 @@
 # The same loop each time: batches of 4096 events, a pause after each, the median time of a batch. Ours
 # is the bench's append. uftrace writes two records a call; lttng-ust one record of an integer. Bytes
 # are those of an event in what the other wrote, as it lies there and by zstd at level 3; ours come from
-# trk_bench_mixes. What is not installed is null. Compare within one run only.
+# trk_bench_mixes. gfxreconstruct's page guard stands beside our faults in one process, where
+# trk_bench_page_guard lies beside TRK_BENCH; and once more without its layer, for what the submits alone
+# take. What is not installed is null. Compare within one run only.
 set -u
 bench=$(realpath "$1") batches=${2:-200}
 [ -x "$bench" ] || {
@@ -122,6 +124,22 @@ fi
     cat own.log >&2
     exit 70
 }
+# guard FILE VARIABLE...: the page guard's bench with these variables, or null. The layer writes no file
+# but in this folder.
+guard()
+{
+    out=$1
+    shift
+    if [ ! -x "$(dirname "$bench")/trk_bench_page_guard" ] ||
+        ! env GFXRECON_CAPTURE_FILE="$dir/guard.gfxr" GFXRECON_MEMORY_TRACKING_MODE=page_guard \
+            GFXRECON_LOG_OUTPUT_TO_CONSOLE=false "$@" \
+            "$(dirname "$bench")/trk_bench_page_guard" --rounds "$batches" >"$out" 2>"$out.err"; then
+        echo null >"$out"
+    fi
+}
+
+guard guarded.json VK_INSTANCE_LAYERS=VK_LAYER_LUNARG_gfxreconstruct
+guard plain.json VK_INSTANCE_LAYERS=
 own()
 {
     sed -n "s/.*\"$1\": {[^}]*\"median\": \([0-9.e+-]*\).*/\1/p" own.json | grep . || echo null
@@ -130,4 +148,5 @@ printf '{"schema": "trk-bench-peers/1",\n "append_ns": %s,\n "bare_append_ns": %
     "$(own append_ns)" "$(own append_bare_ns)" "$(figure bare.txt)"
 weigh uftrace data
 weigh lttng_ust lttng
-printf ' "uftrace_ns": %s,\n "lttng_ust_ns": %s}\n' "$(figure uftrace.txt)" "$(figure lttng.txt)"
+printf ' "uftrace_ns": %s,\n "lttng_ust_ns": %s,\n' "$(figure uftrace.txt)" "$(figure lttng.txt)"
+printf ' "page_guard": %s,\n "without_layer": %s}\n' "$(cat guarded.json)" "$(cat plain.json)"

@@ -9,7 +9,8 @@
 #define WORDS_MAX 6u
 
 /* What the command says on stdout goes to stderr, because stdout is the JSON's. */
-int bench_record(const char *path, char *const *argv, unsigned block_ms)
+int bench_record(const char *path, char *const *argv, unsigned block_ms,
+                 const unsigned *clock_shift)
 {
     int kept = dup(STDOUT_FILENO);
     fflush(stdout);
@@ -23,6 +24,7 @@ int bench_record(const char *path, char *const *argv, unsigned block_ms)
         .overwrite = true,
         .argv = argv,
         .block_ms = block_ms,
+        .clock_shift = clock_shift,
     };
     struct trk_record_result result = {0};
     struct trk_error error;
@@ -59,7 +61,7 @@ int bench_record_self(const char *path, char *const *words, void *out, size_t si
     }
     snprintf(target, sizeof target, "%d", ends[1]);
     argv[count] = target;
-    int failed = bench_record(path, argv, 0);
+    int failed = bench_record(path, argv, 0, NULL);
     close(ends[1]);
     if (!failed && size > 0) {
         failed = read(ends[0], out, size) != (ssize_t)size;

@@ -6,9 +6,11 @@
 
 /*
  * Record a command that must end with 0. Its events wait so long for room; where they do not, a
- * loaded machine may lose some. 0, or 1 after a line on stderr.
+ * loaded machine may lose some. Time stamps lose so many low bits; NULL: the recorder's default.
+ * 0, or 1 after a line on stderr.
  */
-int bench_record(const char *path, char *const *argv, unsigned block_ms);
+int bench_record(const char *path, char *const *argv, unsigned block_ms,
+                 const unsigned *clock_shift);
 
 /*
  * Record this program, without any waiting, with the given words, ended by NULL, and a last one:

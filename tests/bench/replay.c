@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "bare.h"
 #include "demo_rounds.h"
@@ -47,9 +46,7 @@ static int complain(const char *what, const struct trk_error *error)
 
 static double cpu_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)bench_processor_ns() / 1e9;
 }
 
 static double rate(size_t events, double seconds)

@@ -64,9 +64,19 @@ void bench_spread_print(FILE *out, const char *name, const struct bench_spread *
             spread->median, spread->p95);
 }
 
-uint64_t bench_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t bench_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t bench_processor_ns(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -43,4 +43,7 @@ void bench_spread_print(FILE *out, const char *name, const struct bench_spread *
 /* Monotonic nanoseconds. */
 uint64_t bench_now_ns(void);
 
+/* Nanoseconds of the processor that this process has had, all threads together. */
+uint64_t bench_processor_ns(void);
+
 #endif

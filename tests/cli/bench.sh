@@ -35,6 +35,21 @@ echo '{}' >s.trk
 run 3 bench --b auto s.trk
 said 'no .trk file but JSON'
 
+# no_talk: nothing but how far it is, on a slow machine.
+no_talk() {
+    grep -v 'checking policy [0-9]* of\|measuring: pass [0-9]* of' err >talk
+    [ ! -s talk ] || fail "unexpected talk: $(cat talk)"
+}
+
+# A named pipe can be read once.
+mkfifo pipe
+for command in "bench --b auto" advise replay; do
+    # shellcheck disable=SC2086 # words
+    timeout 20 "$trk" $command pipe >out 2>err
+    same "trk $command of a named pipe" $? 2
+    said 'is a named pipe'
+done
+
 # In JSON, too, where a program has asked.
 run 2 bench --json absent.trk
 get error.text | grep -q 'nothing to compare with per-range: give --b or --all' || fail "no text of what is lacking"
@@ -167,6 +182,15 @@ for delay in 0.2 0.4 0.6 0.8 1.0 1.2; do
     esac
 done
 
+# One that was ignored at the start stays so, as in a script's background.
+sh -c 'trap "" INT; exec "$@"' sh "$trk" bench --b auto --no-check --seconds 1 --rounds 10000 t.trk </dev/null >out 2>err &
+pid=$!
+sleep 0.5
+kill -s INT "$pid"
+wait "$pid"
+same "an ignored interrupt: exit code" $? 0
+grep -q '10000 were asked for, but 1 seconds were over' out || fail "an interrupt that is ignored is heeded: $(cat out err)"
+
 # An interrupt ends the rounds, and those that were run are judged; in each form.
 interrupted() { # CODE ARGUMENT...
     env --default-signal=INT "$trk" bench --b auto --rounds 10000 --no-check "$@" t.trk </dev/null >out 2>err &
@@ -204,12 +228,38 @@ run 0 bench --b auto --rounds 6 --no-check --json t.trk
 same 'one region without --all' "$(get one_region)" null
 same 'not interrupted' "$(get interrupted)" false
 
+# advise says how far it is, on a terminal and where it is asked; it ends in time, and an interrupt
+# ends it with what was run.
+TERM=xterm "$tools/on_terminal" shown "$trk" advise --seconds 1 --rounds 1000 t.trk >out
+same "advise on a terminal" $? 0
+grep -q '1000 rounds were asked for, but 1 seconds were over' out || fail "no word on the time: $(cat out)"
+grep -q 'checking policy [0-9]* of [0-9]*' shown || fail "advise does not say what it checks: $(cat shown)"
+grep -q 'measuring: pass [0-9]* of [0-9]*' shown || fail "advise does not say what it measures: $(cat shown)"
+run 0 advise --seconds 1 --rounds 1000 --json --progress json t.trk
+for unit in policies passes; do
+    grep -q "\"command\": \"advise\", \"unit\": \"$unit\", \"pass\": 1, \"done\": [1-9][0-9]*, \"total\": [1-9]" err ||
+        fail "advise tells no line of $unit: $(head -5 err)"
+done
+at_most "rounds in a second" "$(get rounds)" 999
+at_least "policies in a second" "$(get 'policies.#')" 1
+same "wanted" "$(get rounds_wanted)" 1000
+same "interrupted" "$(get interrupted)" false
+env --default-signal=INT "$trk" advise --rounds 1000 --json t.trk </dev/null >out 2>err &
+pid=$!
+sleep 2
+kill -s INT "$pid"
+wait "$pid"
+same "an interrupted advise: exit code" $? 3
+said 'advise: interrupted: [1-9][0-9]* of 1000 rounds were run'
+same "interrupted" "$(get interrupted)" true
+[ "$(get advice)" != null ] || fail "an interrupted advise advises nothing"
+
 run 0 advise --rounds 6 t.trk
-quiet
+no_talk
 grep -q '^cost     a region [0-9]* ns, a byte ' out || fail "no cost"
 grep -q '^advice   [^ ]*: the least time of [0-9]* policies' out || fail "no advice"
 run 0 advise --rounds 6 --json t.trk
-quiet
+no_talk
 advice=$(get advice)
 found=no
 i=0

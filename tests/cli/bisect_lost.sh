@@ -97,7 +97,7 @@ done
 # A moment is told of as it was, if the loss is behind it.
 spoil 12 bad.trk
 run 0 why damaged.trk "${range%+*}" @100
-run 3 info --json damaged.trk
+run 3 info --full --json damaged.trk
 lacks why damaged.trk "${range%+*}" @$(($(get events) - 1))
 
 # A part of a trace begins with what is not in it, and ends where no frame ends.
@@ -131,7 +131,7 @@ run 1 bisect bad.trk --symptom "frame:8,range:${range%+*}+4096"
 run 0 record -f --ring 4096 --block 0 -o lossy.trk -- "$trk" $demo
 spoil 3 good.trk
 for copy in lossy recovered; do
-    lacks info --json $copy.trk
+    lacks info --full --json $copy.trk
     [ "$copy" = recovered ] || [ "$(get dropped)" -gt 0 ] || continue
     lacks bisect run $copy.trk --json -- "$trk" sim --oracle-only
     same "$copy, by trk sim: found" "$(get found)" false

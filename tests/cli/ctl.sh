@@ -149,6 +149,37 @@ same "the answer of the second snapshot" "$(cat out)" "ok c-2.trk"
 : >go2
 stop
 
+# A recording that has no answer in time is still there; one that is killed, or ends, lets nobody wait.
+start
+kill -STOP "$recorder"
+run 4 ctl --json --timeout 100 status "$recorder"
+same "status of the error of a recorder that stands still" "$(get error.status)" system
+"$trk" ctl --timeout 30000 status "$recorder" 2>second &
+second=$!
+while kill -0 "$second" && flock -n "run/trk/$recorder" true; do sleep 0.02; done
+kill -KILL "$recorder"
+wait "$recorder" 2>rec-err
+wait "$second"
+same "code of a trk ctl whose recorder was killed" $? 2
+grep -q "no recording of process $recorder any more" second || fail "it says: $(cat second)"
+: >go1
+: >go2
+
+# Before anything has come there is an answer, too.
+rm -f go1 ready c*.trk
+"$trk" record -o c.trk -- sh -c ': >ready; while [ ! -e go1 ]; do sleep 0.02; done; exec "$0" marks 7' \
+    "$tools/trace_tool" 2>rec-err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+run 0 ctl status "$recorder"
+same "status before anything" "$(cat out)" "ok 0 events, 0 dropped, nothing is recorded yet"
+run 1 ctl mark "$recorder" 5
+same "a mark before anything" "$(cat out)" "error nothing is recorded yet"
+: >go1
+stop
+"$trk" info --json c.trk >info
+same "events behind that" "$("$tools/json_get" info events)" 7
+
 # Where no FIFO can be made the recording goes on and says so.
 run_with "XDG_RUNTIME_DIR=$dir/absent" 0 record -o c-3.trk -- "$tools/trace_tool" marks 3
 said "trk ctl will not reach it: control: $dir/absent/trk: No such file or directory"
@@ -163,11 +194,11 @@ run 2 ctl enable 0
 mkdir -p run/trk/1234567
 run 2 ctl snapshot 1234567
 mkfifo run/trk/1234567/commands run/trk/1234567/answers
-run 4 ctl --timeout 100 snapshot 1234567 # its recorder was killed
-said "no answer"
-run 4 ctl --json --timeout 100 snapshot 1234567
+run 2 ctl snapshot 1234567 # its recorder was killed
+said "no recording of process 1234567 any more"
+run 2 ctl --json snapshot 1234567
 same "ok" "$(get ok)" false
-same "status of the error" "$(get error.status)" system
+same "status of the error" "$(get error.status)" argument
 chmod 777 run/trk/1234567
 run 4 ctl status 1234567
 said "run/trk/1234567: not a folder that this user alone can write to"

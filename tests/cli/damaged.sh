@@ -31,7 +31,7 @@ try() {
     gives_3 diff "$whole" "$copy"
     gives_3 diff --asked "$copy" "$whole"
     gives_3 why "$copy" 0x200010000
-    gives_3 info "$copy"
+    gives_3 info --full "$copy"
     gives_3 dump "$copy"
     gives_3 report "$copy"
     gives_3 explore "$copy"

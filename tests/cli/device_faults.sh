@@ -131,6 +131,15 @@ for number in 1 7 30; do
     place "$(get passes.0.lost_frame)" "$(get passes.0.lost_event)"
     said "a time stamp was lost in frame $(get passes.0.lost_frame), event $(get passes.0.lost_event)"
 done
+# Wrong bytes are the verdict of bench and advise, to programs, too.
+for command in 'bench --b auto' advise; do
+    # shellcheck disable=SC2086 # words
+    faulty drop:4096:0 1 $command --json t.trk
+    same "wrong bytes, trk $command" "$(get error.status)" broken
+    same "wrong bytes, trk $command, complete" "$(get complete)" false
+    same "wrong bytes, trk $command, path" "$(get path)" t.trk
+    get error.text | grep -q '^policy [^:]*: wrong bytes at ' || fail "wrong bytes, trk $command: $(cat out)"
+done
 faulty queries:5:0 4 bench --a per-range --b auto --rounds 6 t.trk
 said 'a time stamp was lost in frame [0-9]*, event [0-9]'
 

@@ -38,6 +38,11 @@ run 0 info --json x.trk
 same "the header's device, cut" "$(get header.about.vulkan_device)" "$(printf %.95s "$name")"
 same "the header's driver, cut" "$(get header.about.vulkan_driver)" "$(printf %.95s "$driver")"
 same "the backend's test of itself" "$(get header.about.backend_self_test)" "passed: a fault arrived"
+for memory in mirror=device_local upload=host_visible upload=host_coherent readback=host_visible; do
+    get "header.about.vulkan_${memory%=*}_memory" | tr ' ' '\n' | grep -qx "${memory#*=}" ||
+        fail "the header does not say $memory"
+done
+same "what the backend's faults come as" "$(get header.about.backend_signals)" SIGSEGV
 run 0 devices --json
 cmp -s out devices.json || fail "two lists of the same machine differ"
 finish

@@ -34,6 +34,14 @@ same "damage of a repaired file" "$(get damage_count)" 0
 run 0 recover --json t.trk -o again.trk
 same complete "$(get complete)" true
 cmp t.trk again.trk || fail "a whole trace is not copied as it is"
+# Chunks are copied as they were compressed, and the file says so [F-4]: as text it comes back.
+run 0 pack --level 17 t.trk -o packed.trk
+run 0 recover packed.trk -o whole.trk
+run 0 dump --text whole.trk
+grep -q '^file level=17 ' out || fail "recover forgets how a file was compressed"
+cp out text.txt
+run 0 assemble text.txt -o again2.trk
+cmp whole.trk again2.trk || fail "what recover made is other bytes after text and assemble"
 run 3 recover empty.trk -o none.trk
 echo "no trace at all" >text.trk
 run 3 recover --json text.trk -o none.trk

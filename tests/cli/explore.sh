@@ -115,6 +115,7 @@ cmp -s before copy-first.json || fail "an output was overwritten"
 run 1 explore -f --export copy-first.json copy-first.trk
 cmp -s before copy-first.json || fail "the second export differs"
 run 2 explore --export no/such/case.json copy-first.trk
+[ ! -s out ] || fail "what cannot be exported is found out when all is done"
 [ -e no ] && fail "a folder appeared"
 ls ./*.part 2>/dev/null && fail "a part of a file is left"
 
@@ -122,6 +123,10 @@ ls ./*.part 2>/dev/null && fail "a part of a file is left"
 run 2 explore --from 20 --to 10 good.trk
 run 2 explore --window 0 good.trk
 run 2 explore --page 5 good.trk
+run 2 explore --core-limit 5 good.trk
+said "--core-limit goes with --core"
+run 2 sim --core-limit 5 good.trk
+said "--core-limit goes with --core"
 run 2 explore absent.trk
 run 0 explore --page 0x200010000 --pages 2 good.trk
 
@@ -142,7 +147,20 @@ run 0 explore --json good.trk
 same nothing "$(get nothing)" false
 run 0 explore good.trk 5-60
 run 2 explore good.trk frame:0
-said "nothing in range"
+said "nothing in range: the trace has no frames"
+run 2 explore good.trk 99999
+said "nothing in range: the last event is [0-9]*$"
+run 2 explore good.trk time:100s-
+said "nothing in range: the last event is at [0-9.]* us"
+run 3 explore good.trk 20
+printf "4-8\n9-60\n" >list
+run 0 explore good.trk 4-60
+cp out plain
+run 0 explore good.trk @list
+cmp -s out plain || fail "a list in one piece is another range"
+printf "4-8\n10-60\n" >list
+run 2 explore good.trk @list
+said "a gap behind event 8"
 run 2 explore good.trk region:0x200000000
 run 2 explore good.trk 10-20/2
 head -c "$(($(wc -c <good.trk) - 8))" good.trk >cut.trk

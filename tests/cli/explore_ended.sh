@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 examples=$3
 wrong=$4/wrong_core
+bad=$4
 run 0 record -f -o own.trk -- "$examples/example_emulator" 6
 
 # ended CODE FOUND WHY: the last run's report; as JSON.
@@ -64,10 +65,24 @@ same "it hangs: ended" "$(get ended)" true
 at_least "it hangs: findings" "$(get finding_count)" 1
 same "it hangs: the plug-in" "$(get core.name)" page-tracker
 said "took longer than 2 s and was ended"
-run 1 explore --core "${wrong}_41.so" --core-limit 2 --window 8 --schedules 300 --export gone.json own.trk
+run 1 explore --core "${wrong}_41.so" --core-limit 2 --window 8 --schedules 300 --export kept.json own.trk
 grep -q "^not everything was tried" out || fail "it hangs: not said"
-said "gone.json is not written"
-[ ! -e gone.json ] || fail "it hangs: half a window"
+run 0 sim --json --core "${wrong}_41.so" --core-limit 2 kept.json
+[ "$(get verdict)" != ok ] || fail "it hangs: not the window of its finding"
+# Where nothing was found before, the window that it was trying is what there is to look at.
+run 1 explore --core "$bad/bad_core_7.so" --core-limit 1 --export trying.json own.trk
+said "trying.json has the window that was being tried"
+run 1 sim --json --core "$bad/bad_core_7.so" --core-limit 1 trying.json
+same "a window that hangs" "$(get outcome)" crashed
+# An interrupt that was ignored at the start stays so.
+sh -c 'trap "" INT; exec "$@"' sh "$trk" explore --json --core "${wrong}_40.so" --budget 1 $long own.trk \
+    </dev/null >out 2>err &
+pid=$!
+sleep 0.5
+kill -s INT "$pid"
+wait "$pid"
+same "an ignored interrupt: exit code" $? 1
+said "--budget is over"
 
 # The core that is built in.
 "$trk" record -o demo.trk -- "$trk" demo --frames 40 --threads 4 >out 2>err || fail "record: $(cat err)"

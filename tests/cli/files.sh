@@ -21,18 +21,24 @@ for file in empty.trk text.trk zero.trk; do
 done
 
 # A whole trace, by name, through a pipe, as standard input.
-run 0 info --json t.trk
+run 0 info --full --json t.trk
 quiet
 json
+same read "$(get read)" all
 same events "$(get events)" 40
 same threads "$(get threads)" 2
 same faults "$(get faults)" 0
 same complete "$(get complete)" true
 same "thread name" "$(get thread_list.0.name)" thread1
 same "header command" "$(get header.command.0)" made
-run 0 info --quick --json t.trk
-same events "$(get events)" 40
-same faults "$(get faults)" null
+for how in --json "--quick --json"; do
+    run 0 info $how t.trk
+    same "read, $how" "$(get read)" index
+    same "events, $how" "$(get events)" 40
+    same "faults, $how" "$(get faults)" null
+done
+run 2 info --quick --full t.trk
+said "does not go with --quick"
 run 0 dump t.trk
 quiet
 same "lines of dump" "$(wc -l <out)" 40
@@ -92,6 +98,7 @@ said "end mark"
 same "times that the end is missed" "$(grep -c "end" err)" 1
 same events "$(get events)" 40
 same ended "$(get ended)" false
+same "read of an unended trace" "$(get read)" all
 run 3 dump u.trk
 same "lines of an unended trace" "$(wc -l <out)" 40
 
@@ -116,7 +123,7 @@ while [ "$at" -lt "$size" ]; do
     byte=$(od -An -tu1 -j "$at" -N 1 t.trk | tr -d ' ')
     # shellcheck disable=SC2059 # the format is the byte
     printf "\\$(printf %03o $((byte ^ 16)))" | dd of=flip.trk bs=1 seek="$at" conv=notrunc 2>/dev/null
-    run 3 info flip.trk
+    run 3 info --full flip.trk
     said "byte"
     at=$((at + size / 31 + 1))
 done

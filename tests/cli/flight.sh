@@ -75,6 +75,19 @@ same "events and losses of the dump" "$(($(get events) + $(get dropped)))" 1001
 wait "$recorder" || fail "the recorder ends with $?"
 rm -f ready ready2 go go2
 
+# A trigger behind the first event is served at once. A machine may be too busy for that, but not five times.
+tries=0
+events=2001
+printf 'marks 1\ntrigger\npause 60\nmarks 2000\n' >script
+while [ "$events" -ge 2001 ] && [ "$tries" -lt 5 ]; do
+    rm -f early.trk
+    run 0 record --flight 1M --trigger api -o early.trk -- "$tools/trace_tool" obey script
+    "$trk" info --json early.trk >info 2>/dev/null
+    events=$("$tools/json_get" info events)
+    tries=$((tries + 1))
+done
+same "events of an early dump" "$events" 1
+
 # A fault that is nobody's: the fault handler reports it, fires, and the program ends as it would have.
 fly 139 --trigger api <<'SCRIPT'
 marks 1000
@@ -446,7 +459,10 @@ run 2 record --flight 1M --trigger frame:9-7 -o g.trk -- true
 said "frame:9-7"
 run 2 record --flight 1M --trigger frame:10,frame:9-7 -o g.trk -- true
 said "frame:9-7"
-run 2 record --flight 1M --trigger noise -o g.trk -- true
+for list in noise mark: mark:0x mark:0xg mark:0x10000000000000000 mark:5- frame:-5 frame:0x7-3 frame:5--; do
+    run 2 record --flight 1M --trigger "$list" -o g.trk -- true
+    said "trigger '$list' is none of"
+done
 places=mark:1
 for i in 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
     places=$places,mark:$i
@@ -461,14 +477,16 @@ said "give -f"
 [ ! -e ran ] || fail "the command ran though the file exists"
 run 0 record --flight 1M --trigger exit -f -o f.trk -- true
 
-# The name of the second dump is taken when it is made: it is not there, and the command ran once.
+# The name of the second dump is taken when it is made: it gets another one, and the command ran once.
 mkdir kept
 echo another >kept/trk-1-2.trk
 printf 'marks 10\ntrigger\npause 100\nmarks 10\n' >script
 export TRK_TRACE_DIR="$dir/kept"
 run 0 record --flight 1M --trigger api,exit --cooldown 0 -- sh -c 'echo ran >>runs; exec "$0" obey script' \
     "$tools/trace_tool"
-said "trk-1-2.trk: File exists"
+said "api: [12]0 events, .* -> .*/kept/trk-1.trk$"
+said "exit: 20 events, .* -> .*/kept/trk-2.trk$"
+said "2 dumps, .* -> .*/kept/trk-1.trk$"
 unset TRK_TRACE_DIR
 same "runs" "$(wc -l <runs)" 1
 same "what was there" "$(cat kept/trk-1-2.trk)" another
@@ -482,10 +500,13 @@ at_least "the newest events, of the last thread" "$(get events)" 90000
 same "events and what is missing" $(($(get events) + $(get dropped))) 190000
 printf 'threads 4200\n' >script
 run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
-run 3 info --json f.trk
-cp out info
-at_most "threads of the dump" "$(get threads info)" 4096
-run 3 doctor --json f.trk
-same "events of 4200 threads" $(($(get events) + $(get dropped))) 420000
+run 0 info --json f.trk
+at_most "threads of the dump" "$(get threads)" 1024
+run 0 doctor --json f.trk
+same "events of 4200 threads" "$(get events)" 420000
+printf 'tracker\nthreads 1200\n' >script
+run 0 record --json --block 60000 --flight 64K --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
+same "missing behind the state of many threads" "$(get missing)" 0
+run 0 sim f.trk
 [ -z "$(ls | grep part)" ] || fail "a half-written dump is left"
 finish

@@ -72,6 +72,38 @@ wait "$flight" || fail "the flight recording: $(cat flight-err)"
 run 0 record -f --flight 1M --trigger exit -o same.trk -- "$tools/trace_tool" marks 4
 same "events of a dump over an older one" "$(events_of same.trk)" 4
 
+# Recordings side by side that were given no name: each dump finds one, whatever came before it, also
+# where files have a name while they are written.
+TRK_TRACE_DIR=$dir/traces
+export TRK_TRACE_DIR
+printf 'marks 5\ntouch ready\nawait go\ntrigger\nawait go2\nmarks 7\n' >script
+sed 's/ready/ready2/' script >script2
+rm -f ready ready2 go go2
+"$trk" record --json --flight 1M --trigger api,exit --cooldown 0 -- $obey script >first-out 2>first-err &
+first=$!
+env LD_PRELOAD="$tools/no_tmpfile.so" ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" \
+    "$trk" record --json --flight 1M --trigger api,exit --cooldown 0 -- $obey script2 >second-out 2>second-err &
+second=$!
+soon [ -e ready ]
+soon [ -e ready2 ]
+run 0 record -- "$tools/trace_tool" marks 3
+same "events of the plain recording of no name" "$(events_of traces/trk-1.trk)" 3
+: >go
+soon grep -q "api: 5 events" first-err
+soon grep -q "api: 5 events" second-err
+: >go2
+wait "$first" || fail "the first flight recording of no name: $(cat first-err)"
+wait "$second" || fail "the second flight recording of no name: $(cat second-err)"
+for out in first-out second-out; do
+    path=$(get path $out)
+    same "dumps of no name" "$(get dumps $out)" 2
+    later=${path%.trk}-2.trk
+    same "events of dumps of no name" "$(($(events_of "$path") + $(events_of "$later")))" "$(get events $out)"
+done
+same "files of recordings of no name" "$(ls traces | tr '\n' ' ')" \
+    "trk-1.trk trk-2-2.trk trk-2.trk trk-3-2.trk trk-3.trk "
+unset TRK_TRACE_DIR
+
 # All dumps go to a pipe.
 mkfifo pipe
 rm -f go

@@ -104,11 +104,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "lift_trace: %s: many threads, or a part of a trace\n", argv[1]);
         return 1;
     }
-    trk_redact_init(&redact);
+    trk_redact_init(&redact, trace);
     pass(trace, NULL);
     trk_redact_decide(&redact);
     uint32_t arena = trk_region_index(TRK_ARENA_FIRST);
     uint64_t low = lift(&redact.low, 0, arena);
+    for (uint32_t i = 0; i < redact.other.count; i++) /* farther apart, too */
+        redact.other.runs[i].to += UINT64_C(1000) * (i + 1);
+    redact.other.moves = redact.other.count > 0;
     printf("%" PRIu64 " %" PRIu64 "\n", low, lift(&redact.arena, arena, TRK_REGION_COUNT));
 
     int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -120,6 +120,7 @@ events stream=0 shift=5 flags=1
 176290244614784 drop context=3 argument=0x1
 176290244614848 op_end context=11
 176290244615008 witness_store domain=0x1 seq=16 argument=0x200000000
+176290244615040 signal domain=0x5 argument=0x1
 176290244626752 op_begin context=7 seq=4096 argument=0x200000000
 176290244626848 lock domain=0x10000800 seq=2
 176290244634336 protect flags=0x81 domain=0x30000800 seq=1 pages=1
@@ -144,6 +145,7 @@ events stream=0 shift=5 flags=1
 176291819916768 op_end context=7 argument=0x1
 note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"guest 0\"}"
 events stream=1 shift=5 flags=1
+176291814528032 await domain=0x5 argument=0x1
 176291814528064 op_begin context=10 seq=4096 argument=0x200000000
 176291814562176 drop context=2 argument=0x1
 176291814571360 drop context=5 argument=0x1

@@ -42,6 +42,9 @@ cmp out merged.txt || fail "merged are other events than the last dump has"
 run 0 merge --json -f over.trk over-2.trk -o two.trk
 json
 same records "$(get records)" 1500
+run 0 merge --progress json --json -f over.trk over-2.trk -o two.trk
+grep -q '"command": "merge", "unit": "events", "pass": [0-9]*, "done": [1-9]' err || fail "merge: no progress: $(cat err)"
+same "records, with progress" "$(get records)" 1500
 run 0 merge -f over.trk over-2.trk over.trk over-3.trk over-2.trk over.trk -o two.trk
 counts two.trk 1750 0
 parts=over.trk

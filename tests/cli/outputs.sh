@@ -48,8 +48,11 @@ for name in assemble recover pack unpack explore record flight; do
     ends 0 "$name" place
     cp place goal
     ends 2 "$name" place
+    same "who may read what $name made" "$(stat -c %a place)" "$(printf %o $((0666 & ~$(umask))))"
     echo something else >place
+    chmod 600 place
     ends 0 "$name" place -f
+    same "who may read what $name -f made" "$(stat -c %a place)" 600
     [ -s place ] && ! grep -q "something else" place || fail "$name -f: the file is not replaced"
 
     # A link to a file: the link stays, its file is replaced; without -f neither.

@@ -9,25 +9,25 @@ for payload in none hash pages; do
     same "pages missed with $payload" "$(get pages_missed)" 0
 done
 same "contents" "$(get pages)" 300
-run 0 info --json none.trk
+run 0 info --full --json none.trk
 same "stored with none" "$(get pages_stored)" 0
 same "hashed with none" "$(get pages_hashed)" null
-run 0 info --json hash.trk
+run 0 info --full --json hash.trk
 same "stored with hash" "$(get pages_stored)" 0
 same "hashed" "$(get pages_hashed)" 600
 
 # has FILE CONTENTS MISSING: FILE is whole and has so many contents.
 has() {
-    run 0 info --json "$1"
+    run 0 info --full --json "$1"
     same "contents of $1" "$(get pages_stored)" "$2"
     same "missing in $1" "$(get pages_missing)" "$3"
     run 0 doctor "$1"
 }
 has pages.trk 300 0
-run 0 info pages.trk
+run 0 info --full pages.trk
 grep -q "contents   300 of pages, 0 missing" out || fail "info says nothing of contents"
-run 0 info --json --quick pages.trk
-same "stored, quick" "$(get pages_stored)" null
+run 0 info --json pages.trk
+same "stored, by the index" "$(get pages_stored)" null
 run 0 pack pages.trk -o packed.trk
 has packed.trk 300 0
 run 0 unpack packed.trk -o unpacked.trk
@@ -38,7 +38,7 @@ run 0 trim pages.trk 0-39 -o part.trk
 has part.trk 20 0
 [ "$(wc -c <part.trk)" -lt "$(wc -c <pages.trk)" ] || fail "the part is not smaller"
 run 0 pack --redact pages.trk -o redacted.trk
-run 0 info --json redacted.trk
+run 0 info --full --json redacted.trk
 same "contents when redacted" "$(get pages_stored)" 0
 same "hashed when redacted" "$(get pages_hashed)" 600
 run 0 dump --text pages.trk

@@ -11,7 +11,7 @@ at_least "faults of the demo" "$(get faults demo.json)" 100
 same "mismatches of the demo" "$(get mismatches demo.json)" 0
 same "failures of the demo" "$(get failures demo.json)" 0
 
-run 0 info --json t.trk
+run 0 info --full --json t.trk
 quiet
 cp out info.json
 same complete "$(get complete)" true

@@ -53,6 +53,22 @@ run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
 run 0 info --json x.trk
 same "the last of what was taken" "$(get header.about.word)" taken
 
+# The signals that the program takes and those that it ignores, as the kernel has it; a flight dump has them
+# though the program has ended.
+printf 'handle\nmarks 10\npause 500\n' >script
+for flight in "" "--flight 1M --trigger exit"; do
+    # shellcheck disable=SC2086 # the options are words
+    run 0 record -f $flight -o x.trk -- sh -c 'trap "" HUP; exec "$0" obey script' "$tools/trace_tool"
+    run 0 info --json x.trk
+    for signal in SIGSEGV SIGBUS SIGILL; do
+        get header.program.signals.caught | grep -q "\"$signal\"" || fail "$flight: $signal is not caught"
+    done
+    same "ignored signal" "$(get header.program.signals.ignored.0)" SIGHUP
+done
+run 0 record -f -o x.trk -- true
+run 0 info --json x.trk
+same "signals of a program that did not join" "$(get header.program.signals)" null
+
 # What it says when the header is written is nowhere, and that is told.
 printf 'about first\nmarks 1\n' >script
 run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
@@ -62,6 +78,30 @@ run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
 said "2 things that the program said of itself came after the header was written"
 run 0 info --json x.trk
 same "what came too late" "$(get header.about.word 2>/dev/null)" ""
+
+# Turns of a drain that is in no hurry do not wake the thread that gives way to nobody: it would come before the
+# program's own each time.
+printf 'marks 10\npause 300\ntouch still\npause 700\n' >script
+"$trk" record -f -o x.trk -- "$tools/trace_tool" obey script 2>err &
+recorder=$!
+until [ -e still ]; do sleep 0.02; done
+awake=$(sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$recorder/status")
+sleep 0.5
+at_most "wakes of the recording thread" \
+    "$(sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$recorder/status")" $((awake + 5))
+wait "$recorder"
+
+# More threads, one after the other, than a file has streams: all that they say is in it.
+printf 'tracker\nthreads 1200\nmarks 3\n' >script
+run 0 record --json --block 60000 -f -o x.trk -- "$tools/trace_tool" obey script
+same "events of 1200 threads" "$(get events)" $((120004 + 1200 * 4 + 1200 / 256)) # and hashes of the state
+same "what is lost of 1200 threads" "$(get dropped)" 0
+same "threads" "$(get threads)" 1201
+run 0 doctor x.trk
+run 0 sim x.trk
+run 0 info --json x.trk
+at_most "streams of 1200 threads" "$(get threads)" 1024
+at_least "streams of several threads" "$(grep -c '(several threads)' out)" 2
 
 # What the recording cost the program: what the file says, however often it is asked.
 run 0 record -f -o x.trk -- "$tools/trace_tool" marks 10

@@ -112,6 +112,49 @@ record neighbours <<TEXT
 TEXT
 redacted_alike
 
+# Addresses of the host lie in no band: what is together stays together, and nothing else is told.
+name=host
+cat >host.txt <<TEXT
+trk-text 1
+file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+header "{\"tsc_hz\":2000000000}"
+schema
+note stream=1 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+events stream=1 shift=5 flags=1
+3200 map argument=0x7f1234567000 seq=4096 context=3
+3232 object argument=0x7f1234567800 seq=64 page=3
+3264 host_protect argument=0x7f1234ffe000 seq=12288 page=1
+3296 access argument=0x55aa00001000 seq=8
+3328 locks argument=0x20000003000 seq=4096 page=1
+3360 unmap argument=0xffffffffffffe000 seq=8192
+3392 map argument=0x500000000 seq=4096
+3424 access argument=0x10 seq=8
+end status=0 cut=0
+TEXT
+run 0 assemble -f host.txt -o host.trk
+run 0 pack -f --redact host.trk -o low.trk
+run 0 dump low.trk
+want="0x100001167000 0x100001167800 0x100001bfe000 0x100000801000 0x100000003000 0x1000027fe000 0x400000 0x10"
+same "host: addresses" "$(sed -n 's/.*guest_addr=\(0x[0-9a-f]*\).*/\1/p' out | paste -sd ' ')" "$want"
+"$trk" info --json low.trk >out 2>err
+same "host: bands that moved" "$(get header.moved.0) $(get header.moved.1)" "low other"
+run 0 diff host.trk low.trk
+cp low.trk high.trk
+run 0 pack -f --redact high.trk -o low.trk
+"$tools/trace_tool" same high.trk low.trk >out 2>&1 || fail "host: redacted twice it is another: $(head -1 out)"
+# More places than can be kept apart are refused, and nothing of them is told.
+{
+    sed '/^end/d' host.txt
+    seq -f 'x %.0f' 5000 | while read -r _ i; do
+        printf '%d access argument=0x%x seq=8\n' $((4000 + 32 * i)) $((0x600000000000 + i * 0x1000000))
+    done
+    echo "end status=0 cut=0"
+} >many.txt
+run 0 assemble -f many.txt -o many.trk
+run 4 pack -f --redact many.trk -o none.trk
+said 'in too many places to be moved'
+[ ! -e none.trk ] || fail "host: something is left of a redaction that was refused"
+
 # Generations in both bands. Another sum than the right one is found.
 record sums <<TEXT
 {"scenario": 1, "name": "sums", "policy": {"generations": true},

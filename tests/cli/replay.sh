@@ -67,7 +67,7 @@ same 'hash of the same frames' "$(get plan_hash)" "$whole"
 
 # Contents that the trace has go up as they are, in place of made-up ones, and come out so.
 "$trk" record --payload pages -o pages.trk -- "$trk" demo --frames 4 >out 2>err || fail "recording pages"
-"$trk" info --json pages.trk >out
+"$trk" info --full --json pages.trk >out
 uploads=$(get pages_hashed)
 "$tools/plan_pages" pages.trk >out 2>err || fail "planning recorded pages: $(cat err)"
 read -r recorded made_up wrong <out

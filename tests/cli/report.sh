@@ -134,6 +134,31 @@ same "no frame" "$(get frames.#) $(get frames.0) $(get mappings.#)" "1 null 1"
 run 0 report head.trk
 grep -q '^host mappings at the end, of no frame: [0-9]*$' out || fail "no frame: $(grep mappings out)"
 
+# A piece of a trace: two of them are the whole, and a frame has the mappings that it has there.
+whole=$corpus/demo-seed-1.trk
+counts() {
+    run 0 report --json --top 100000 "$@"
+    for key in faults up down turns; do
+        sum "$key"
+    done
+}
+counts "$whole" >all
+cp out all.json
+counts "$whole" 0-1999 >first
+same "the range that was asked for" "$(get range)" 0-1999
+counts "$whole" 2000- >second
+paste first second | awk '{ print $1 + $2 }' | cmp -s all - || fail "two pieces: $(cat first second)"
+[ "$(head -1 first)" -gt 0 ] && [ "$(head -1 second)" -gt 0 ] || fail "a piece has no faults: the test looks at nothing"
+run 0 report --json "$whole" frame:1-2
+same "frames of two" "$(get frames.0) $(get frames.1) $(get frames.#)" "1 2 2"
+same "mappings of two" "$(get mappings.0) $(get mappings.1)" "$(get mappings.1 all.json) $(get mappings.2 all.json)"
+run 0 report "$whole" frame:1-2
+grep -q '^trace .*, frame:1-2$' out || fail "the range is not named: $(head -1 out)"
+run 2 report "$whole" frame:999
+said "nothing in range: the last frame is [0-9]"
+run 2 report "$whole" region:0x200000000
+run 2 report "$whole" 0-9/3
+
 run 0 report --top 1 "$corpus/demo-seed-1.trk"
 grep -q '^redundant uploads are not known' out || fail "that contents are not known is not said"
 same "regions listed" "$(grep -c '^0x' out)" 1
@@ -158,7 +183,7 @@ run 3 report cut.trk
 said "incomplete"
 need_vulkan
 run 0 record --payload hash -o hashed.trk -- "$trk" demo --frames 6
-run 0 info --json hashed.trk
+run 0 info --full --json hashed.trk
 hashed=$(get pages_hashed)
 redundant=$(get pages_redundant)
 run 0 report --json hashed.trk

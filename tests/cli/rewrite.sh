@@ -107,11 +107,11 @@ events stream=0 shift=0 flags=1
 end status=0 cut=0
 TEXT
 run 0 assemble pages.txt -o pages.trk
-run 0 info --json pages.trk
+run 0 info --full --json pages.trk
 same "hashed pages" "$(get pages_hashed)" 3
 same "redundant pages" "$(get pages_redundant)" 1
 same "moved pages" "$(get pages_moved)" 1
-run 0 info --json t.trk
+run 0 info --full --json t.trk
 same "hashed pages of a trace without" "$(get pages_hashed)" null
 
 # Packed and unpacked.

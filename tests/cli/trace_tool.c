@@ -263,23 +263,54 @@ static enum trk_fault_outcome decline(void *context, uint64_t host_addr, enum tr
     return TRK_FAULT_UNHANDLED;
 }
 
+/* Take the signals of faults, and serve none. */
+static void handle_faults(void)
+{
+    struct trk_error error;
+    check(trk_fault_install(decline, NULL, &error), &error, "handle");
+}
+
 /* A guest thread's fault that is nobody's, told to the recording by the fault handler. */
 static void crash(void)
 {
-    struct trk_error error;
     volatile char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     trk_crash_trigger_set(on_crash, NULL);
     trk_crash_thread_guest("player one");
-    check(trk_fault_install(decline, NULL, &error), &error, "crash");
+    handle_faults();
     *nowhere = 1;
 }
 
-/* Threads one after the other, of which each makes 100 marks and ends without a word. */
+static struct trk_tracker *tracker;
+
+static void declare_tracker(void)
+{
+    struct trk_error error;
+    struct trk_tracker_options options = trk_tracker_options_default();
+    check(trk_backend_simulated_create(&options.backend, &error), &error, "tracker");
+    options.observer = trk_capture_observer();
+    check(trk_tracker_create(&tracker, &options, &error), &error, "tracker");
+    trk_capture_tracker(0, &options.policy, TRK_BACKEND_SIMULATED);
+}
+
+static void *live_briefly(void *count)
+{
+    make_marks(count);
+    if (tracker != NULL) {
+        struct trk_error error = {.text = "mark_cpu"};
+        check(trk_tracker_mark_cpu(tracker, TRK_ARENA_FIRST, 1), &error, "threads");
+    }
+    return NULL;
+}
+
+/*
+ * Threads one after the other, of which each makes 100 marks, tells the tracker of a store if there
+ * is one, and ends without a word.
+ */
 static void make_threads(unsigned long count)
 {
     for (unsigned long i = 0; i < count; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, make_marks, (void *)(uintptr_t)100) != 0) {
+        if (pthread_create(&thread, NULL, live_briefly, (void *)(uintptr_t)100) != 0) {
             exit(7);
         }
         pthread_join(thread, NULL);
@@ -298,6 +329,10 @@ static void obey_line(const char *word, const char *rest)
         trk_capture_frame(number);
     } else if (strcmp(word, "about") == 0) {
         trk_capture_about("word", rest);
+    } else if (strcmp(word, "tracker") == 0) {
+        declare_tracker();
+    } else if (strcmp(word, "handle") == 0) {
+        handle_faults();
     } else if (strcmp(word, "trigger") == 0) {
         trk_capture_trigger();
     } else if (strcmp(word, "fail") == 0) {

@@ -1,14 +1,31 @@
 # Goal: a part of a trace judges as the whole does there, from a state that was put back bit for
 # bit; and a state that differs by one bit is found.
 # Method: recorded traces, one with a bug in it, cut by frame, event, time and region; the hash
-# events in the part prove its state. A changed hash and a damaged snapshot must be told.
+# events in the part prove its state. A changed hash and a damaged snapshot must be told. Each stored
+# trace with a bug, cut to the region of its verdict, must say the same.
+#   trim.sh TRK TOOLS CORPUS
 . "$(dirname "$0")/lib.sh"
 record_all
+corpus=$3
+
+# What is stored through another view of a region's frames is of the region.
+bugs=0
+for path in "$corpus"/bug-*.trk "$corpus"/foreign-bug-*.trk; do
+    name=$(basename "$path" .trk)
+    run 1 sim --json "$path"
+    verdict="$(get verdict) $(get guest_addr)"
+    run 0 trim -f "$path" "region:$(get guest_addr)" -o part.trk
+    run 1 sim --json part.trk
+    same "$name: verdict of its region" "$(get verdict) $(get guest_addr)" "$verdict"
+    same "$name: complete" "$(get complete)" true
+    bugs=$((bugs + 1))
+done
+at_least "stored bugs" "$bugs" 14
 need_vulkan
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
 run 0 sim --json ok.trk
-run 0 info --json ok.trk
+run 0 info --full --json ok.trk
 at_least "hashed pages" "$(get pages_hashed)" 100
 run 0 sim --json ok.trk
 last=$(($(get events) - 1))
@@ -56,9 +73,23 @@ for range in 5-10/2 time:1x-2x frame:999 999999999; do
     run 2 trim ok.trk "$range" -o none.trk
     [ ! -e none.trk ] || fail "a part is left of $range"
 done
+run 2 trim ok.trk frame:999 -o none.trk
+said "nothing is in the range: the last frame is [1-9]"
+run 2 trim ok.trk region:0x400000000 -o none.trk
+said "nothing is in the range: no event is about the 4 MiB from 0x400000000; closest are 0x300000000"
+run 0 trim ok.trk 1000-3000 -o piece.trk
+printf '1000-1999\n2000-3000 # and on\n' >list
+run 0 trim ok.trk @list -o listed.trk
+cmp piece.trk listed.trk || fail "a list in one piece is another part"
+printf '1000-1998\n2000-3000\n' >list
+run 2 trim ok.trk @list -o none.trk
+said "a gap behind event 1998"
 run 4 trim part.trk frame:22 -o none.trk
 run 2 trim ok.trk
-run 2 trim ok.trk region:0x300000000 -o none.trk
+# A region that no operation names, and that shows the frames of another, is cut like that one.
+run 0 trim -f ok.trk region:0x200000000 -o view.trk
+run 0 trim -f ok.trk region:0x300000000 -o again.trk
+cmp view.trk again.trk || fail "a region through its other view is another part"
 
 # A bug is in the part that has it.
 "$trk" record -o bug.trk -- "$trk" demo --frames 30 --bug copy-before-arm >out 2>err ||

@@ -72,12 +72,32 @@ done <<'CASES'
 0||demo --list-bugs --json
 CASES
 
+# The table of commands for programs: as many as for people, each with its options.
+run 0 help --json
+json
+same "schema of help" "$(get schema)" trk-help/1
+at_least "commands for programs" "$(get 'commands.#')" 30
+"$trk" --help | sed -n '/^commands$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' >names
+number=0
+while read -r name; do
+    same "command $number" "$(get commands.$number.name)" "$name"
+    number=$((number + 1))
+done <names
+same "commands for people" "$number" "$(get 'commands.#')"
+run 0 help --json fuzz
+same "one command" "$(get 'commands.#') $(get commands.0.name)" "1 fuzz"
+same "an option" "$(get commands.0.options.0.name) $(get commands.0.options.0.kind)" "seed number"
+run 2 help --json --man
+said "does not go with --man"
+
 run 0 --help
 commands=$(sed -n '/^commands$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' out)
 for command in record sim fuzz info dump demo help completion version; do
     echo "$commands" | grep -qx "$command" || fail "trk --help does not name $command"
 done
+pages=$(sed -n '/^set(man_pages)$/,/)$/p' "$here/../../cli/CMakeLists.txt")
 for command in $commands; do
+    echo "$pages" | tr -d ')' | grep -qx "  $command" || fail "no man page of $command is made"
     run 0 "$command" --help
     grep -q "^usage: trk $command" out || fail "trk $command --help has no usage line"
     cp out help.txt

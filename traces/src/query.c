@@ -213,6 +213,11 @@ void trk_query_close(struct trk_query *query)
     free(query);
 }
 
+void trk_query_on_progress(struct trk_query *query, const struct trk_trace_watch *watch)
+{
+    query->watch = *watch;
+}
+
 struct trk_trace *trk_query_trace(struct trk_query *query)
 {
     return query->trace;

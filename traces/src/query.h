@@ -28,6 +28,7 @@ struct trk_query {
     uint64_t other_bytes; /* read through other handles, that are closed */
     uint64_t chunks_read;
     const struct trk_query_rows *rows; /* of the statement that runs; NULL: none */
+    struct trk_trace_watch watch;
     bool damaged;
     struct trk_error error; /* of reading, while a statement runs: SQLite's says less */
 };

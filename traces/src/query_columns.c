@@ -1,6 +1,8 @@
 #include "query_columns.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "query.h"
@@ -72,10 +74,11 @@ bool trk_query_column_of_end(unsigned column)
            strncmp(columns[column], "result ", 7) == 0;
 }
 
-bool trk_query_extent(const struct trk_event *event, uint64_t *guest_addr, uint64_t *size_bytes)
+bool trk_query_extent(const struct trk_trace *trace, const struct trk_event *event,
+                      uint64_t *guest_addr, uint64_t *size_bytes)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
+    size_t count = trk_trace_event_fields(trace, event, fields);
     bool found = false;
     *size_bytes = 1;
     for (size_t i = 0; i < count; i++) {
@@ -92,10 +95,11 @@ bool trk_query_extent(const struct trk_event *event, uint64_t *guest_addr, uint6
 }
 
 /* Take an event's fields into the columns of their names. */
-static void take_fields(struct trk_query_facts *facts, const struct trk_event *event, bool end)
+static void take_fields(const struct trk_trace *trace, struct trk_query_facts *facts,
+                        const struct trk_event *event, bool end)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(event, fields);
+    size_t count = trk_trace_event_fields(trace, event, fields);
     for (size_t i = 0; i < count; i++) {
         const struct trk_event_field *field = &fields[i];
         unsigned column = find(field->key, strlen(field->key));
@@ -133,22 +137,34 @@ static void take_place(struct trk_query_facts *facts)
     }
 }
 
-static void unfold(struct trk_query_facts *facts)
+static void unfold(const struct trk_trace *trace, struct trk_query_facts *facts)
 {
     facts->known = 0;
     facts->has_region = false;
     facts->unfolded = true;
-    take_fields(facts, &facts->row.event, false);
+    take_fields(trace, facts, &facts->row.event, false);
     if (facts->row.ended) {
-        take_fields(facts, &facts->row.end, true);
+        take_fields(trace, facts, &facts->row.end, true);
     }
     take_place(facts);
+}
+
+/* SQLite's integers have a sign: what is beyond them is its decimal digits. */
+static void give_digits(sqlite3_context *to, uint64_t number)
+{
+    char text[24];
+    if (number <= INT64_MAX) {
+        sqlite3_result_int64(to, (sqlite3_int64)number);
+        return;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
 }
 
 static void give_number(sqlite3_context *to, uint64_t number)
 {
     if (number != TRK_NOT_KNOWN) {
-        sqlite3_result_int64(to, (sqlite3_int64)number);
+        give_digits(to, number);
     }
 }
 
@@ -168,10 +184,16 @@ static void give_type(const struct trk_query *query, uint8_t id, sqlite3_context
     }
 }
 
-static void give_field(struct trk_query_facts *facts, unsigned column, sqlite3_context *to)
+static bool is_address(unsigned column)
+{
+    return strstr(columns[column], " ADDRESS") != NULL;
+}
+
+static void give_field(const struct trk_query *query, struct trk_query_facts *facts,
+                       unsigned column, sqlite3_context *to)
 {
     if (!facts->unfolded) {
-        unfold(facts);
+        unfold(query->trace, facts);
     }
     if ((facts->known >> column & 1u) == 0) {
         if (is_flag(column)) {
@@ -179,8 +201,10 @@ static void give_field(struct trk_query_facts *facts, unsigned column, sqlite3_c
         }
     } else if (column >= TRK_QUERY_FIRST_FIELD && facts->words[column] != NULL) {
         sqlite3_result_text(to, facts->words[column], -1, SQLITE_STATIC);
-    } else {
+    } else if (is_address(column)) {
         sqlite3_result_int64(to, facts->numbers[column]);
+    } else {
+        give_digits(to, (uint64_t)facts->numbers[column]);
     }
 }
 
@@ -227,6 +251,6 @@ void trk_query_column_give(struct trk_query *query, struct trk_query_facts *fact
         give_number(to, row->ended ? row->pages : TRK_NOT_KNOWN);
         break;
     default:
-        give_field(facts, column, to);
+        give_field(query, facts, column, to);
     }
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "query_frames.h"
+#include "recorder/trace.h"
 #include "track/event.h"
 
 struct trk_query;
@@ -74,7 +75,8 @@ struct trk_query_facts {
 void trk_query_column_give(struct trk_query *query, struct trk_query_facts *facts, unsigned column,
                            const struct trk_query_frame_list *list, sqlite3_context *to);
 
-/* The bytes that an event is about; false: none. */
-bool trk_query_extent(const struct trk_event *event, uint64_t *guest_addr, uint64_t *size_bytes);
+/* The bytes that an event of the trace is about; false: none. */
+bool trk_query_extent(const struct trk_trace *trace, const struct trk_event *event,
+                      uint64_t *guest_addr, uint64_t *size_bytes);
 
 #endif

@@ -226,7 +226,7 @@ static void begin_touches(struct events_cursor *cursor)
     uint64_t size_bytes;
     cursor->left_pages = 0;
     /* A range that no tracker takes was refused, and has no pages. */
-    if (!trk_query_extent(&row->event, &guest_addr, &size_bytes) ||
+    if (!trk_query_extent(cursor->scan.query->trace, &row->event, &guest_addr, &size_bytes) ||
         !trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, size_bytes)) {
         return;
     }

@@ -173,6 +173,7 @@ static enum trk_status begin_findings(struct trk_query *query, struct list_curso
     }
     enum trk_status status = trk_trace_open(&trace, query->path, error);
     if (status == TRK_OK) {
+        trk_trace_on_progress(trace, query->watch);
         status = trk_sim_trace_with(trace, &options, cursor->report, error);
         query->other_bytes += trk_trace_bytes_read(trace);
         query->damaged |= trk_trace_state(trace).damaged_chunks > 0;

@@ -136,7 +136,10 @@ static enum trk_status begin_in_order(struct trk_query_scan *scan, struct trk_er
     enum trk_status status = TRK_OK;
     if (scan->own == NULL) {
         status = trk_trace_open(&scan->own, scan->query->path, error);
-        status = status == TRK_OK ? trk_trace_scan_quick(scan->own, error) : status;
+        if (status == TRK_OK) {
+            trk_trace_on_progress(scan->own, scan->query->watch);
+            status = trk_trace_scan_quick(scan->own, error);
+        }
     }
     if (status != TRK_OK) {
         return status;

@@ -44,6 +44,20 @@ bool trk_event_range(const struct trk_event *event, uint64_t *size_bytes);
 size_t trk_event_text_fields(const struct trk_event *event,
                              struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
 
+struct trk_trace;
+
+/*
+ * Likewise, and of a type that is newer than this version what the file says of it; after the scan.
+ */
+size_t trk_trace_event_fields(const struct trk_trace *trace, const struct trk_event *event,
+                              struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
+bool trk_trace_event_range(const struct trk_trace *trace, const struct trk_event *event,
+                           uint64_t *size_bytes);
+/* Whether domain and seq are a hold of a lock. */
+bool trk_trace_event_in_hold(const struct trk_trace *trace, const struct trk_event *event);
+/* Whether the type is known or described, and nothing is in fields that it does not use. */
+bool trk_trace_event_fits(const struct trk_trace *trace, const struct trk_event *event);
+
 /* The fields of struct trk_event by their names, those that are not 0. */
 size_t trk_event_text_raw(const struct trk_event *event,
                           struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);

@@ -27,6 +27,9 @@ void trk_follow_close(struct trk_follow *follow);
 /* HEADER's JSON text; the follower's. */
 const char *trk_follow_header_json(const struct trk_follow *follow);
 
+/* What a type is called, by the file where it is newer than this version. */
+const char *trk_follow_type_name(const struct trk_follow *follow, uint8_t id);
+
 /* A thread's name as far as it is known; "" if not. */
 const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id);
 

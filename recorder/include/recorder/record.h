@@ -42,6 +42,12 @@ struct trk_record_state {
 typedef enum trk_status trk_record_state_fn(struct trk_trace *trace, uint64_t ticks,
                                             struct trk_record_state *out, struct trk_error *error);
 
+/*
+ * Find another name for a file, in the folder of the first one, that nothing has. What it returns
+ * besides TRK_OK is why there is none.
+ */
+typedef enum trk_status trk_record_name_fn(char *path, size_t size, struct trk_error *error);
+
 struct trk_record_options {
     size_t size;           /* sizeof(struct trk_record_options) */
     const char *path;      /* output; "-" is stdout */
@@ -62,6 +68,12 @@ struct trk_record_options {
      * compressed, and a trigger writes them to path; later dumps get -2, -3 and so on before .trk.
      */
     uint64_t flight_bytes;
+    /*
+     * With flight_bytes: asked, on a thread of the recorder's, where a dump's name is taken by the
+     * time that it is written. The dumps behind the first one are numbered after the name that it
+     * got. NULL: a dump whose name is taken is none.
+     */
+    trk_record_name_fn *name;
     const char *triggers; /* as record_trigger.h says, with commas; NULL: the default */
     uint32_t before_ms;   /* a dump goes back so far before its trigger; 0: to the oldest */
     uint32_t after_ms;    /* and is made so long after it */
@@ -92,6 +104,8 @@ struct trk_record_options {
 #define TRK_RECORD_BLOCK_MOST 60000u
 #define TRK_RECORD_SHIFT_MOST 31u
 
+#define TRK_RECORD_PATH_BYTES 4096u /* of a path with its end, as PATH_MAX */
+
 struct trk_record_result {
     bool attached;        /* the program joined the session */
     bool complete;        /* END is in the file and no event is missing */
@@ -108,6 +122,7 @@ struct trk_record_result {
     /* Files that a flight ring wrote, with events and bytes of all together; 0: path is as it was.
      */
     uint32_t dumps;
+    char path[TRK_RECORD_PATH_BYTES]; /* of the first of them, where it has another; else "" */
     /* Lost events of all dumps together, and those from before that they have no state for. */
     uint64_t missing;
     uint64_t discarded;       /* the part of dropped that came while recording was disabled */

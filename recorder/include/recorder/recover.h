@@ -37,6 +37,11 @@ struct trk_recover_result {
  */
 TRK_MUST_USE enum trk_status
 trk_recover(const char *path, int fd, struct trk_recover_result *result, struct trk_error *error);
+/* Likewise, and tell how far it has come. */
+TRK_MUST_USE enum trk_status trk_recover_watched(const char *path, int fd,
+                                                 const struct trk_trace_watch *watch,
+                                                 struct trk_recover_result *result,
+                                                 struct trk_error *error);
 TRK_MUST_USE enum trk_status trk_recover_bytes(const void *bytes, size_t size_bytes, int fd,
                                                struct trk_recover_result *result,
                                                struct trk_error *error);

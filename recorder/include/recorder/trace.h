@@ -37,6 +37,7 @@ struct trk_trace_stream {
     uint32_t thread_id; /* the kernel's */
     uint32_t role;      /* enum trk_thread_role */
     char name[32];      /* "" if it gave none */
+    char *more;         /* JSON of what a newer version says of it; NULL: nothing */
     uint64_t events;    /* in the file */
     uint64_t dropped;   /* lost: by the recorder, or with damaged chunks as far as known */
 };
@@ -50,6 +51,8 @@ struct trk_trace_state {
     uint64_t dropped; /* events lost, by the recorder or with damaged chunks as far as known */
     bool quick;       /* known from the file's index; what was not read yet was not tried */
     uint64_t chunks;  /* with undamaged headers, behind HEADER */
+    uint64_t unknown_chunks; /* of them: of kinds that this version does not know, passed over */
+    uint8_t unknown_kind;    /* of the first of these */
     uint64_t damaged_chunks;
     uint64_t first_damage_offset; /* TRK_NOT_KNOWN when there is none */
     char damage[128];             /* one line; "" when there is none */
@@ -165,10 +168,27 @@ struct trk_trace_type {
     const char *name; /* the trace's; as the file spells it, for types of newer versions */
     bool known;       /* to this version */
     bool required;    /* who re-executes or judges a trace must know it */
+    bool open;        /* of each of its fields the role tells whether it is an address */
 };
 
 /* After the scan. False: neither this version nor the file knows the type. */
 bool trk_trace_type(const struct trk_trace *trace, uint8_t id, struct trk_trace_type *out);
+
+/**
+ * Take in what another trace says of types that this version does not know, as if the file said it.
+ * After both scans.
+ *
+ * @return TRK_OK; TRK_E_ARGUMENT: they describe one of them in different ways; TRK_E_MEMORY.
+ */
+TRK_MUST_USE enum trk_status
+trk_trace_add_types(struct trk_trace *trace, const struct trk_trace *from, struct trk_error *error);
+
+/*
+ * Whether who reads the events judges or re-executes them: then trk_trace_next gives TRK_E_VERSION
+ * instead of an event of a type that is required and not known to this version. At first nobody
+ * does.
+ */
+void trk_trace_judge(struct trk_trace *trace, bool judged);
 
 /* Something is wrong with a file, at a place in it. */
 struct trk_trace_damage {
@@ -182,13 +202,29 @@ typedef void trk_trace_damage_fn(void *context, const struct trk_trace_damage *d
 /* Be told of each damage that scan and next find from now on; before the scan: of all. */
 void trk_trace_on_damage(struct trk_trace *trace, trk_trace_damage_fn *fn, void *context);
 
+/* How far a pass over a file has come. */
+struct trk_trace_progress {
+    bool scanning; /* bytes of the file are counted; else events that were given */
+    uint64_t done, total;
+};
+
+/* Who is told of it, once a chunk and at the pass's end. fn NULL: nobody. */
+struct trk_trace_watch {
+    void (*fn)(void *context, const struct trk_trace_progress *progress);
+    void *context;
+};
+
+/* Tell from now on. */
+void trk_trace_on_progress(struct trk_trace *trace, struct trk_trace_watch watch);
+
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace);
 
 /**
  * Give the next event in canonical order.
  *
  * @return TRK_OK; TRK_E_END: no more, see trk_trace_state; TRK_E_MEMORY; TRK_E_SYSTEM. A damaged
- *         chunk costs the events in it, and shows in the state; TRK_E_VERSION as for scan.
+ *         chunk costs the events in it, and shows in the state; TRK_E_VERSION as for scan, and see
+ *         trk_trace_judge.
  *         A fault of the world is given again until the trace is rewound.
  */
 TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_trace_event *out,

@@ -23,6 +23,9 @@ struct trk_writer_options {
     unsigned clock_shift;    /* time stamps lose this many low bits; default 5 */
     bool plain;              /* only what must be: no SCHEMA, no INDEX, no summaries */
     uint8_t sync_marker[16]; /* random, or fixed for tests */
+    /* A scanned trace that is written again: what it says of types that this version does not know
+     * is said again; NULL: there is none. For trk_writer_create alone. */
+    const struct trk_trace *types_of;
 };
 
 struct trk_writer_options trk_writer_options_default(void);
@@ -37,7 +40,8 @@ TRK_MUST_USE enum trk_status trk_writer_create(struct trk_writer **out, int fd,
                                                const struct trk_writer_options *options,
                                                const char *header_json, struct trk_error *error);
 
-/* Name a stream before its first record; again when its name or role became known later. */
+/* Name a stream before its first record; again when its name or role became known later. What a
+ * newer version says of it is written too. */
 TRK_MUST_USE enum trk_status trk_writer_stream(struct trk_writer *writer,
                                                const struct trk_trace_stream *stream,
                                                struct trk_error *error);
@@ -50,7 +54,9 @@ TRK_MUST_USE enum trk_status trk_writer_append(struct trk_writer *writer, uint32
                                                const struct trk_record *records, size_t count,
                                                uint64_t dropped, struct trk_error *error);
 
-/* Write out the open chunk of every stream. */
+/* Write out the open chunk of a stream, where it has one, or of every stream. */
+TRK_MUST_USE enum trk_status trk_writer_flush_stream(struct trk_writer *writer, uint32_t stream_id,
+                                                     struct trk_error *error);
 TRK_MUST_USE enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error);
 
 /* Say what state the events begin with: a SNAPSHOT's payload, before the first of them. */

@@ -48,6 +48,8 @@ TRK_MUST_USE enum trk_status trk_vk_buffer_create(struct trk_vk *vk, struct trk_
                                                   enum trk_vk_memory memory, uint64_t size_bytes,
                                                   struct trk_error *error);
 void trk_vk_buffer_destroy(struct trk_vk *vk, struct trk_vk_buffer *buffer);
+/* What its memory is, in words with blanks between: device_local, host_visible and so on. */
+void trk_vk_buffer_describe(const struct trk_vk_buffer *buffer, char *out, size_t size);
 /* The mapping of an upload or readback buffer; NULL for device-local ones. */
 void *trk_vk_buffer_host(struct trk_vk_buffer *buffer);
 

@@ -56,8 +56,8 @@ struct trk_explore_options {
     uint64_t seed;        /* random, pct */
     uint64_t schedules;   /* at most, a window; at least 1 */
     uint32_t preemptions; /* pct */
-    /* Asked before each window and behind each order that is tried; false ends the exploration,
-     * which is then not complete. What was found stays. NULL: no. */
+    /* Asked before each window, before its first order and behind each that is tried; false ends
+     * the exploration, which is then not complete. What was found stays. NULL: no. */
     bool (*go_on)(void *context, const struct trk_explore_report *so_far);
     void *context;
     bool want_script; /* fill the report's script */
@@ -119,6 +119,9 @@ struct trk_explore_report {
     /* The window of the first finding, or else the one with the most schedules, as a scenario file
      * that holds. The caller's; NULL: none. */
     char *script;
+    /* While orders are tried, with want_script: their window, as a scenario file that asks for ok;
+     * for whoever is left with what go_on was shown. NULL else. */
+    const char *trying;
 };
 
 /**

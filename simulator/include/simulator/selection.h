@@ -1,8 +1,9 @@
 /*
  * Which events of a trace belong to regions that have nothing to do with the others.
  *
- * Operations tie the regions together that they touch; what is tied falls into groups. A group can
- * be re-executed without the others: none of its holds is in an operation that is left out.
+ * Operations tie the regions together that they touch, and so does a frame that is seen in several,
+ * at whatever time. What is tied falls into groups. A group can be re-executed without the others:
+ * none of its holds is in an operation that is left out, and none of its bytes are stored elsewhere.
  */
 #ifndef SIMULATOR_SELECTION_H
 #define SIMULATOR_SELECTION_H

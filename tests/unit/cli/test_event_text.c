@@ -208,7 +208,10 @@ Test(event_text, touches)
         {"everything", {.type = TRK_EVENT_COPY_END, .argument = 0, .seq = UINT32_MAX}, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cr_expect_eq(trk_event_text_touches(&cases[i].event, 0x4000, 0x1000), cases[i].touches,
-                     "%s", cases[i].name);
+        uint64_t at;
+        cr_expect_eq(trk_event_text_touches(NULL, &cases[i].event, 0x4000, 0x1000, &at),
+                     cases[i].touches, "%s", cases[i].name);
+        cr_expect_eq(at, cases[i].event.type == TRK_EVENT_MARK ? TRK_NOT_KNOWN
+                                                               : cases[i].event.argument);
     }
 }

@@ -161,3 +161,90 @@ Test(range, lines)
         close(fd);
     }
 }
+
+/* What is told of a range that nothing was in. */
+Test(range, closest)
+{
+    static const struct {
+        const char *text, *closest;
+    } cases[] = {
+        {"99", "the last event is 8"},
+        {"frame:7-9", "the last frame is 2"},
+        {"region:0xc00000", "no event is about the 4 MiB from 0xc00000; closest are 0x400000"},
+        {"region:0x080000800000",
+         "no event is about the 4 MiB from 0x80000800000; closest are 0x80000400000"},
+        {"time:5s-6s", "the last event is at 8.000 us"},
+    };
+    struct trk_trace_event events[16];
+    size_t count = make_events(events);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char closest[TRK_RANGE_CLOSEST_BYTES];
+        struct trk_range range;
+        cr_assert_eq(trk_range_parse(cases[i].text, &range, NULL), TRK_OK);
+        range.ticks_a_microsecond = 1;
+        for (size_t j = 0; j < count; j++) {
+            events[j].tsc = j;
+            cr_expect(!trk_range_has(&range, &events[j]), "%s", cases[i].text);
+        }
+        trk_range_closest(&range, closest);
+        cr_expect_str_eq(closest, cases[i].closest);
+    }
+    struct trk_range range = trk_range_all();
+    char closest[TRK_RANGE_CLOSEST_BYTES];
+    trk_range_closest(&range, closest);
+    cr_expect_str_eq(closest, "the trace has no events");
+    /* The frames of a part begin anywhere: the closest one may be the first. */
+    cr_assert_eq(trk_range_parse("frame:3", &range, NULL), TRK_OK);
+    for (uint64_t frame = 7; frame < 10; frame++) {
+        const struct trk_trace_event event = {
+            .number = frame, .event = {.type = TRK_EVENT_FRAME, .argument = frame}};
+        cr_expect(!trk_range_has(&range, &event));
+    }
+    trk_range_closest(&range, closest);
+    cr_expect_str_eq(closest, "the closest frame is 7");
+}
+
+/* One piece of a list, or where it has a gap. */
+Test(range, joins)
+{
+    static const struct {
+        const char *list;
+        uint64_t first, last; /* of the piece */
+        const char *why;      /* NULL: it is one */
+    } cases[] = {
+        {"5-9", 5, 9, NULL},
+        {"10-12\n5-9\n7", 5, 12, NULL},
+        {"3\n4\n5", 3, 5, NULL},
+        {"5-9\n9-/3", 0, 0, "a gap behind event 9"},
+        {"5-5/7", 5, 5, NULL},
+        {"8-\n2-9", 2, UINT64_MAX, NULL},
+        {"8-\n2-6", 0, 0, "a gap behind event 6"},
+        {"1-9/2", 0, 0, "a gap behind event 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[] = "/tmp/trk-range-XXXXXX", text[64];
+        struct trk_range range;
+        struct trk_error error = {.text = ""};
+        int fd = mkstemp(path);
+        cr_assert(fd >= 0 && write(fd, cases[i].list, strlen(cases[i].list)) > 0);
+        snprintf(text, sizeof text, "@%s", path);
+        cr_assert_eq(trk_range_parse(text, &range, &error), TRK_OK, "%s", error.text);
+        enum trk_status status = trk_range_join(&range, &error);
+        if (cases[i].why != NULL) {
+            cr_expect_eq(status, TRK_E_ARGUMENT, "case %zu", i);
+            cr_expect_not_null(strstr(error.text, cases[i].why), "case %zu: %s", i, error.text);
+        } else {
+            cr_expect(status == TRK_OK && range.kind == TRK_RANGE_EVENTS, "case %zu: %s", i,
+                      error.text);
+            cr_expect(range.first == cases[i].first && range.last == cases[i].last, "case %zu", i);
+        }
+        trk_range_free(&range);
+        unlink(path);
+        close(fd);
+    }
+    struct trk_range steps;
+    cr_assert_eq(trk_range_parse("5-10/2", &steps, NULL), TRK_OK);
+    cr_expect_eq(trk_range_join(&steps, NULL), TRK_E_ARGUMENT);
+    cr_assert_eq(trk_range_parse("frame:5-6/2", &steps, NULL), TRK_OK);
+    cr_expect_eq(trk_range_join(&steps, NULL), TRK_OK);
+}

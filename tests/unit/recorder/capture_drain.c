@@ -285,6 +285,51 @@ Test(capture_drain, cleans_text_that_is_no_utf_8)
     }
 }
 
+static void use_once(uint32_t index, uint32_t use, uint8_t last)
+{
+    struct trk_ring ring;
+    struct trk_event event = {.argument = use, .type = last};
+    claim(index, use + 1, &ring);
+    mark(&ring, use, 1);
+    if (last != TRK_EVENT_NONE)
+        trk_ring_append(&ring, &event);
+    pass();
+    atomic_store(&session.rings[index].state, TRK_RING_ENDED);
+    pass();
+}
+
+/* More threads than a file has streams: each event is there, in the order that it came in. */
+Test(capture_drain, lets_a_thread_go_on_in_the_stream_of_the_one_before)
+{
+    const uint32_t uses = 5000;
+    const uint32_t odd = 4500; /* this one ends in an operation: what is behind would be in it */
+    for (uint32_t use = 0; use < uses; ++use)
+        use_once(use % 2, use, use == odd ? TRK_EVENT_OP_BEGIN : TRK_EVENT_NONE);
+    finish();
+    cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK, "%s", error.text);
+    cr_assert_leq(trk_trace_stream_count(trace), 1024);
+    uint32_t last = UINT32_MAX;
+    uint32_t broken = UINT32_MAX;
+    for (uint32_t use = 0; use < uses; ++use) {
+        struct trk_trace_event event = next();
+        const struct trk_trace_stream *stream = trk_trace_stream(trace, event.stream);
+        cr_assert_eq(event.event.type, TRK_EVENT_MARK);
+        cr_assert_eq(event.event.argument, use);
+        cr_assert_neq(event.stream, last, "each ring has a stream of its own");
+        cr_assert_neq(event.stream, broken, "nothing stands in the operation");
+        cr_assert_str_eq(stream->name, use < 766 ? "" : "(several threads)", "%u", use);
+        cr_assert_eq(stream->thread_id, use < 766 ? use + 1 : 0);
+        last = event.stream;
+        if (use == odd) {
+            broken = event.stream;
+            cr_assert_eq(next().event.type, TRK_EVENT_OP_BEGIN);
+        }
+    }
+    expect_end();
+    cr_assert(trk_trace_state(trace).complete);
+    cr_assert_eq(trk_trace_state(trace).order_gaps, 0);
+}
+
 Test(capture_drain, writes_a_header_for_any_command_line)
 {
     char long_word[5000];

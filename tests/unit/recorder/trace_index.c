@@ -1,9 +1,9 @@
 /*
  * Goal: an INDEX that says of a chunk anything else than its header, that passes one over, or that
  * says of places what is not so of its events, is damage; the events are there all the same [F-35]
- * [F-42].
+ * [F-42]. What a later minor version has behind END's known bytes is passed over [F-41].
  * Method: the INDEX of a file of the real writer is taken out, changed in one field, and put back
- * with right checksums.
+ * with right checksums; so is END.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -266,6 +266,46 @@ Test(index, places)
         state = examine(&pieces, NULL, &events);
         cr_expect_eq(state.complete, !cases[i].damage, "case %zu, nobody told", i);
         cr_expect_eq(state.damaged_chunks, (unsigned)cases[i].damage, "case %zu", i);
+        pieces_free(&pieces);
+    }
+}
+
+/* [F-16] [F-41] The scan and the look from the end know the same bytes of END. */
+Test(index, end_of_another_length)
+{
+    static const struct {
+        const char *name;
+        int more; /* bytes */
+        bool whole, quick;
+    } cases[] = {
+        {"as it is", 0, true, true},
+        {"a byte more", 1, true, true},
+        {"a later version's", 16, true, true},
+        {"as much as another stream has", 24, true, true},
+        {"as in 0.1", -8, true, false},
+        {"less than where the INDEX is", -1, false, false},
+        {"less than its streams", -9, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pieces pieces = make();
+        uint8_t raw[256];
+        size_t size = take_payload(&pieces, pieces.count - 2, raw, sizeof raw);
+        memset(raw + size, 0x5a, sizeof raw - size);
+        put_payload(&pieces, pieces.count - 2, raw, (size_t)((int)size + cases[i].more));
+        unsigned events;
+        struct trk_trace_state state = examine(&pieces, NULL, &events);
+        cr_expect_eq(state.complete, cases[i].whole, "%s: %s", cases[i].name, state.damage);
+        cr_expect_eq(state.counted, cases[i].whole, "%s", cases[i].name);
+        cr_expect_eq(events, 2 * CHUNKS, "%s", cases[i].name);
+        size_t size_bytes;
+        uint8_t *bytes = pieces_join(&pieces, &size_bytes);
+        struct trk_trace *trace = NULL;
+        cr_assert_eq(trk_trace_open_bytes(&trace, bytes, size_bytes, NULL), TRK_OK);
+        cr_assert_eq(trk_trace_scan_quick(trace, NULL), TRK_OK);
+        cr_expect_eq(trk_trace_state(trace).quick, cases[i].quick, "%s", cases[i].name);
+        cr_expect_eq(trk_trace_state(trace).complete, cases[i].whole, "%s", cases[i].name);
+        trk_trace_close(trace);
+        free(bytes);
         pieces_free(&pieces);
     }
 }

@@ -153,6 +153,13 @@ static void killed_before_look_was_written(struct tape *tape)
     tape->child_status = 9;
 }
 
+/* Likewise where the regions with shared pages have one domain. */
+static void killed_before_look_at_view_was_written(struct tape *tape)
+{
+    ignore(trk_tracker_join_views(tape->tracker, TAPE_A, TAPE_A + 2 * TAPE_R, 16 * TAPE_P));
+    killed_before_look_was_written(tape);
+}
+
 /* ---- broken logs ----------------------------------------------------------------------------- */
 
 static void other_result(struct tape *tape)
@@ -262,6 +269,8 @@ static const struct verdict_case cases[] = {
     {"killed before the unlock was written", killed_before_unlock_was_written, "ok", 0, ""},
     {"killed before a hold was written", killed_before_hold_was_written, "ok", 0, ""},
     {"killed before a look was written", killed_before_look_was_written, "ok", 0, ""},
+    {"killed before a look at a view was written", killed_before_look_at_view_was_written, "ok", 0,
+     ""},
     {"another result", other_result, "divergence", TRK_EVENT_OP_END, ""},
     {"other rights", other_rights, "divergence", TRK_EVENT_PROTECT, ""},
     {"another range", other_range, "divergence", TRK_EVENT_RANGE, ""},

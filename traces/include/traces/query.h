@@ -82,6 +82,10 @@ struct trk_query_stats {
 struct trk_query_stats trk_query_stats(const struct trk_query *query);
 
 struct trk_trace;
+struct trk_trace_watch;
+
+/* Tell how far reading has come where a statement reads the events in order, or has them judged. */
+void trk_query_on_progress(struct trk_query *query, const struct trk_trace_watch *watch);
 
 /* The trace as far as it was looked at: its state says what is missing. The query's. */
 struct trk_trace *trk_query_trace(struct trk_query *query);
