@@ -300,8 +300,13 @@ int trk_bisect_git(const struct trk_options *options)
         return TRK_BISECT_CANNOT;
     }
     snprintf(path, sizeof path, "%s", options->operands[0]);
-    if (!recorded && trk_input_is_named_pipe(path)) { /* it is judged once for each revision */
-        trk_terminal_say("bisect", "%s: " TRK_INPUT_NAMED_PIPE, path);
+    /* It is judged once for each revision. */
+    const char *once = recorded                        ? NULL
+                       : strcmp(path, "-") == 0        ? "can be read once; name a file"
+                       : trk_input_is_named_pipe(path) ? TRK_INPUT_NAMED_PIPE
+                                                       : NULL;
+    if (once != NULL) {
+        trk_terminal_say("bisect", "%s: %s", path, once);
         trk_scratch_close(&folder);
         return TRK_BISECT_CANNOT;
     }

@@ -122,8 +122,12 @@ static enum trk_status describe(const struct trk_options *options, const char *p
     int length = snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                           slash != NULL ? path : ".");
     *out = (struct trk_manifest_entry){.bytes = 0};
-    if (length < 0 || (size_t)length >= sizeof folder || strlen(name) >= sizeof out->file) {
+    if (length < 0 || (size_t)length >= sizeof folder) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
+    }
+    if (strlen(name) >= sizeof out->file) {
+        return trk_error_set(error, TRK_E_ARGUMENT, "its name has more than %zu bytes",
+                             sizeof out->file - 1);
     }
     enum trk_status status = trk_manifest_load(folder, &manifest, error);
     const struct trk_manifest_entry *found =

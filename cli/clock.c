@@ -47,3 +47,8 @@ uint64_t trk_clock_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
+
+uint64_t trk_clock_ns_in(uint64_t seconds)
+{
+    return trk_clock_ns() + seconds * UINT64_C(1000000000);
+}

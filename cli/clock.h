@@ -13,6 +13,8 @@ struct trk_clock {
 
 /* Now, from some moment on that stays. */
 uint64_t trk_clock_ns(void);
+/* So many seconds from now, by the same clock. */
+uint64_t trk_clock_ns_in(uint64_t seconds);
 
 /* Take the frequency from a trace's header ("tsc_hz"). */
 struct trk_clock trk_clock_from_header(const char *header_json);

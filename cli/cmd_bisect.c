@@ -189,10 +189,10 @@ static int run_bisect(const struct trk_options *options)
     return git ? in_words_of_git(code) : code;
 }
 
-/* What was not understood. */
+/* What was not understood, or asks for help: git must not take it for an answer. */
 static int refuse_bisect(char *const *arguments, int code)
 {
-    return trk_options_flag_meant(&trk_cmd_bisect, "git", arguments) ? in_words_of_git(code) : code;
+    return trk_options_flag_meant(&trk_cmd_bisect, "git", arguments) ? TRK_BISECT_CANNOT : code;
 }
 
 const struct trk_command trk_cmd_bisect = {

@@ -299,7 +299,7 @@ const struct trk_command trk_cmd_catalogue = {
         "the verdicts.\n\n"
         "add stores traces and scenarios (*.json), when it has looked at all, and makes the "
         "catalogue where there is none; what a manifest.json beside a file says of it is taken "
-        "over. What is stored already keeps "
+        "over. A file's name has at most 127 bytes. What is stored already keeps "
         "its name, and what was said of it where nothing else is said. list lists. show tells all "
         "of one, by its name or the beginning of its hash. runs lists the runs of trk regress "
         "whose verdicts are kept, a core and a build of trk each, by the id that regress --against "

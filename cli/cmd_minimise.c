@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "input.h"
 #include "interrupt.h"
@@ -50,8 +50,8 @@ static const struct trk_option minimise_options[] = {
      .value = "SECONDS",
      .least = 1,
      .most = 1000000,
-     .about = "Try no further candidate after so many seconds. What comes out then depends on the "
-              "machine; by default nothing does."},
+     .about = "Try no further candidate after so many seconds, and wait no longer for an answer of "
+              "--good. What comes out then depends on the machine; by default nothing does."},
     TRK_PROGRESS_OPTION,
     {.name = "json", .about = "One JSON object, schema " TRK_MINIMISE_SCHEMA "."},
     {.name = NULL},
@@ -62,9 +62,8 @@ static const struct trk_option minimise_options[] = {
 static volatile sig_atomic_t interrupted;
 
 struct going {
-    bool limited; /* in time */
+    uint64_t until_ns; /* 0: for any time */
     struct trk_minimise_size shown;
-    struct timespec end;
     struct trk_minimise_right right;
 };
 
@@ -77,12 +76,9 @@ static bool is_right(void *context, const char *script)
 static bool go_on(void *context, const struct trk_minimise_report *so_far)
 {
     struct going *going = context;
-    struct timespec now;
     trk_minimise_show(so_far, &going->shown);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    bool past = now.tv_sec > going->end.tv_sec ||
-                (now.tv_sec == going->end.tv_sec && now.tv_nsec >= going->end.tv_nsec);
-    return interrupted == 0 && !(going->limited && past) && !going->right.failed;
+    bool past = going->until_ns != 0 && trk_clock_ns() >= going->until_ns;
+    return interrupted == 0 && !past && !going->right.failed;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -110,14 +106,12 @@ static bool read_options(const struct trk_options *options, struct trk_minimise_
                          struct going *going, char *keep)
 {
     *minimise = trk_minimise_options_default();
-    *going = (struct going){.limited = false};
+    *going = (struct going){.right.stop = &interrupted};
     minimise->replays = trk_options_number(options, "replays");
     minimise->go_on = go_on;
     minimise->context = going;
     if (trk_options_given(options, "time")) {
-        going->limited = true;
-        clock_gettime(CLOCK_MONOTONIC, &going->end);
-        going->end.tv_sec += (time_t)trk_options_number(options, "time");
+        going->until_ns = trk_clock_ns_in(trk_options_number(options, "time"));
     }
     if (trk_options_text(options, "output") == NULL) {
         trk_terminal_say("minimise", "-o is missing: the case needs a file");
@@ -357,7 +351,8 @@ static int minimise_to(const struct trk_options *options,
         code = from_trace(options, minimise, outputs, &result);
     }
     trk_progress_wipe();
-    if (code == TRK_EXIT_OK && interrupted != 0 && report->script == NULL) {
+    bool ended = interrupted != 0 || going->right.ended;
+    if (code == TRK_EXIT_OK && ended && report->script == NULL) {
         report->not_shown = report->whole = false; /* what it was about to say is not known */
     } else if (code == TRK_EXIT_OK) {
         code = trk_minimise_right_report(&going->right);
@@ -390,6 +385,7 @@ static int run_minimise(const struct trk_options *options)
     if (code == TRK_EXIT_OK) {
         if (good != NULL) {
             minimise.right = is_right;
+            going.right.until_ns = going.until_ns;
             code = trk_minimise_right_open(&going.right, good);
         }
         if (code == TRK_EXIT_OK) {

@@ -32,8 +32,13 @@ static void print_text(const struct trk_why_report *report)
 {
     printf("byte             0x%" PRIx64 ", of 0x%" PRIx64 " +%#" PRIx64 " with the same past\n",
            report->guest_addr, report->first_addr, report->size_bytes);
-    printf("after event      %" PRIu64 "%s\n", report->event,
-           report->complete ? "" : "; events before it are missing");
+    if (report->event == TRK_NOT_KNOWN) {
+        printf("after event      none: %s\n",
+               report->complete ? "the trace has no event" : "no event is left");
+    } else {
+        printf("after event      %" PRIu64 "%s\n", report->event,
+               report->complete ? "" : "; events before it are missing");
+    }
     print_line("page", report->state);
     if (report->under_way[0] != '\0') {
         print_line("under way", report->under_way);

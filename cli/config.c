@@ -55,23 +55,27 @@ static enum trk_status take_line(struct trk_config *out, char *text, unsigned li
     size_t length = strlen(text);
     if (*text == '[') {
         if (length < 3 || text[length - 1] != ']') {
+            *command = NULL; /* any */
             return bad_line(out, line, "expected [COMMAND]", error);
         }
         text[length - 1] = 0;
         *command = trimmed(text + 1);
         return TRK_OK;
     }
-    char *sign = strchr(text, '=');
-    if (!sign) {
-        return bad_line(out, line, "expected name = value", error);
-    }
     if (out->count == TRK_CONFIG_ENTRIES_MOST) {
         return bad_line(out, line, "too many settings", error);
     }
-    *sign = 0;
+    char *sign = strchr(text, '=');
+    char *value = sign != NULL ? sign + 1 : text + length;
+    if (sign != NULL) {
+        *sign = 0;
+    }
     struct trk_config_entry *entry = &out->entries[out->count++];
     *entry = (struct trk_config_entry){
-        .command = *command, .name = trimmed(text), .value = trimmed(sign + 1), .line = line};
+        .command = *command, .name = trimmed(text), .value = trimmed(value), .line = line};
+    if (sign == NULL) {
+        return bad_line(out, line, "expected name = value", error);
+    }
     if (!*entry->name || !*entry->value) {
         return bad_line(out, line, "a name or a value is empty", error);
     }
@@ -83,8 +87,9 @@ static enum trk_status take_text(struct trk_config *out, size_t size_bytes, stru
     const char *command = NULL;
     enum trk_status first = TRK_OK;
     unsigned line = 0;
-    if (memchr(out->text, 0, size_bytes)) {
-        return bad_line(out, 1, "no text", error);
+    for (char *zero; (zero = memchr(out->text, 0, size_bytes)) != NULL;) {
+        *zero = '\n'; /* what is left of the lines is still read */
+        first = first == TRK_OK ? bad_line(out, 1, "no text", error) : first;
     }
     for (char *at = out->text; at;) {
         char *end = strchr(at, '\n');
@@ -141,12 +146,13 @@ enum trk_status trk_config_read(struct trk_config *out, struct trk_error *error)
     size_t got = fread(out->text, 1, TRK_CONFIG_BYTES_MOST + 1, file);
     bool failed = ferror(file) != 0;
     fclose(file);
-    if (failed || got > TRK_CONFIG_BYTES_MOST) {
-        return trk_error_set(error, TRK_E_ARGUMENT, "settings %.80s: %s", out->path,
-                             failed ? "cannot be read" : "larger than 64 KiB");
-    }
+    const bool whole = !failed && got <= TRK_CONFIG_BYTES_MOST;
+    got = got <= TRK_CONFIG_BYTES_MOST ? got : TRK_CONFIG_BYTES_MOST;
     out->text[got] = 0;
-    return take_text(out, got, error);
+    const enum trk_status status = take_text(out, got, whole ? error : NULL);
+    return whole ? status
+                 : trk_error_set(error, TRK_E_ARGUMENT, "settings %.80s: %s", out->path,
+                                 failed ? "cannot be read" : "larger than 64 KiB");
 }
 
 const struct trk_config_entry *trk_config_find(const struct trk_config *config, const char *command,

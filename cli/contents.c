@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "input.h"
 #include "number.h"
 #include "terminal.h"
 #include "text_lines.h"
@@ -125,6 +126,10 @@ int trk_contents_load(struct trk_contents *out, const char *path)
 {
     struct stat there;
     *out = (struct trk_contents){.list = NULL};
+    if (trk_input_is_named_pipe(path)) {
+        trk_terminal_say("bisect", "--symptom: %s: " TRK_INPUT_NAMED_PIPE, path);
+        return TRK_EXIT_USAGE;
+    }
     FILE *file = fopen(path, "re");
     if (file != NULL && fstat(fileno(file), &there) == 0 && S_ISDIR(there.st_mode)) {
         fclose(file);

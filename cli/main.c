@@ -83,7 +83,7 @@ static int run_command(const struct trk_command *command, char *const *arguments
     }
     if (options.help) {
         trk_manual_help(stdout, command);
-        return TRK_EXIT_OK;
+        return command->refuse != NULL ? command->refuse(arguments, TRK_EXIT_OK) : TRK_EXIT_OK;
     }
     trk_terminal_set_color(&options);
     trk_progress_open(&options);

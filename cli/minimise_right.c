@@ -24,7 +24,8 @@ static const char breaks[] = CASE("breaks", "\"raw_write A 8 1\", ");
 
 int trk_minimise_right_open(struct trk_minimise_right *right, const char *program)
 {
-    *right = (struct trk_minimise_right){.program = program, .said = -1};
+    *right = (struct trk_minimise_right){
+        .program = program, .stop = right->stop, .until_ns = right->until_ns, .said = -1};
     if (access(program, X_OK) != 0) {
         trk_terminal_say("minimise", "--good: %s: %s", program, strerror(errno));
         return TRK_EXIT_USAGE;
@@ -42,18 +43,22 @@ static bool put(const char *path, const char *script)
     return fclose(file) == 0 && good;
 }
 
-/* Ask about a case: an exit code, or -1. */
+/* Ask about a case: an exit code, -1, or TRK_SPAWN_ENDED. */
 static int ask(const struct trk_minimise_right *right, const char *script)
 {
     char program[PATH_MAX], path[PATH_MAX];
     const char *const words[] = {program, "sim", path, NULL};
-    const struct trk_spawn spawn = {.command = "minimise", .argv = words, .quiet = true};
+    const struct trk_spawn spawn = {.command = "minimise",
+                                    .argv = words,
+                                    .until_ns = right->until_ns,
+                                    .stop = right->stop,
+                                    .quiet = true};
     /* A path, not a name to be looked for. */
     snprintf(program, sizeof program, "%s%s", strchr(right->program, '/') == NULL ? "./" : "",
              right->program);
     trk_scratch_file(&right->folder, "case.json", path);
     int status = put(path, script) ? trk_spawn_run(&spawn) : -1;
-    return status == -1 ? -1 : trk_exit_of_program(status);
+    return status < 0 ? status : trk_exit_of_program(status);
 }
 
 static bool is_blind(const struct trk_minimise_right *right)
@@ -70,6 +75,11 @@ bool trk_minimise_right_ask(struct trk_minimise_right *right, const char *script
     }
     int code = ask(right, script);
     bool judged = code == TRK_EXIT_OK || code == TRK_EXIT_BROKEN;
+    /* An interrupt may have gone to the program, too: how that ended is not its answer. */
+    right->ended |= code == TRK_SPAWN_ENDED || (!judged && code != -1 && *right->stop != 0);
+    if (right->ended) {
+        return false;
+    }
     /* Nothing can be made smaller by a core that says nothing of the whole. */
     right->failed |= code == -1 || (!judged && right->asked == 0);
     right->said = judged ? right->said : code;

@@ -46,6 +46,7 @@ struct trk_regress_outcome {
     char event[224];                  /* the event or operation, in words */
     uint64_t event_at, event_visible; /* TRK_NOT_KNOWN: none */
     bool met;                         /* a scenario: what its file expects */
+    bool ended;                       /* its time was over: how long it takes is chance */
     char left_out[96];                /* why it was not run to its end; "": it was */
     char unreadable[160];             /* why it cannot be run at all; "": it can */
 };
@@ -165,6 +166,9 @@ TRK_MUST_USE enum trk_status trk_regress_kept(const struct trk_regress *regress,
 /* Say of each item how it ends, and count. */
 void trk_regress_judge(struct trk_regress *regress);
 
+/* Whether it is what its key comes to each time: a verdict. A core that crashed may have been
+ * ended, and how long it may take is chance. */
+bool trk_regress_lasts(const struct trk_regress_outcome *outcome);
 /* Whether two outcomes are the same: verdict, detail, events, thread. */
 bool trk_regress_same(const struct trk_regress_outcome *one,
                       const struct trk_regress_outcome *other);

@@ -155,8 +155,7 @@ enum trk_status trk_regress_keep(const struct trk_regress *regress, struct trk_r
                                  const struct trk_regress_core *core,
                                  const struct trk_regress_outcome *outcome, struct trk_error *error)
 {
-    /* How long a core may take is chance: that it was ended is no verdict of its own. */
-    if (outcome->verdict[0] == '\0' || strcmp(outcome->verdict, "crashed") == 0) {
+    if (!trk_regress_lasts(outcome)) {
         return TRK_OK;
     }
     char id[200], seeds[48];

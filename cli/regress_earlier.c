@@ -141,11 +141,15 @@ static enum trk_status take_items(struct earlier *earlier, struct trk_error *err
     }
     cJSON_ArrayForEach(object, list)
     {
-        const char *wrong = cJSON_IsObject(object) ? wrong_key(object) : "";
+        if (!cJSON_IsObject(object)) {
+            return trk_error_set(error, TRK_E_DAMAGED, "no earlier run: items[%zu] is no object",
+                                 number);
+        }
+        const char *wrong = wrong_key(object);
         if (wrong != NULL) {
-            return trk_error_set(error, TRK_E_DAMAGED, "no earlier run: items[%zu]%s%s %s", number,
-                                 wrong[0] != '\0' ? "." : "", wrong,
-                                 wrong[0] != '\0' ? "is none" : "is no object");
+            const bool there = cJSON_HasObjectItem(object, wrong);
+            return trk_error_set(error, TRK_E_DAMAGED, "no earlier run: items[%zu].%s %s", number,
+                                 wrong, there ? "has a value that cannot be" : "is missing");
         }
         if (is_text(object, "verdict")) {
             earlier->formers[earlier->count++] =
@@ -185,7 +189,7 @@ static enum trk_status match(const struct trk_regress *regress, struct trk_regre
     bool same_key =
         earlier->same_builds && strcmp(text_at(found->object, "seeds"), seeds) == 0 &&
         strcmp(text_at(found->object, "schedule"), trk_regress_schedule(regress, item)) == 0;
-    if (same_key && item->outcome.verdict[0] != '\0' &&
+    if (same_key && trk_regress_lasts(&item->outcome) && trk_regress_lasts(&item->other) &&
         !trk_regress_same(&item->outcome, &item->other)) {
         item->end = TRK_REGRESS_UNSTABLE;
         snprintf(item->why, sizeof item->why, "was %s on the same core in the earlier run",

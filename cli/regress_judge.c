@@ -5,6 +5,11 @@
 #include "command.h"
 #include "regress.h"
 
+bool trk_regress_lasts(const struct trk_regress_outcome *outcome)
+{
+    return outcome->verdict[0] != '\0' && strcmp(outcome->verdict, "crashed") != 0;
+}
+
 bool trk_regress_same(const struct trk_regress_outcome *one,
                       const struct trk_regress_outcome *other)
 {

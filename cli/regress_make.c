@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "regress.h"
 #include "scratch.h"
@@ -44,10 +45,11 @@ static int make_one(struct trk_manifest_entry *entry, const struct trk_scratch *
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
     trk_scratch_file(out, entry->file, path);
     const char *const words[] = {"/bin/sh", "-c", entry->command, NULL};
-    const struct trk_spawn spawn = {.command = "regress", .argv = words, .seconds = limit_s};
+    const struct trk_spawn spawn = {
+        .command = "regress", .argv = words, .until_ns = trk_clock_ns_in(limit_s)};
     struct stat about;
     int end = setenv("OUT", path, 1) == 0 ? trk_spawn_run(&spawn) : -1;
-    if (end == TRK_SPAWN_LATE) {
+    if (end == TRK_SPAWN_ENDED) {
         trk_terminal_say("regress", "%s: its command took longer than %u s and was ended: %s",
                          entry->file, limit_s, entry->command);
         return TRK_EXIT_ENVIRONMENT;

@@ -146,8 +146,11 @@ static void run_trace(struct trk_regress_outcome *out, const struct errand *erra
         if (status == TRK_OK && !broke) {
             fill(out, trace, &report);
         }
+        if (status == TRK_E_UNSUPPORTED && !broke) { /* whole, but nothing for this core */
+            snprintf(out->left_out, sizeof out->left_out, "%.95s", error.text);
+        }
     }
-    if (broke) {
+    if (broke || out->left_out[0] != '\0') {
         /* whatever the run came to */
     } else if (status != TRK_OK && error.file_offset != TRK_NOT_KNOWN) {
         snprintf(out->unreadable, sizeof out->unreadable, "byte %" PRIu64 ": %s", error.file_offset,
@@ -239,21 +242,23 @@ static enum trk_status run_once(const struct errand *errand, const struct trk_re
     if (status != TRK_E_INCOMPLETE) {
         return status;
     }
+    out->ended = trk_contained_ended(error);
     snprintf(out->verdict, sizeof out->verdict, "crashed");
     snprintf(out->text, sizeof out->text, "%s", error->text);
     return TRK_OK;
 }
 
-/* One side, as often as asked for. unstable: two of them differ. */
+/* One side, as often as asked for. unstable: two of them differ. That one had to be ended is what
+ * the side came to, but not another outcome: how long it takes is chance. */
 static enum trk_status run_side(const struct errand *errand, const struct trk_regress_core *core,
                                 struct trk_regress_outcome *out, bool *unstable,
                                 struct trk_error *error)
 {
     enum trk_status status = run_once(errand, core, out, error);
-    for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK; i++) {
+    for (unsigned i = 1; i < errand->regress->repeat && status == TRK_OK && !out->ended; i++) {
         struct trk_regress_outcome again;
         status = run_once(errand, core, &again, error);
-        if (again.unreadable[0] != '\0') {
+        if (again.unreadable[0] != '\0' || again.ended) {
             *out = again;
             break;
         }

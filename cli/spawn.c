@@ -33,29 +33,43 @@ static _Noreturn void become(const struct trk_spawn *spawn, pid_t parent, int to
     _exit(127);
 }
 
-/* How long to wait between two looks at a process that has its time. */
-#define LOOK_NS   10000000L
-#define SECOND_NS UINT64_C(1000000000)
+/* Between two looks at a process that may be ended: an eighth of the time that it has had, so that
+ * short ones are not held up, and at most this. */
+#define LOOK_NS       UINT64_C(10000000)
+#define FIRST_LOOK_NS UINT64_C(50000)
 
-/* Wait as long as it may take; false: it took longer, and is ended. */
-static bool wait_in_time(pid_t pid, unsigned seconds)
+static bool may_be_ended(const struct trk_spawn *spawn)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    const uint64_t end_ns = trk_clock_ns() + seconds * SECOND_NS;
+    return spawn->until_ns != 0 || spawn->stop != NULL;
+}
+
+static bool must_end(const struct trk_spawn *spawn, uint64_t now_ns)
+{
+    return (spawn->until_ns != 0 && now_ns >= spawn->until_ns) ||
+           (spawn->stop != NULL && *spawn->stop != 0);
+}
+
+/* Wait as long as it may take; false: it was to end before, and is ended. */
+static bool wait_in_time(pid_t pid, const struct trk_spawn *spawn)
+{
+    const uint64_t begun_ns = trk_clock_ns();
     siginfo_t what = {.si_pid = 0};
     while (waitid(P_PID, (id_t)pid, &what, WEXITED | WNOHANG | WNOWAIT) != 0 ||
            what.si_pid != pid) {
-        if (trk_clock_ns() >= end_ns) {
+        const uint64_t now_ns = trk_clock_ns();
+        if (must_end(spawn, now_ns)) {
             (void)kill(pid, SIGKILL);
             return false;
         }
+        const uint64_t share_ns = FIRST_LOOK_NS + (now_ns - begun_ns) / 8;
+        const struct timespec pause = {.tv_nsec = (long)(share_ns < LOOK_NS ? share_ns : LOOK_NS)};
         (void)nanosleep(&pause, NULL);
     }
     return true;
 }
 
 /* Start it, and wait for it. */
-static int run(const struct trk_spawn *spawn, bool *late)
+static int run(const struct trk_spawn *spawn, bool *ended)
 {
     int ends[2], reason = 0, status = -1;
     pid_t parent = getpid(), pid = -1;
@@ -72,8 +86,8 @@ static int run(const struct trk_spawn *spawn, bool *late)
     } else {
         reason = errno;
     }
-    if (pid > 0 && reason == 0 && spawn->seconds != 0) {
-        *late = !wait_in_time(pid, spawn->seconds);
+    if (pid > 0 && reason == 0 && may_be_ended(spawn)) {
+        *ended = !wait_in_time(pid, spawn);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) {
@@ -91,13 +105,16 @@ static int run(const struct trk_spawn *spawn, bool *late)
 int trk_spawn_run(const struct trk_spawn *spawn)
 {
     struct trk_orphans orphans;
-    bool late = false;
+    bool ended = false;
     trk_terminal_flush();
-    if (spawn->seconds == 0) {
-        return run(spawn, &late);
+    if (!may_be_ended(spawn)) {
+        return run(spawn, &ended);
+    }
+    if (must_end(spawn, trk_clock_ns())) {
+        return TRK_SPAWN_ENDED;
     }
     trk_orphans_begin(&orphans);
-    int status = run(spawn, &late);
+    int status = run(spawn, &ended);
     trk_orphans_end(&orphans);
-    return late ? TRK_SPAWN_LATE : status;
+    return ended ? TRK_SPAWN_ENDED : status;
 }

@@ -30,7 +30,7 @@ static enum trk_status add(struct trk_look_stream *stream, const struct trk_loss
 /* An event that is there and cannot be judged. */
 static enum trk_status add_event(struct trk_look_stream *stream, uint64_t ordinal, uint64_t tsc)
 {
-    const struct trk_loss loss = {ordinal, ordinal, tsc, tsc};
+    const struct trk_loss loss = {ordinal, ordinal, tsc, tsc, false};
     return add(stream, &loss);
 }
 
@@ -84,7 +84,7 @@ static enum trk_status look_for_unplaced(struct looking *looking)
     }
     looking->walk.unplaced = out->unplaced;
     for (size_t i = 0; out->unplaced && status == TRK_OK && i < out->stream_count; i++) {
-        const struct trk_loss before = {1, 0, 0, out->streams[i].begin_tsc};
+        const struct trk_loss before = {1, 0, 0, out->streams[i].begin_tsc, false};
         status = add(&out->streams[i], &before);
     }
     return status;

@@ -100,12 +100,51 @@ static bool stream_aligns(const struct trk_trace *const traces[2], const uint32_
     return true;
 }
 
+/* Whether a stream has an ordinal, asked for in their order. chunk: the one to begin with. */
+static bool has_ordinal(const struct trk_trace *trace, uint32_t *chunk, uint64_t ordinal)
+{
+    while (*chunk != TRK_TRACE_NO_CHUNK) {
+        const struct trk_trace_chunk at = trk_trace_chunk(trace, *chunk);
+        if (ordinal < at.first_ordinal + at.events)
+            return at.first_ordinal <= ordinal;
+        *chunk = at.next;
+    }
+    return false;
+}
+
+/* Whether what one side is told to have lost (DROP) is told in the other at the same place, as far
+ * as that is there: else the events DROP stand in place of others, and ordinals say nothing. */
+static bool drops_align(const struct trk_look_stream *one, const struct trk_look_stream *other,
+                        const struct trk_trace *trace, uint32_t stream)
+{
+    uint32_t chunk = trk_trace_first_chunk(trace, stream); /* of the other */
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < one->count; i++) {
+        const struct trk_loss *loss = &one->losses[i];
+        if (!loss->told)
+            continue;
+        while (told < other->count &&
+               (!other->losses[told].told || other->losses[told].first < loss->first))
+            told++;
+        const bool same = told < other->count && other->losses[told].first == loss->first;
+        const bool end = loss->last_tsc == UINT64_MAX;
+        if (!same && has_ordinal(trace, &chunk, loss->last) &&
+            (end || has_ordinal(trace, &chunk, loss->first)))
+            return false;
+    }
+    return true;
+}
+
 static bool aligns(const struct trk_trace *const traces[2], const struct trk_look looks[2])
 {
     for (size_t i = 0; i < looks[0].stream_count; i++) {
         const uint32_t streams[2] = {(uint32_t)i,
                                      stream_of(&looks[1], looks[0].streams[i].stream_id)};
-        if (streams[1] != NONE && !stream_aligns(traces, streams))
+        if (streams[1] == NONE)
+            continue;
+        const struct trk_look_stream *a = &looks[0].streams[i], *b = &looks[1].streams[streams[1]];
+        if (!stream_aligns(traces, streams) || !drops_align(a, b, traces[1], streams[1]) ||
+            !drops_align(b, a, traces[0], streams[0]))
             return false;
     }
     return true;

@@ -79,6 +79,11 @@ void trk_walk_event(struct trk_walk *walk, const struct trk_trace_event *event,
         gap || walk->sparse || edge || before || (stream->dropped && type != TRK_EVENT_DROP);
     out->loss =
         (struct trk_loss){.first = 1, .first_tsc = stream->last_tsc, .last_tsc = event->tsc};
+    if (stream->dropped && !gap && type != TRK_EVENT_DROP) { /* these have ordinals themselves */
+        out->loss.told = true;
+        out->loss.first = out->ordinal;
+        out->loss.last = out->ordinal - 1;
+    }
     if (gap) {
         out->loss.first = stream->next;
         out->loss.last = out->ordinal - 1;
@@ -107,11 +112,15 @@ bool trk_walk_end(const struct trk_walk *walk, uint32_t stream, struct trk_loss 
     const struct trk_trace_state state = trk_trace_state(walk->trace);
     bool stops = !state.ended || state.cut || !state.counted ||
                  trk_trace_stream(walk->trace, stream)->dropped != at->told;
+    const bool told = !stops && at->dropped;
     *loss = (struct trk_loss){
-        .first = stops ? at->next : 1,
-        .last = stops ? UINT64_MAX : 0,
+        .first = stops || told ? at->next : 1,
+        .last = stops  ? UINT64_MAX
+                : told ? at->next - 1
+                       : 0,
         .first_tsc = at->last_tsc,
         .last_tsc = UINT64_MAX,
+        .told = told,
     };
     return stops || at->dropped || walk->part;
 }

@@ -22,6 +22,8 @@
 struct trk_loss {
     uint64_t first, last; /* ordinals; first > last: other copies of this file have the same */
     uint64_t first_tsc, last_tsc;
+    bool
+        told; /* by events DROP, which stand before the one of ordinal first; last is before that */
 };
 
 struct trk_walk_stream {

@@ -69,17 +69,10 @@ static inline uint8_t *trk_bytes_put_leb(uint8_t *at, uint64_t value)
     return at;
 }
 
-/*
- * Read one number; *at moves behind it. Gives NULL for a number that leaves the buffer or 64 bits,
- * else the new position, which it also stores.
- */
-static inline const uint8_t *trk_bytes_get_leb(const uint8_t *at, const uint8_t *end,
-                                               uint64_t *value)
+/* A number of more than two bytes. Not inlined: where numbers are read, most have one or two. */
+static __attribute__((noinline, unused)) const uint8_t *
+trk_bytes_get_long_leb(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
-    if (at < end && *at < 0x80) { /* one byte: by far the most frequent */
-        *value = *at;
-        return at + 1;
-    }
     uint64_t sum = 0;
     for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
         uint8_t byte = *at++;
@@ -93,6 +86,24 @@ static inline const uint8_t *trk_bytes_get_leb(const uint8_t *at, const uint8_t 
         }
     }
     return NULL;
+}
+
+/*
+ * Read one number; *at moves behind it. Gives NULL for a number that leaves the buffer or 64 bits,
+ * else the new position, which it also stores.
+ */
+static inline const uint8_t *trk_bytes_get_leb(const uint8_t *at, const uint8_t *end,
+                                               uint64_t *value)
+{
+    if (at < end && *at < 0x80) { /* one byte: by far the most frequent */
+        *value = *at;
+        return at + 1;
+    }
+    if (end - at >= 2 && at[1] < 0x80) {
+        *value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+        return at + 2;
+    }
+    return trk_bytes_get_long_leb(at, end, value);
 }
 
 /* Small numbers of either sign become small numbers: 0, -1, 1, -2, 2 ... to 0, 1, 2, 3, 4 ... */

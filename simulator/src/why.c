@@ -147,6 +147,12 @@ static void add_stores(struct looking *looking)
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
+/* What is not there, or was before the trace, may have met the page. */
+static bool state_known(const struct looking *looking)
+{
+    return newest_made(&looking->newest) || (!looking->windowed && looking->report->complete);
+}
+
 static void say_state(struct looking *looking)
 {
     static const char *const words[] = {"cpu", "clean", "gpu"};
@@ -157,11 +163,17 @@ static void say_state(struct looking *looking)
     };
     struct trk_why_report *report = looking->report;
     const struct said_page *said = looking->newest.said;
-    report->state_word = newest_made(&looking->newest) ? words[looking->newest.state] : "none";
-    if (!newest_made(&looking->newest) && looking->windowed)
+    report->state_word = newest_made(&looking->newest) ? words[looking->newest.state]
+                         : state_known(looking)        ? "none"
+                                                       : NULL;
+    if (!state_known(looking) && looking->windowed)
         snprintf(report->state, sizeof report->state,
                  "not known: the trace begins in the middle, and no operation of the tracker has "
                  "met it since");
+    else if (!state_known(looking))
+        snprintf(report->state, sizeof report->state,
+                 "not known: events are missing, and no operation of the tracker that is left has "
+                 "met it");
     else if (!newest_made(&looking->newest))
         snprintf(report->state, sizeof report->state,
                  "the CPU's: no operation of the tracker has met it");
@@ -256,17 +268,12 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
                  name_of(looking, copy->stream).text, copy->begin);
 }
 
-/* Of the side that is not current: what must happen depends on the page's state. */
-static bool state_known(const struct looking *looking)
-{
-    return !looking->windowed || newest_made(&looking->newest);
-}
-
 static const char for_lost[] =
     "these bytes to be stored anew: neither guest memory nor the GPU's copy has them";
 
 static const char missing_since[] = "not known: events since the store are missing";
 
+/* Of a side that is not current: what must happen depends on the page's state. */
 static const char *for_gpu(const struct looking *looking)
 {
     if (looking->report->store_count == 0)

@@ -77,6 +77,10 @@ run 125 bisect --git cut.trk
 run 0 bisect --git record -- "$trk" demo --megabytes 2 --frames 2
 run 1 bisect --git record -- "$trk" demo --frames 8 --bug kernel-store
 run 125 bisect --git
+run 125 bisect --git -
+said "-: can be read once; name a file"
+run 125 bisect --git --help
+run 0 bisect --help
 # What is asked the wrong way is no answer: git would blame its first revision for it.
 for wrong in "bad.trk --core-limit 5" "bad.trk --repeat 3" "bad.trk -o x" "bad.trk --good x.so" "bad.trk --corre x.so" \
     "bad.trk --core" "bad.trk good.trk" "run bad.trk true" "live true" "bad.trk --symptom x" "bad.trk --json"; do
@@ -97,12 +101,24 @@ for setting in TRK_GIT=1 TRK_GIT=zz TRK_GIT=2 TRK_BISECT_GIT=1; do
 done
 run_with TRK_GIT=zz 125 bisect bad.trk
 run_with TRK_GIT=1 1 bisect bad.trk
-for line in 'git = 1' 'git = zz' 'git ='; do
+for line in 'git = 1' 'git = zz' 'git =' 'git'; do
     for rest in '' 'nonsense = 1' 'nonsense'; do
         printf '[bisect]\n%s\n%s\n' "$rest" "$line" >meant
         run_with TRK_CONFIG=meant 125 bisect bad.trk --nonsense
         run_with TRK_CONFIG=meant 125 bisekt bad.trk
     done
+done
+# Or what cannot be read beside it: no text, more than is read, a line of a section that is none.
+printf '[bisect]\ngit = 1\n\0\n' >zero
+{
+    printf '[bisect]\ngit = 1\n'
+    printf '#%070000d\n' 0
+} >large
+printf '[demo]\n[bisect\ngit = 1\n' >section
+for settings in zero large section; do
+    run_with TRK_CONFIG=$settings 125 bisect bad.trk
+    sed 's/^git = 1/git = 0/' $settings >meant
+    run_with TRK_CONFIG=meant 2 bisect bad.trk
 done
 printf 'nonsense\n' >broken
 for settings in broken absent .; do
@@ -131,6 +147,7 @@ run_with TRK_GIT=1 2 simm bad.trk
 # A named pipe can be read once, and nobody may ever write to it: it is refused, not waited for.
 mkfifo fifo fifo.json
 for form in "fifo" "fifo.json" "fifo --json" "run fifo -- true" "hashes fifo" "fifo --symptom frame:6,range:$addr+64" \
+    "bad.trk --symptom fifo" \
     "fifo --good x.so --bad y.so" "fifo.json --good x.so --bad y.so"; do
     # shellcheck disable=SC2086
     timeout 60 "$trk" bisect $form >out 2>err

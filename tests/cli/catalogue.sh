@@ -69,6 +69,10 @@ echo '{}' >none.json
 run 3 catalogue add other none.json
 said "none.json: no scenario: "
 run 2 catalogue add other absent.json
+long=$(printf '%0124d' 0).trk
+cp mine.trk "$long"
+run 2 catalogue add other "$long"
+said "$long: its name has more than 127 bytes"
 run 0 catalogue list --json other
 same "after what was refused" "$(get traces.#)" 1
 same "expected after what was refused" "$(get traces.0.expected)" unknown

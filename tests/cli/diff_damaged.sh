@@ -144,6 +144,19 @@ else
     rm dropped.trk # a fast machine drops none
 fi
 
+# An event that a copy tells to be lost (witness_store is type 76), as many DROPs as there were events.
+choose 900
+run 0 dump --text whole.trk
+sed "s/^\([^ ]*\) witness_store .*domain=$stamp .*argument=$address\$/\1 drop context=76 argument=0x1/" out >told.txt
+same "told as lost: events" "$(diff out told.txt | grep -c '^> .* drop ')" 1
+run 0 assemble -f told.txt -o told.trk
+not_known told.trk whole.trk
+not_known whole.trk told.trk
+choose 1200
+sed "/ witness_store .*domain=$stamp .*argument=$address\$/s/ seq=[^ ]*/ seq=3/" told.txt >changed.txt
+run 0 assemble -f changed.txt -o changed.trk
+run 1 diff changed.trk whole.trk
+
 # Parts: what is in them is compared, and a changed event in them is found.
 choose 1500
 change whole.trk changed.trk

@@ -247,4 +247,43 @@ run 1 sim long-case.json
 grep -q "verdict: stale-gpu-read" out || fail "the best so far does not fail"
 [ "$(get to.operations long-case.txt)" -lt "$(get from.operations long-case.txt)" ] ||
     fail "the best so far is no smaller than the first"
+
+# One that hangs is not waited for: an interrupt ends it with all that it has started, and so does --time. How it
+# ends by an interrupt of its own is no answer.
+cat >hanging <<'CORE'
+#!/bin/sh
+grep -q '"breaks"' "$2" && exit 1
+echo >>asked
+[ "$(wc -l <asked)" -ge "$HANGS_AT" ] || exit 0
+[ -z "$INTERRUPTS" ] || kill -INT "$PPID"
+[ "$INTERRUPTS" != both ] || exit 130
+sleep 601 &
+wait
+CORE
+chmod +x hanging
+for INTERRUPTS in one both ''; do
+    for HANGS_AT in 1 3; do
+        export INTERRUPTS HANGS_AT
+        rm -f asked hung.json
+        limit='--time 1'
+        [ -z "$INTERRUPTS" ] || limit=
+        # shellcheck disable=SC2086 # two words, or none
+        timeout 30 "$trk" minimise wide.json --good ./hanging $limit -o hung.json >out 2>err </dev/null
+        code=$?
+        what="interrupt '$INTERRUPTS' at $HANGS_AT"
+        [ "$code" -eq 3 ] || fail "$what: exit code $code: $(cat out err)"
+        grep -q "said nothing\|says nothing" err && fail "$what: $(cat err)"
+        if [ "$HANGS_AT" -eq 1 ]; then
+            grep -q "no case: ended before one was found" out || fail "$what: $(cat out)"
+            [ ! -e hung.json ] || fail "$what: a case is written"
+        else
+            run 1 sim hung.json
+        fi
+    done
+done
+unset INTERRUPTS HANGS_AT
+for process in /proc/[0-9]*; do
+    [ "$(cat "$process/cmdline" 2>/dev/null | tr '\0' ' ')" != "sleep 601 " ] ||
+        [ "$(readlink "$process/cwd")" != "$dir" ] || fail "what a hanging core has started goes on"
+done
 finish

@@ -121,6 +121,17 @@ grep -q '^changed ' out || fail "a change since the earlier run is not told"
 sed 's/"verdict":\t"ok"/"verdict":\t"watch-leak"/' earlier.json >lies.json
 run 70 regress --core "$examples/example_core.so" --against lies.json own
 grep -q '^unstable ' out || fail "another verdict of the same key is not told"
+# How long a core may take is chance: one that was ended then has changed, and is not two things at once.
+sed 's/"verdict":\t"ok"/"verdict":\t"crashed"/' earlier.json >late.json
+run 1 regress --core "$examples/example_core.so" --against late.json own
+grep -A 1 '^changed ' out | grep -q 'was crashed, is ok' || fail "ended in the earlier run: $(cat out)"
+for turn in 1 2; do # ended at the first of two, and at the second
+    rm -f sometimes
+    [ "$turn" -eq 1 ] || : >sometimes
+    run_with WRONG_CORE_SIGN=sometimes 1 regress --limit 1 --repeat 2 --core "${wrong}_44.so" own
+    grep -A 1 '^fail  *crashed ' out | grep -q 'expected ok, is crashed' || fail "ended at $turn of 2: $(cat out)"
+    grep -q ' took longer than 1 s' out || fail "ended at $turn of 2, why: $(cat out)"
+done
 run 3 regress --against out.xml own
 said "no earlier run"
 run 2 regress --against absent.json own
@@ -133,15 +144,15 @@ damaged() { # SED WORDS
     run 3 regress --core "$examples/example_core.so" --against damaged.json own
     said "damaged.json: no earlier run: $2"
 }
-damaged 's/"verdict":"ok"/"verdict":"nonsense"/' 'items\[0\].verdict is none'
-damaged 's/"verdict":"ok"/"verdict":7/' 'items\[0\].verdict is none'
-damaged 's/"verdict":"ok",//' 'items\[0\].verdict is none'
-damaged 's/"hash":"[0-9a-f]*"/"hash":"0"/' 'items\[0\].hash is none'
-damaged 's/"hash":"[0-9a-f]*",//' 'items\[0\].hash is none'
+damaged 's/"verdict":"ok"/"verdict":"nonsense"/' 'items\[0\].verdict has a value that cannot be'
+damaged 's/"verdict":"ok"/"verdict":7/' 'items\[0\].verdict has a value that cannot be'
+damaged 's/"verdict":"ok",//' 'items\[0\].verdict is missing'
+damaged 's/"hash":"[0-9a-f]*"/"hash":"0"/' 'items\[0\].hash has a value that cannot be'
+damaged 's/"hash":"[0-9a-f]*",//' 'items\[0\].hash is missing'
 damaged 's/"items":\[/"items":[5,/' 'items\[0\] is no object'
 for number in 1e30 -3 1.5 true '"7"'; do
     for key in event_at event_visible; do
-        damaged "s/\"$key\":null/\"$key\":$number/" "items\[0\].$key is none"
+        damaged "s/\"$key\":null/\"$key\":$number/" "items\[0\].$key has a value that cannot be"
     done
 done
 damaged 's/"event_at":null/"event_at":99999999/' 'items\[0\].event_at: the trace has no event 99999999'
@@ -192,6 +203,14 @@ done
 # What a core cannot be judged by is left out, and told.
 run 1 regress --core "$examples/example_core.so" "$corpus"
 grep -q '^left-out .*demo-seed-1.trk' out || fail "a trace that the plug-in cannot run is not left out"
+
+mkdir middle
+run 0 trim "$corpus/demo-seed-1.trk" 1000-2000 -o middle/part.trk
+run 0 regress middle
+run 3 regress --core "$examples/example_core.so" --junit middle.xml middle
+grep -A 1 '^left-out .*part.trk' out | grep -q 'begins with a snapshot, which no plug-in can take' ||
+    fail "a trace that no plug-in can take: $(cat out)"
+grep -q 'failures="0" errors="0" skipped="1"' middle.xml || fail "JUnit of one: $(sed -n 2p middle.xml)"
 
 # A side that cannot be judged has not changed; what the other one did is judged by what is expected.
 mkdir kinds

@@ -131,5 +131,18 @@ head -c "$(($(wc -c <race.trk) - 8))" race.trk >cut.trk
 run 3 why --json cut.trk 0x200010000
 same "cut: complete" "$(get complete)" false
 run 0 why --json cut.trk 0x200010000 @5
+# What is missing may have met the page; where no event is left, none is the last.
+run 3 why --json cut.trk 0x12345
+same "cut, nobody's page: state" "$(get state)" null
+get state_text | grep -q "^not known: events are missing" || fail "cut, nobody's page: $(get state_text)"
+size=$(wc -c <race.trk)
+while [ "$size" -gt 100 ]; do
+    size=$((size - 40))
+    head -c "$size" race.trk >none.trk
+    "$trk" info --json none.trk >out 2>err
+    [ "$(get events)" != 0 ] || break
+done
+run 3 why none.trk 0x200010000
+grep -q "^after event  *none: no event is left$" out || fail "no event is left: $(cat out)"
 [ -n "$hle" ] || fail "no address"
 finish

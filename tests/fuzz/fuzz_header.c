@@ -16,7 +16,7 @@ static void redact(const char *text)
 {
     static struct trk_redact all;
     static const char *const gone[] = {"command", "environment", "host", "options", "pid"};
-    trk_redact_init(&all);
+    trk_redact_init(&all, NULL); /* no event is noted */
     trk_redact_note_region(&all, 7);
     trk_redact_decide(&all);
     char *left = trk_redact_header(&all, text);

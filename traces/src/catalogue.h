@@ -83,13 +83,15 @@ TRK_MUST_USE enum trk_status catalogue_read_about(const char *folder, const char
 TRK_MUST_USE enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue,
                                                     struct trk_error *error);
 
-/* Whoever makes a database or replaces it does that alone. *fd: to be closed. TRK_E_SYSTEM: another
- * does it, for longer than one waits. */
-TRK_MUST_USE enum trk_status catalogue_lock(const char *folder, int *fd, struct trk_error *error);
+/* Whoever makes a database, replaces it or takes it away does that alone; those that open one to
+ * add to it keep others from that until they have it open. *fd: to be closed. TRK_E_SYSTEM: another
+ * has the folder for longer than one waits; with ENOENT: it is not there, or no longer that one. */
+TRK_MUST_USE enum trk_status catalogue_lock(const char *folder, bool alone, int *fd,
+                                            struct trk_error *error);
 /* Where nobody has the database open: take away a journal that is empty, and its index. made: and
  * the database, if it is an empty file; under the lock. */
 void catalogue_clear(const char *folder, bool made);
-/* Take away what was made for a new one that did not come to be, and is empty. */
+/* Take away what was made for a new one that did not come to be, and is empty; under the lock. */
 void catalogue_take_back(const char *folder, struct catalogue_made made);
 /* TRK_E_DAMAGED: what is called like the database is no file, so nobody's to read or to replace; a
  * link to nothing may be all right, for it can be renamed. */

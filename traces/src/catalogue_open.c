@@ -169,20 +169,29 @@ static bool traces_of(const char *folder, char out[PATH_MAX])
     return length > 0 && length < PATH_MAX;
 }
 
-static enum trk_status make_folders(const char *folder, struct catalogue_made *made,
-                                    struct trk_error *error)
+static enum trk_status not_made(int reason, struct trk_error *error)
+{
+    return trk_error_set_errno(error, TRK_E_SYSTEM, reason, "the folder cannot be made");
+}
+
+/* The catalogue's own; made says whether it is new. */
+static enum trk_status make_folder(const char *folder, struct catalogue_made *made,
+                                   struct trk_error *error)
+{
+    made->folder = mkdir(folder, 0777) == 0;
+    return made->folder || errno == EEXIST ? TRK_OK : not_made(errno, error);
+}
+
+/* What lies in it. */
+static enum trk_status make_traces(const char *folder, struct catalogue_made *made,
+                                   struct trk_error *error)
 {
     char path[PATH_MAX];
     if (!traces_of(folder, path)) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the path is too long");
     }
-    made->folder = mkdir(folder, 0777) == 0;
-    if (made->folder || errno == EEXIST) {
-        made->traces = mkdir(path, 0777) == 0;
-    }
-    return made->traces || errno == EEXIST
-               ? TRK_OK
-               : trk_error_set_errno(error, TRK_E_SYSTEM, errno, "the folder cannot be made");
+    made->traces = mkdir(path, 0777) == 0;
+    return made->traces || errno == EEXIST ? TRK_OK : not_made(errno, error);
 }
 
 void catalogue_take_back(const char *folder, struct catalogue_made made)
@@ -340,25 +349,57 @@ static enum trk_status open_there(struct trk_catalogue **out, const char *folder
     return TRK_OK;
 }
 
-/* Make one where there is none; one at a time, unless the caller sees to that. */
+/* How often the folder may be gone again before one is made in it. */
+#define TRIES_MOST 1000
+
+/*
+ * Make the folder where there is none, and lock it until the database is open: alone, where one is
+ * to be made. Who gives up the making of one takes all of it away, also while others wait: they
+ * begin again.
+ */
+static enum trk_status make_and_lock(const char *folder, struct catalogue_made *made, int *fd,
+                                     struct trk_error *error)
+{
+    for (unsigned tries = 0;; tries++) {
+        enum trk_status status = make_folder(folder, made, error);
+        if (status != TRK_OK) {
+            return status;
+        }
+        const bool alone = is_new(folder);
+        status = catalogue_lock(folder, alone, fd, error);
+        const bool still = status == TRK_OK && (alone || !is_new(folder));
+        const bool gone = status == TRK_E_SYSTEM && error->os_errno == ENOENT;
+        if (still || (status != TRK_OK && !gone) || tries == TRIES_MOST) {
+            made->database = still && alone && is_new(folder);
+            return status;
+        }
+        if (status == TRK_OK) {
+            close(*fd);
+        }
+    }
+}
+
+/* Make one where there is none; whoever rebuilds has the lock. */
 static enum trk_status open_or_make(struct trk_catalogue **out, const char *folder,
                                     enum trk_catalogue_for what,
                                     const struct catalogue_filler *filler, struct trk_error *error)
 {
     struct catalogue_made made = {.folder = false};
     int lock_fd = -1;
-    const bool locks = what == TRK_CATALOGUE_TO_ADD && is_new(folder);
-    enum trk_status status = make_folders(folder, &made, error);
-    if (status == TRK_OK && locks) {
-        status = catalogue_lock(folder, &lock_fd, error);
-        made.database = status == TRK_OK && is_new(folder);
+    enum trk_status status = what == TRK_CATALOGUE_TO_ADD
+                                 ? make_and_lock(folder, &made, &lock_fd, error)
+                                 : make_folder(folder, &made, error);
+    if (status == TRK_OK) {
+        status = make_traces(folder, &made, error);
+    } else if (made.folder) {
+        (void)rmdir(folder);
     }
     if (status == TRK_OK) {
         status = open_there(out, folder, what, filler, error);
     }
     if (status == TRK_OK) {
         (*out)->made = made;
-    } else if (locks || what == TRK_CATALOGUE_TO_REBUILD) {
+    } else if (made.database || what == TRK_CATALOGUE_TO_REBUILD) {
         catalogue_take_back(folder, made);
     }
     if (lock_fd >= 0) {

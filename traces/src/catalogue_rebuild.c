@@ -315,7 +315,7 @@ enum trk_status trk_catalogue_rebuild(const char *folder, char old[64], trk_cata
                              "no catalogue: neither " TRK_CATALOGUE_FILE " nor stored files");
     }
     /* Two that look and rename at once would take each other's new one away. */
-    enum trk_status status = catalogue_lock(folder, &lock_fd, error);
+    enum trk_status status = catalogue_lock(folder, true, &lock_fd, error);
     if (status == TRK_OK) {
         status = catalogue_check_file(folder, true, error);
         status = status != TRK_OK ? status : replace(folder, old, &filler, error);

@@ -41,7 +41,8 @@ struct trk_why_report {
     bool untracked;                  /* the view of the address is one that nobody watches */
     uint64_t unregistered;  /* the event since which no tracker has the byte registered that had;
                                TRK_NOT_KNOWN: one has, or none had */
-    const char *state_word; /* "cpu", "clean", "gpu"; "none": no operation has met it */
+    const char *state_word; /* "cpu", "clean", "gpu"; "none": no operation has met it; NULL: not
+                               known */
     enum trk_why_copy guest, gpu;
     uint32_t store_count;
     struct trk_why_store stores[TRK_WHY_STORES]; /* newest first */
