@@ -250,12 +250,13 @@ void trk_sim_print(const struct trk_sim_printed *run, const struct trk_sim_repor
            report->unknown, report->frames);
     printf("%" PRIu32 " threads, %" PRIu32 " regions, trace %s\n", report->threads, report->regions,
            report->complete ? "complete" : "incomplete");
-    if (code == TRK_EXIT_BROKEN && report->event_at != TRK_NOT_KNOWN) {
-        uint64_t from = report->event_at < 10 ? 0 : report->event_at - 10;
+    uint64_t at = report->event_at != TRK_NOT_KNOWN ? report->event_at : report->event_visible;
+    if (code == TRK_EXIT_BROKEN && at != TRK_NOT_KNOWN) {
+        uint64_t from = at < 10 ? 0 : at - 10;
         char *again = again_line(run);
         printf("%-18s %s\n%-18s trk dump ", "again:", again != NULL ? again : "", "around it:");
         free(again);
         trk_terminal_quote(stdout, input->path);
-        printf(" %" PRIu64 "-%" PRIu64 "\n", from, report->event_at + 10);
+        printf(" %" PRIu64 "-%" PRIu64 "\n", from, at + 10);
     }
 }

@@ -86,3 +86,16 @@ enum trk_status trk_trace_missing(const struct trk_trace *trace, struct trk_trac
     *count = list.count;
     return status;
 }
+
+bool trk_trace_gapless(const struct trk_trace *trace)
+{
+    const struct trk_index *index = &trace->index;
+    bool gapless = !open_ended(index) && index->chunk_count > 0 &&
+                   index->state.first_damage_offset > index->chunks[0].offset;
+    for (size_t i = 0; i < index->stream_count && gapless; i++) {
+        struct missing_list list = {.all = NULL};
+        gapless = of_stream(index, (uint32_t)i, &list) == TRK_OK && list.count == 0;
+        free(list.all);
+    }
+    return gapless;
+}

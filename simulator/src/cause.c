@@ -86,6 +86,10 @@ static const struct cause_words words[CAUSE_COUNT] = {
                         "the flush must bring home every page of its range, to the last one",
                         "a flush of the whole range that it is given"},
     [CAUSE_REFUSED] = {"", "", ""},
+    [CAUSE_UNPROVEN] = {"behind missing events",
+                        "not known: events before the read {read} are missing, or in an order "
+                        "that is a guess",
+                        ""},
 };
 
 const struct cause_words *cause_words(enum cause cause)

@@ -16,8 +16,15 @@ void finding_at(struct finding *finding, uint64_t event, uint32_t stream, enum c
     finding->cause = cause;
 }
 
+void finding_unproven(struct finding *finding)
+{
+    finding_at(finding, TRK_NOT_KNOWN, finding->check.stream, CAUSE_UNPROVEN);
+}
+
 enum cause finding_untold(const struct shadow_store *store)
 {
+    if (store->flags & SHADOW_STORE_UNSAID)
+        return CAUSE_NONE;
     /* Where the page was open to the CPU, its dirty bit stood and tells of every store. */
     if ((store->flags & SHADOW_STORE_SAID) && store->state == SAID_CPU)
         return CAUSE_NONE;
@@ -59,6 +66,8 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
     else if (finding->has_clean)
         finding_at(finding, finding->clean.event, finding->clean.stream,
                    before_arm(finding) ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);
+    else if (store->flags & SHADOW_STORE_UNSAID)
+        finding_unproven(finding);
     else if (untold != CAUSE_NONE)
         finding_at(finding, store->event, store->stream, untold);
     else if (finding->has_copy && !by_gpu)

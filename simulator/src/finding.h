@@ -46,6 +46,8 @@ enum cause {
     CAUSE_REENTRY,
     CAUSE_RETAINED,
     CAUSE_REFUSED,
+    /* What did it may be missing. */
+    CAUSE_UNPROVEN,
     CAUSE_COUNT,
 };
 
@@ -68,7 +70,7 @@ struct finding {
     bool has_said;
     struct said_page said; /* of the page, at the check */
     bool queued;           /* the copy has not run on the GPU, as far as known */
-    uint64_t event_at;
+    uint64_t event_at;     /* TRK_NOT_KNOWN: it may be missing */
     uint32_t stream_at;
 };
 
@@ -78,6 +80,9 @@ struct finding {
  */
 void finding_blame(struct finding *finding, const struct shadow_page *page,
                    const struct shadow_history *history);
+
+/* Blame none: events are missing behind the store, or the order of some is a guess. */
+void finding_unproven(struct finding *finding);
 
 /* Blame an event. */
 void finding_at(struct finding *finding, uint64_t event, uint32_t stream, enum cause cause);

@@ -39,6 +39,12 @@ void judge_doubt(struct judge *judge, uint64_t event)
     judge->latent_count = 0;
 }
 
+void judge_disorder(struct judge *judge, const struct disorder *disorder)
+{
+    judge->disorder_known = disorder != NULL;
+    versions_disorder(judge->versions, disorder);
+}
+
 void judge_lose_views(struct judge *judge, uint64_t lost)
 {
     versions_lose_views(judge->versions, lost);
@@ -154,6 +160,11 @@ static void store_said(const struct judge *judge, uint64_t guest_addr, uint32_t 
 {
     const struct said_page *page =
         said_find(&judge->said, versions_tracked_addr(judge->versions, guest_addr));
+    if (versions_in_doubt(judge->versions,
+                          page == NULL || page->event == 0 ? 0 : page->event - 1)) {
+        store->flags |= SHADOW_STORE_UNSAID;
+        return;
+    }
     if (page == NULL)
         return;
     store->flags |= SHADOW_STORE_SAID;
@@ -368,7 +379,7 @@ static bool changes_views(const struct trk_trace_event *event)
 static void note_order(struct judge *judge, const struct trk_trace_event *event)
 {
     judge->guessed |= event->guessed || judge->lossy;
-    if (judge->guessed &&
+    if (judge->guessed && !judge->disorder_known &&
         event->tsc < (changes_views(event) ? judge->newest_tsc : judge->views_tsc))
         versions_views_astray(judge->versions);
     if (event->tsc > judge->newest_tsc)
@@ -383,6 +394,7 @@ enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *ev
     finding->found = false;
     if (event->stream >= judge->stream_count)
         return TRK_E_DAMAGED;
+    versions_now(judge->versions, event->number);
     note_order(judge, event);
     enum trk_status status = event->event.type >= TRK_EVENT_FIRST_ANNOTATION
                                  ? annotation(judge, event, finding)

@@ -86,7 +86,8 @@ struct judge {
     bool lossy;        /* begins of copies may be missing */
     bool among_losses; /* and anything else, now */
     bool holes;        /* and anything else, anywhere */
-    bool guessed;      /* events may stand in another order than they had */
+    bool disorder_known;
+    bool guessed;                   /* events may stand in another order than they had */
     uint64_t newest_tsc, views_tsc; /* of any event, of a change of views */
     uint32_t latent_count;
     struct judge_latent latent[JUDGE_LATENT];
@@ -101,6 +102,9 @@ void judge_deinit(struct judge *judge);
 
 /* Where the access was of the stream's newest fault, if that is this event; 0: not known. */
 uint64_t judge_fault_pc(const struct judge *judge, uint32_t stream, uint64_t event);
+
+/* Where the order of the events that follow is a guess; must outlive the judge. NULL: not known. */
+void judge_disorder(struct judge *judge, const struct disorder *disorder);
 
 /* Events before this one may be missing; UINT64_MAX: before any from now on. */
 void judge_doubt(struct judge *judge, uint64_t event);

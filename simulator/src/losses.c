@@ -33,7 +33,7 @@ static void add(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
     losses->any = true;
 }
 
-/* What may have been a change of views. */
+/* What may have been a change of views, or an access that stored older bytes again. */
 static void add_views(struct losses *losses, uint64_t first_tsc, uint64_t end_tsc)
 {
     if (losses->views_end_tsc == 0 || first_tsc < losses->views_first_tsc)
@@ -57,7 +57,8 @@ static void take(struct losses *losses, const struct trk_trace_event *drop, uint
     uint64_t end = drop->tsc + trk_event_size(&drop->event) + SLACK_TICKS;
     bool unknown = type == TRK_EVENT_NONE || end < drop->tsc;
     add(losses, first, lasting(type) || unknown ? UINT64_MAX : end);
-    if (type == TRK_EVENT_NONE || type == TRK_EVENT_MAP || type == TRK_EVENT_UNMAP)
+    if (type == TRK_EVENT_NONE || type == TRK_EVENT_MAP || type == TRK_EVENT_UNMAP ||
+        type == TRK_EVENT_ACCESS)
         add_views(losses, first, unknown ? UINT64_MAX : end);
 }
 
@@ -76,6 +77,7 @@ static enum trk_status find_told(struct losses *losses, struct trk_trace *trace,
         status = trk_trace_next(trace, &event, &error);
         if (status != TRK_OK)
             break;
+        status = disorder_add(&losses->disorder, &event);
         if (event.event.type == TRK_EVENT_DROP) {
             take(losses, &event, newest[event.stream]);
             *told += event.event.argument;
@@ -83,6 +85,7 @@ static enum trk_status find_told(struct losses *losses, struct trk_trace *trace,
         newest[event.stream] = event.tsc;
     }
     free(newest);
+    disorder_finish(&losses->disorder);
     return status == TRK_E_END ? trk_trace_rewind(trace, &error) : status;
 }
 
@@ -132,9 +135,16 @@ enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace
 {
     struct losses all;
     enum trk_status status = losses_find_all(&all, trace);
+    losses_deinit(losses);
     losses->views_first_tsc = all.views_first_tsc;
     losses->views_end_tsc = all.views_end_tsc;
+    losses->disorder = all.disorder;
     return status;
+}
+
+void losses_deinit(struct losses *losses)
+{
+    disorder_deinit(&losses->disorder);
 }
 
 /* ---- reading past them ----------------------------------------------------------------------- */
@@ -144,17 +154,20 @@ void losses_pass(struct losses_passed *passed, const struct trk_trace_event *eve
     const struct losses *losses = &passed->losses;
     bool begun = event->tsc >= losses->first_tsc || passed->first > 0;
     bool among = losses->any && (!losses->bounded || (begun && event->tsc <= losses->end_tsc));
+    passed->number = event->number;
     /* An event whose place is a guess has lost what would say it. */
     passed->among = among || event->guessed;
     if (passed->among) {
         passed->end = event->number + 1;
         passed->first = passed->first == 0 ? event->number + 1 : passed->first;
+    } else if (losses->any && begun && passed->end == 0) {
+        passed->end = passed->first = event->number; /* they came before this one */
     }
 }
 
 bool losses_since(const struct losses_passed *passed, uint64_t event)
 {
-    return passed->end > event;
+    return passed->end > event || disorder_between(&passed->losses.disorder, event, passed->number);
 }
 
 struct trk_lost {
@@ -170,7 +183,7 @@ enum trk_status trk_lost_create(struct trk_lost **out, struct trk_trace *trace,
     if (status == TRK_OK && !trk_trace_state(trace).complete)
         status = losses_find_all(&lost->passed.losses, trace);
     if (status != TRK_OK) {
-        free(lost);
+        trk_lost_destroy(lost);
         return trk_error_set(error, status, "what the trace lacks is not known: %s",
                              trk_status_name(status));
     }
@@ -180,6 +193,8 @@ enum trk_status trk_lost_create(struct trk_lost **out, struct trk_trace *trace,
 
 void trk_lost_destroy(struct trk_lost *lost)
 {
+    if (lost != NULL)
+        losses_deinit(&lost->passed.losses);
     free(lost);
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "disorder.h"
 #include "recorder/trace.h"
 #include "simulator/lost.h"
 
@@ -18,13 +19,17 @@ struct losses {
     bool any;     /* lost events that something may rest on */
     bool bounded; /* the span is known */
     uint64_t first_tsc, end_tsc;
-    /* Of those that may have changed which bytes an address shows, when they were lost; end_tsc
-     * 0: there are none. */
+    /* Of those that may have changed which bytes an address shows, or stored there what nobody
+     * knows, when they were lost; end_tsc 0: there are none. */
     uint64_t views_first_tsc, views_end_tsc;
+    struct disorder disorder; /* where what is missing leaves the order of the others a guess */
 };
 
+void losses_deinit(struct losses *losses);
+
 /*
- * Find them: reads the trace from its beginning to its end, and rewinds it.
+ * Find them: reads the trace from its beginning to its end, and rewinds it. losses_deinit in any
+ * case.
  *
  * @return As trk_trace_next, but for TRK_E_END.
  */
@@ -33,22 +38,24 @@ TRK_MUST_USE enum trk_status losses_find(struct losses *losses, struct trk_trace
 /* Likewise, with what the file has lost. */
 TRK_MUST_USE enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace);
 
-/* Into views_*: of all that is missing. */
+/* Into views_* and disorder: of all that is missing. What was found before is kept but for these.
+ */
 TRK_MUST_USE enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace);
 
 /* Where a reader of the trace stands beside them. Zero-initialised, but for losses, at its start.
  */
 struct losses_passed {
     struct losses losses;
-    bool among;     /* events may be missing where the last event stands */
-    uint64_t first; /* 1 + the first event at which they may be; 0: none until now */
-    uint64_t end;   /* likewise the last */
+    uint64_t number; /* of the last event */
+    bool among;      /* events may be missing where it stands */
+    uint64_t first;  /* 1 + the first event at which they may be; 0: none until now */
+    uint64_t end;    /* likewise the last */
 };
 
 /* The next event, in the trace's order. */
 void losses_pass(struct losses_passed *passed, const struct trk_trace_event *event);
 
-/* Whether events may be missing at or behind an event, as far as was read. */
+/* Whether events may be missing at or behind an event, or out of order, as far as was read. */
 bool losses_since(const struct losses_passed *passed, uint64_t event);
 
 #endif

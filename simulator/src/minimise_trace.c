@@ -326,11 +326,13 @@ static enum trk_status minimise(struct tracing *tracing, struct trk_error *error
                                  minimiser->options->keep[i]);
     report->same_detail = strcmp(minimiser->target.detail, tracing->recorded->detail) == 0;
     char sentence[384];
+    const struct trk_sim_report *recorded = tracing->recorded;
+    uint64_t at =
+        recorded->event_at != TRK_NOT_KNOWN ? recorded->event_at : recorded->event_visible;
     snprintf(sentence, sizeof sentence,
              "Minimised from a trace: %s at event %" PRIu64 ", address 0x%" PRIx64
              "; labels are numbers of its events",
-             trk_verdict_name(tracing->recorded), tracing->recorded->event_at,
-             tracing->recorded->guest_addr);
+             trk_verdict_name(recorded), at, recorded->guest_addr);
     mini_start(minimiser);
     slice(tracing);
     return mini_finish(minimiser, sentence);

@@ -34,7 +34,8 @@ enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trac
         trk_oracle_destroy(oracle);
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the oracle");
     }
-    oracle->whole = trk_trace_state(trace).complete;
+    const struct trk_trace_state state = trk_trace_state(trace);
+    oracle->whole = state.complete || (state.dropped == 0 && trk_trace_gapless(trace));
     if (!oracle->whole)
         doubt(oracle);
     *out = oracle;

@@ -208,7 +208,9 @@ static void settle_unhandled(struct stream *stream, const struct trk_trace_event
     if (!stream->unhandled)
         return;
     stream->unhandled = false;
-    if (event->event.type == TRK_EVENT_FAULT && event->event.argument == stream->unhandled_addr)
+    bool asked =
+        event->event.type == TRK_EVENT_FAULT && event->event.argument == stream->unhandled_addr;
+    if (asked || run_doubtful(stream->run)) /* another tracker's fault may be missing */
         return;
     verdict_unhandled(stream->run, stream->index, stream->unhandled_addr, stream->unhandled_event,
                       event->number);

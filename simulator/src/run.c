@@ -23,6 +23,22 @@ static uint32_t granule_of(const struct trk_trace *trace, const struct trk_sim_o
     return events > LARGE_TRACE_EVENTS ? LARGE_TRACE_GRANULE : 1;
 }
 
+/* A thread says late what it has lost: until then what others did looks whole. */
+static enum trk_status find_losses(struct run *run, bool dropped)
+{
+    struct losses *losses = &run->losses;
+    enum trk_status status = TRK_OK;
+    if (run->damaged)
+        status = losses_find_all(losses, run->trace);
+    else if (dropped)
+        status = losses_find(losses, run->trace);
+    if (status == TRK_OK && run->cut && !run->damaged)
+        status = losses_find_views(losses, run->trace);
+    if (run->damaged || run->cut || dropped)
+        judge_disorder(&run->judge, &losses->disorder);
+    return status;
+}
+
 enum trk_status run_init(struct run *run, struct trk_trace *trace,
                          const struct trk_sim_options *options, struct trk_sim_report *report)
 {
@@ -38,11 +54,12 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
     struct trk_trace_state state = trk_trace_state(trace);
     /* Damage behind all events that there are costs what a cut there costs. */
     bool behind = state.first_damage_offset > state.last_events_offset;
-    if (!run->resumed) {
+    bool gapless = trk_trace_gapless(trace);
+    if (!run->resumed && !gapless) {
         run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
         run->damaged = state.damaged_chunks > 0 && !behind;
     }
-    run->whole = state.complete;
+    run->whole = state.complete || (gapless && state.dropped == 0);
     run->stream_count = (uint32_t)streams;
     sums_init(&run->sums, trk_trace_header_json(trace));
     for (uint32_t i = 0; i < run->stream_count; i++) {
@@ -52,11 +69,8 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         run->streams[i].taken = trk_trace_before(trace, i);
     }
     enum trk_status status = judge_init(&run->judge, run->stream_count, granule_of(trace, options));
-    /* A thread says late what it has lost: until then what others did looks whole. */
-    if (status == TRK_OK && state.dropped > 0 && !run->resumed)
-        status = losses_find(&run->losses, trace);
-    if (status == TRK_OK && (run->cut || run->damaged))
-        status = losses_find_views(&run->losses, trace);
+    if (status == TRK_OK && !run->resumed)
+        status = find_losses(run, state.dropped > 0);
     if (status == TRK_OK && run->resumed)
         judge_lose_views(&run->judge, 1);
     if (run->damaged)
@@ -75,6 +89,7 @@ void run_deinit(struct run *run)
     judge_deinit(&run->judge);
     domains_deinit(&run->domains);
     sums_deinit(&run->sums);
+    losses_deinit(&run->losses);
     first_touch_deinit(run);
     foreign_deinit(&run->foreign);
     free(run->streams);
@@ -249,9 +264,12 @@ static void note_lost_span(struct run *run, const struct trk_trace_event *event)
     const struct losses *losses = &run->losses;
     if (!losses->any || (losses->bounded && event->tsc < losses->first_tsc && run->lost == 0))
         return;
+    run->lossy = true; /* also where the thread says so later */
     bool among = !losses->bounded || event->tsc <= losses->end_tsc;
     if (among)
         run->lost = event->number + 1;
+    else if (run->lost == 0) /* no event stands among them: they came before this one */
+        run->lost = event->number;
     if (among)
         judge_among_losses(&run->judge);
     else
@@ -268,6 +286,8 @@ static void note_lost_views(struct run *run, const struct trk_trace_event *event
     bool among = event->tsc <= losses->views_end_tsc;
     if (among)
         run->views_lost = event->number + 1;
+    else if (run->views_lost == 0)
+        run->views_lost = event->number;
     judge_lose_views(&run->judge, among ? UINT64_MAX : run->views_lost);
 }
 
@@ -329,10 +349,6 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     if (!run->ended_early && run_ends_early(run)) {
         run->ended_early = true;
         judge_doubt(&run->judge, UINT64_MAX);
-        if (!run->damaged) { /* of damage it is known where it lies */
-            run->losses.views_first_tsc = 0;
-            run->losses.views_end_tsc = UINT64_MAX;
-        }
     }
     note_lost_views(run, event);
 }

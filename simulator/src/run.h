@@ -108,7 +108,7 @@ struct run {
     enum trk_status failure; /* of the world: memory */
     uint64_t number;         /* of the due event */
     bool stopped;
-    bool whole;       /* as far as the file says */
+    bool whole;       /* no event is missing, as far as the file says */
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
     bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
@@ -186,6 +186,9 @@ bool run_ends_early(const struct run *run);
  * lost or damaged, or the file just stops and a stream has ended before the others.
  */
 bool run_doubtful(const struct run *run);
+
+/* Whether no event is missing, and the order of none a guess, in what was read. */
+bool run_whole(const struct run *run);
 
 /* The core went another way than the log, and events are missing before this one: the stream's
  * coroutine is left where it stands, and the oracle goes on alone. */
@@ -297,6 +300,6 @@ void verdict_unknown(struct stream *stream, const char *text);
 /* The event and stream are those of the newest watch that was taken directly. */
 void verdict_watch_leak(struct run *run, uint64_t event, uint32_t stream, uint64_t guest_addr);
 /* After the last event, when nothing broke. */
-void verdict_end(struct run *run, bool complete);
+void verdict_end(struct run *run);
 
 #endif

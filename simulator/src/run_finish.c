@@ -23,7 +23,14 @@ bool run_doubtful(const struct run *run)
     struct trk_trace_state state = trk_trace_state(run->trace);
     bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
     return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
-           (state.damaged_chunks > 0 && inside);
+           (state.damaged_chunks > 0 && inside && !trk_trace_gapless(run->trace));
+}
+
+bool run_whole(const struct run *run)
+{
+    struct trk_trace_state state = trk_trace_state(run->trace);
+    bool in_file = state.complete || (state.dropped == 0 && trk_trace_gapless(run->trace));
+    return in_file && !run->lossy && run->guesses == 0;
 }
 
 /* As the core's re-execution says, behind run_probe. */
@@ -101,33 +108,33 @@ enum trk_status run_finish(struct run *run)
 {
     run_take_counts(run);
     struct trk_trace_state state = trk_trace_state(run->trace);
-    bool complete = state.complete && !run->lossy && run->guesses == 0;
-    run->report->complete = complete;
+    const bool whole = run_whole(run);
+    run->report->complete = state.complete && whole;
     struct finding finding = {.found = false};
     if (!run_doubtful(run) && !run->windowed && !run->deaf)
-        judge_end(&run->judge, complete && !ended_by_signal(&state), &finding);
+        judge_end(&run->judge, whole && !ended_by_signal(&state), &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
         return TRK_OK;
     }
     bool alone = run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0);
     if (alone && !run_doubtful(run) && !run->windowed)
-        alone_end(run, complete && !ended_by_signal(&state));
+        alone_end(run, whole && !ended_by_signal(&state));
     if (run->stopped)
         return TRK_OK;
     if (run->oracle_only || run->core_lost) {
-        verdict_end(run, complete);
+        verdict_end(run);
         return TRK_OK;
     }
     for (uint32_t i = 0; i < run->stream_count; i++) {
         const struct stream *stream = &run->streams[i];
-        if (stream->unhandled) {
+        if (stream->unhandled && !run_doubtful(run)) {
             verdict_unhandled(run, i, stream->unhandled_addr, stream->unhandled_event,
                               stream->unhandled_event);
             return TRK_OK;
         }
     }
-    if (complete && at_rest(run) && !ended_by_signal(&state)) {
+    if (whole && at_rest(run) && !ended_by_signal(&state)) {
         enum trk_status status = check_watches(run);
         if (status != TRK_OK || run->stopped)
             return status;
@@ -137,7 +144,7 @@ enum trk_status run_finish(struct run *run)
         if (circle_tell(run, waiting_of))
             return TRK_OK;
     }
-    verdict_end(run, complete);
+    verdict_end(run);
     return TRK_OK;
 }
 

@@ -25,12 +25,13 @@
 #define SHADOW_BYTES_MAX (UINT64_C(160) << 20)
 
 #define SHADOW_STORE_GPU          1u
-#define SHADOW_STORE_FAULTED      2u  /* the store's thread had just faulted on the page */
-#define SHADOW_STORE_UNTRACKED    4u  /* through a view that nobody registered */
-#define SHADOW_STORE_AFTER_COPIES 8u  /* every copy up kept then was ordered before it */
-#define SHADOW_STORE_SAID         16u /* the state below is known */
-#define SHADOW_STORE_SAID_BEFORE  32u /* and what made it is ordered before the store */
-#define SHADOW_STORE_PART         64u /* of a granule: which bytes of it is forgotten */
+#define SHADOW_STORE_FAULTED      2u   /* the store's thread had just faulted on the page */
+#define SHADOW_STORE_UNTRACKED    4u   /* through a view that nobody registered */
+#define SHADOW_STORE_AFTER_COPIES 8u   /* every copy up kept then was ordered before it */
+#define SHADOW_STORE_SAID         16u  /* the state below is known */
+#define SHADOW_STORE_SAID_BEFORE  32u  /* and what made it is ordered before the store */
+#define SHADOW_STORE_PART         64u  /* of a granule: which bytes of it is forgotten */
+#define SHADOW_STORE_UNSAID       128u /* what made the state of its page may be missing */
 
 /* No padding in these: segments are compared byte by byte. */
 struct shadow_store {

@@ -259,9 +259,10 @@ static bool judged_foreign(const struct run *run)
 }
 
 /* How far the checks went, for the last words of a report. */
-static void end_oracle(struct run *run, bool complete)
+static void end_oracle(struct run *run)
 {
     struct trk_sim_report *report = run->report;
+    const bool complete = report->complete;
     if (report->checks == report->unknown && !judged_foreign(run)) {
         report->verdict = complete ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run, "the oracle could judge nothing: %s",
@@ -278,11 +279,14 @@ static void end_oracle(struct run *run, bool complete)
     if (!complete)
         report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
     story_text(run, "nothing broke in %" PRIu64 " checks%s; %" PRIu64 " more could not be judged",
-               report->checks - report->unknown, complete ? "" : ", others are missing",
+               report->checks - report->unknown,
+               complete         ? ""
+               : run_whole(run) ? ", and the file is damaged where it has no events"
+                                : ", others are missing",
                report->unknown);
 }
 
-void verdict_end(struct run *run, bool complete)
+void verdict_end(struct run *run)
 {
     struct trk_sim_report *report = run->report;
     if (run->core_lost) {
@@ -301,7 +305,7 @@ void verdict_end(struct run *run, bool complete)
                    " of %" PRIu64 " checks could not be judged",
                    report->unknown, report->checks);
     } else if (run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0)) {
-        end_oracle(run, complete);
+        end_oracle(run);
     } else if (run->machine_count == 0) {
         report->verdict = TRK_VERDICT_UNKNOWN;
         story_text(run, "the trace declares no tracker: nothing to re-execute");
@@ -311,7 +315,13 @@ void verdict_end(struct run *run, bool complete)
                    "nothing broke, but the order of %" PRIu64
                    " events is a guess: what must come before them is missing",
                    run->guesses);
-    } else if (!complete) {
+    } else if (!report->complete && run_whole(run)) {
+        report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
+        story_text(run,
+                   "nothing broke in the %" PRIu64
+                   " events, and none is missing; but the file is damaged: %s",
+                   report->events, trk_trace_state(run->trace).damage);
+    } else if (!report->complete) {
         report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run,
                    "nothing broke in the %" PRIu64 " events that are there; others are missing",

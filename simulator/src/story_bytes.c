@@ -164,6 +164,11 @@ static void say_holder(struct run *run, const struct finding *finding)
 {
     struct trk_sim_report *report = run->report;
     const char *words;
+    if (finding->cause == CAUSE_UNPROVEN) {
+        snprintf(report->holder, sizeof report->holder,
+                 "not known: events are missing, or their order is a guess");
+        return;
+    }
     switch (finding->kind) {
     case TRK_VERDICT_LOST_GPU_WRITE:
         words = finding->cause == CAUSE_DROPPED ? "in the GPU's copy, which counts no more"
@@ -192,6 +197,11 @@ static void say_teller(struct run *run, const struct finding *finding)
 {
     struct trk_sim_report *report = run->report;
     const struct shadow_store *store = &finding->store;
+    if (finding->cause == CAUSE_UNPROVEN) {
+        snprintf(report->teller, sizeof report->teller,
+                 "not known: who left the bytes behind may be missing");
+        return;
+    }
     if (store->flags & SHADOW_STORE_GPU) {
         snprintf(report->teller, sizeof report->teller,
                  "the page's GPU bit, which brings its bytes home before the CPU reads them");

@@ -49,6 +49,7 @@ static enum trk_status follow_begin(struct following *following)
     enum trk_status status = judge_init(&following->judge, (uint32_t)streams, 1);
     if (status != TRK_OK)
         return trk_error_set(following->error, status, "no memory");
+    judge_disorder(&following->judge, &following->passed.losses.disorder);
     return trk_trace_rewind(following->trace, following->error);
 }
 
@@ -326,8 +327,10 @@ enum trk_status trk_symptom_create(struct trk_symptom **out, struct trk_trace *t
 
 void trk_symptom_destroy(struct trk_symptom *symptom)
 {
-    if (symptom != NULL)
+    if (symptom != NULL) {
+        losses_deinit(&symptom->losses);
         free(symptom->spans);
+    }
     free(symptom);
 }
 

@@ -295,6 +295,16 @@ void versions_views_astray(struct versions *versions)
     versions->views_astray = true;
 }
 
+void versions_disorder(struct versions *versions, const struct disorder *disorder)
+{
+    versions->disorder = disorder;
+}
+
+void versions_now(struct versions *versions, uint64_t event)
+{
+    versions->now = event;
+}
+
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 {
     if (tick < versions->tick_done)

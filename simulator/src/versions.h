@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "disorder.h"
 #include "finding.h"
 #include "order.h"
 #include "track/event.h"
@@ -40,6 +41,13 @@ void versions_lose_views(struct versions *versions, uint64_t lost);
 /* A change of views, or an access, does not stand where it belongs: it is not known any more, for
  * good, which came first. */
 void versions_views_astray(struct versions *versions);
+/* Where the order is a guess; must outlive it. NULL: what is not in order is not known. */
+void versions_disorder(struct versions *versions, const struct disorder *disorder);
+/* What is told and asked from here on belongs to this event. */
+void versions_now(struct versions *versions, uint64_t event);
+/* Whether something that bears on bytes may have come since an event, and is missing or stands
+ * before it. */
+bool versions_in_doubt(const struct versions *versions, uint64_t event);
 /* The GPU has run this tick, and all before it. */
 void versions_complete(struct versions *versions, uint64_t event, uint64_t tick);
 

@@ -12,18 +12,26 @@
 
 #include "versions_state.h"
 
-/* Whether a change of views is missing behind a store, or one before it may have been undone. */
+/* Whether a change of views is missing behind a store, or one before it may have been undone; or
+ * one may have come between that stands elsewhere. */
 static bool moved_in_doubt(const struct versions *versions, const struct shadow_store *store)
 {
+    if (disorder_of_views(versions->disorder, store->event, versions->now))
+        return true;
     if (versions->views_astray || versions->views_lost == 0)
         return versions->views_astray;
     return versions->views_lost > store->event || versions->views_changed > store->event;
 }
 
+bool versions_in_doubt(const struct versions *versions, uint64_t event)
+{
+    return versions->doubt > event || versions->lost > event ||
+           disorder_between(versions->disorder, event, versions->now);
+}
+
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store)
 {
-    return versions->doubt > store->event || versions->lost > store->event ||
-           moved_in_doubt(versions, store);
+    return versions_in_doubt(versions, store->event) || moved_in_doubt(versions, store);
 }
 
 /*
@@ -97,6 +105,22 @@ static bool stamped_stale(const struct versions *versions, const struct shadow_h
     return true;
 }
 
+/*
+ * Whether the bytes that a check saw are those of a store that is ordered before it. Of others one
+ * that races may have come last, and where events are missing that may be one of them.
+ */
+static bool seen_known(const struct versions *versions, const struct shadow_history *history,
+                       const struct finding *finding)
+{
+    for (uint32_t i = 0; i < history->store_count; i++) {
+        const struct shadow_store *store = &history->stores[i];
+        if (store->stamp == finding->seen &&
+            store_before(versions, history, store, finding->check.stream))
+            return true;
+    }
+    return finding->seen == 0;
+}
+
 /* Whether the GPU, reading now, must have old bytes for one segment; fills store. */
 static bool unstamped_stale(const struct versions *versions, const struct shadow_history *history,
                             struct finding *finding)
@@ -151,25 +175,23 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
                      : finding.agent == TRK_AGENT_GPU
                          ? unstamped_stale(versions, &segment->history, &finding)
                          : unfetched_stale(versions, &segment->history, &finding);
-        if (found && views_in_doubt(versions, page->key, &finding.store)) {
+        if (found && (views_in_doubt(versions, page->key, &finding.store) ||
+                      (finding.stamped && versions_in_doubt(versions, finding.store.event) &&
+                       !seen_known(versions, &segment->history, &finding)))) {
             found = false;
             word = VERSIONS_UNKNOWN;
         }
         if (segment->history.store_count == 0 ||
             (!finding.stamped && store_in_doubt(versions, &segment->history.stores[0])))
             word = VERSIONS_UNKNOWN;
-        /* Among losses a copy over the newest bytes is proof of nothing, but what came behind it
-         * is not to blame for what it did. */
-        if (found && segment->history.overwritten != 0 &&
-            store_in_doubt(versions, &finding.store)) {
-            word = VERSIONS_UNKNOWN;
-            continue;
-        }
         if (!found)
             continue;
         finding.guest_addr = piece->guest_addr + (first - piece->first);
         finding.size_bytes = end - first;
         finding_blame(&finding, page, &segment->history);
+        /* That the bytes are old is proven; who left them so may be missing. */
+        if (versions_in_doubt(versions, finding.store.event))
+            finding_unproven(&finding);
         finding.queued = finding.has_copy && finding.copy.end > versions->tick_event;
         if (!hold_back) {
             *out = finding;

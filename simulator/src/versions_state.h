@@ -26,7 +26,9 @@ struct versions {
     uint64_t views_changed; /* 1 + the newest change of views; 0 none */
     uint64_t views_lost;    /* 1 + the newest event before which others may be missing; 0 none */
     bool views_astray;      /* what came before which change is not known */
-    uint64_t tick_done;     /* of the GPU */
+    const struct disorder *disorder;
+    uint64_t now;       /* the newest event */
+    uint64_t tick_done; /* of the GPU */
     uint64_t tick_event;
     size_t held_count;
     struct held held[HELD_BACK_MAX]; /* ascending by event */
@@ -43,7 +45,10 @@ bool piece_next(uint64_t *at, uint64_t end_addr, struct piece *piece);
 
 bool access_valid(const struct access *access);
 
-/* Whether a store is old enough for something about it to be missing. */
+/*
+ * Whether a store is old enough for something about it to be missing, or for the order of what came
+ * since to be a guess: then nothing follows from what is not there.
+ */
 bool store_in_doubt(const struct versions *versions, const struct shadow_store *store);
 
 /*

@@ -18,6 +18,7 @@ struct looking {
     struct losses_passed passed;
     struct trk_why_report *report;
     struct newest newest; /* of the byte */
+    bool missing;         /* events since its newest store may be, or their order is a guess */
     bool windowed;        /* the trace begins in the middle */
     uint32_t registered;  /* a bit each tracker that has the byte registered */
 };
@@ -126,6 +127,13 @@ static void find_byte(struct looking *looking)
 {
     struct trk_why_report *report = looking->report;
     newest_find(&looking->judge, report->guest_addr, &looking->newest);
+    const struct shadow_history *history = looking->newest.history;
+    looking->missing = history != NULL && history->store_count > 0 &&
+                       versions_in_doubt(looking->judge.versions, history->stores[0].event);
+    if (looking->missing) {
+        looking->newest.guest = looking->newest.gpu = TRK_WHY_UNCLEAR;
+        looking->newest.lost = false;
+    }
     report->first_addr = looking->newest.first_addr;
     report->size_bytes = looking->newest.size_bytes;
     report->untracked = looking->newest.untracked;
@@ -228,6 +236,11 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
         snprintf(text, TRK_WHY_TEXT_BYTES, "not known: no store to these bytes is in the trace");
         return;
     }
+    if (looking->missing) {
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: events since the store are missing, or their order is a guess");
+        return;
+    }
     const struct shadow_copy *copy = gpu ? &history->up[0] : &history->down[0];
     uint32_t copies = gpu ? history->up_count : history->down_count;
     bool own = newest_by_gpu(&history->stores[0]) == gpu;
@@ -276,6 +289,8 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
 static const char for_lost[] =
     "these bytes to be stored anew: neither guest memory nor the GPU's copy has them";
 
+static const char missing_since[] = "not known: events since the store are missing";
+
 /* Of a side that is not current: what must happen depends on the page's state. */
 static const char *for_gpu(const struct looking *looking)
 {
@@ -285,6 +300,8 @@ static const char *for_gpu(const struct looking *looking)
         return for_lost;
     if (looking->report->gpu == TRK_WHY_CURRENT)
         return "nothing: the GPU's copy is current";
+    if (looking->missing)
+        return missing_since;
     if (!state_known(looking))
         return "not known: it depends on the page's state";
     switch (looking->newest.state) {
@@ -307,6 +324,8 @@ static const char *for_cpu(const struct looking *looking)
         return for_lost;
     if (looking->report->guest == TRK_WHY_CURRENT)
         return "nothing: guest memory is current";
+    if (looking->missing)
+        return missing_since;
     if (!state_known(looking))
         return "not known: it depends on the page's state";
     if (looking->newest.state == SAID_GPU && looking->report->unregistered != TRK_NOT_KNOWN)
@@ -328,7 +347,8 @@ static void say(struct looking *looking)
     say_side(looking, false, report->guest_text);
     say_side(looking, true, report->gpu_text);
     bool again = report->unregistered != TRK_NOT_KNOWN && report->store_count > 0 &&
-                 report->gpu != TRK_WHY_CURRENT && !looking->newest.lost && state_known(looking);
+                 report->gpu != TRK_WHY_CURRENT && !looking->newest.lost && !looking->missing &&
+                 state_known(looking);
     snprintf(report->for_gpu, sizeof report->for_gpu, "%s%s",
              again ? "a register of these bytes, which are mapped for the GPU no more, and " : "",
              for_gpu(looking));
@@ -355,6 +375,8 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
     if (status == TRK_OK && !trk_trace_state(trace).complete)
         status = losses_find_all(&looking.passed.losses, trace);
     if (status == TRK_OK)
+        judge_disorder(&looking.judge, &looking.passed.losses.disorder);
+    if (status == TRK_OK)
         status = read_events(&looking, trace, event, error);
     if (status == TRK_OK) {
         find_byte(&looking);
@@ -362,5 +384,6 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
         say(&looking);
     }
     judge_deinit(&looking.judge);
+    losses_deinit(&looking.passed.losses);
     return status;
 }

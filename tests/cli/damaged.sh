@@ -73,6 +73,33 @@ while [ "$at" -lt 2600 ]; do
 done
 [ "$states" -ge 3 ] || fail "a lost state was told $states times only"
 
+# What is damaged behind the last events takes none away: what is right gives 3, with a word of the damage alone,
+# what is wrong is found as in the whole.
+# spoil_end PLACE FILE: spoilt.trk, damaged in its last INDEX or its end mark.
+spoil_end() {
+    size=$(wc -c <"$2")
+    at=$((size - 8))
+    [ "$1" = index ] && at=$(($(od -An -tu8 -j$((size - 16)) -N8 "$2") - 8))
+    cp "$2" spoilt.trk
+    printf 'TRKdamag' | dd of=spoilt.trk bs=1 seek="$at" conv=notrunc 2>err
+}
+for place in index mark; do
+    spoil_end $place "$whole"
+    run 3 sim --json spoilt.trk
+    same "verdict, $place" "$(get verdict)" trace-incomplete
+    get text | grep -q "none is missing; but the file is damaged" || fail "$place: $(get text)"
+    run 3 sim --json --oracle-only spoilt.trk
+    get text | grep -q "damaged where it has no events" || fail "$place: $(get text)"
+    for bug in copy-before-arm late-invalidate early-read-back skipped-copy; do
+        run 1 sim --json "$corpus/bug-$bug.trk"
+        is="$(get verdict) $(get detail) $(get event_at)"
+        spoil_end $place "$corpus/bug-$bug.trk"
+        run 1 sim --json spoilt.trk
+        same "$bug, $place" "$(get verdict) $(get detail) $(get event_at)" "$is"
+        same "$bug, $place: complete" "$(get complete)" false
+    done
+done
+
 # A closed standard input is no folder.
 "$trk" sim - <&- >out 2>err
 same "closed standard input: exit code" $? 4

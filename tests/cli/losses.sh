@@ -103,6 +103,107 @@ same "verdict where the order is a guess" "$(get verdict)" trace-incomplete
 run 3 sim --json --oracle-only guess.trk
 same "the oracle's where the order is a guess" "$(get verdict)" trace-incomplete
 
+# Nothing but time orders the two threads. Three events of holds are lost: the first thread waits for the end
+# of its own hold until the second one has ended, and by then its changes of views and its copies stand behind
+# all that the second one did. What that one read is not old: another frame was there when it stored.
+cat >order.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=2cbbc762cb74975351a969375017a968
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=5 flags=1
+176290244566528 tracker argument=0x10001000
+176290244574816 map context=3 seq=1048576 argument=0x200000000
+176290244576768 op_begin context=11 seq=1048576 argument=0x200000000
+176290244595264 lock domain=0x10000800 seq=1
+176290244614784 drop context=3 argument=0x1
+176290244614848 op_end context=11
+176290244615008 witness_store domain=0x1 seq=16 argument=0x200000000
+176290244615040 signal domain=0x5 argument=0x1
+176290244626752 op_begin context=7 seq=4096 argument=0x200000000
+176290244626848 lock domain=0x10000800 seq=2
+176290244634336 protect flags=0x81 domain=0x30000800 seq=1 pages=1
+176290244634496 range domain=0x10000800 seq=2 pages=1
+176290244634624 copy_begin seq=4096 argument=0x200000000
+176290244634688 copy_end seq=4096 argument=0x200000000
+176290244634752 unlock domain=0x10000800 seq=2 pages=1
+176290244634848 callback context=1
+176290244634944 op_end context=7 argument=0x1
+176291814206080 unmap seq=1048576 argument=0x200000000
+176291814206400 map context=3 seq=1048576 page=9000 argument=0x200000000
+176291819907776 unmap seq=1048576 argument=0x200000000
+176291819908224 map context=3 seq=1048576 argument=0x200000000
+176291819910464 op_begin context=7 seq=4096 argument=0x200000000
+176291819910496 lock domain=0x10000800 seq=4
+176291819914336 protect flags=0x81 domain=0x30000800 seq=3 pages=1
+176291819916320 range domain=0x10000800 seq=4 pages=1
+176291819916416 copy_begin seq=4096 argument=0x200000000
+176291819916480 copy_end seq=4096 argument=0x200000000
+176291819916576 unlock domain=0x10000800 seq=4 pages=1
+176291819916672 callback context=1
+176291819916768 op_end context=7 argument=0x1
+note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"guest 0\"}"
+events stream=1 shift=5 flags=1
+176291814528032 await domain=0x5 argument=0x1
+176291814528064 op_begin context=10 seq=4096 argument=0x200000000
+176291814562176 drop context=2 argument=0x1
+176291814571360 drop context=5 argument=0x1
+176291814573280 drop context=3 argument=0x1
+176291814573408 op_end context=10
+176291814573568 witness_store domain=0x7 seq=16 argument=0x200000000
+176291820235296 gpu_read seq=16 page=2 argument=0x200000000
+176291820235840 witness_check flags=0x1 domain=0x1 seq=16 argument=0x200000000
+end status=0 cut=0
+END
+run 0 assemble order.txt -o order.trk
+for how in "" --oracle-only; do
+    # shellcheck disable=SC2086
+    run 3 sim --json $how order.trk
+    same "verdict where threads stand in another order, $how" "$(get verdict)" trace-incomplete
+done
+
+# A copy home puts older bytes over newer ones, and what is then copied to the GPU is read. With a store that is
+# lost in between, what was read is still old; who did it, and who has the newest bytes, is not known any more.
+cat >over.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=2cbbc762cb74975351a969375017a968
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=5 flags=1
+100000000 witness_store flags=0x2 domain=0x200 seq=1024 argument=0x200074800
+100100000 copy_begin seq=4096 argument=0x200074000
+100200000 copy_end seq=4096 argument=0x200074000
+100300000 witness_store flags=0x2 domain=0x300 seq=1024 argument=0x200074800
+100400000 witness_store flags=0x2 domain=0x300 seq=1024 argument=0x300013000
+100500000 copy_begin context=1 seq=4096 argument=0x200074000
+100600000 copy_end context=1 seq=4096 argument=0x200074000
+100700000 copy_begin seq=4096 argument=0x200074000
+100800000 copy_end seq=4096 argument=0x200074000
+100900000 witness_check flags=0x1 domain=0x200 seq=1024 argument=0x200074800
+end status=0 cut=0
+END
+sed 's/^100400000 .*/100400000 drop context=75 argument=0x1/' over.txt >lost_store.txt
+run 0 assemble over.txt -o over.trk
+run 0 assemble lost_store.txt -o lost_store.trk
+run 1 sim --json over.trk
+same "verdict of a copy over newer bytes" "$(get verdict)" lost-cpu-write
+same "its event" "$(get event_at)" 3
+run 1 sim --json lost_store.trk
+same "verdict behind a lost store" "$(get verdict)" stale-gpu-read
+same "its way" "$(get detail)" "behind missing events"
+same "its event" "$(get event_at)" null
+same "what shows it" "$(get event_visible)" 9
+get holder | grep -q "^not known" || fail "who has the bytes: $(get holder)"
+get missing | grep -q "^not known" || fail "what is missing: $(get missing)"
+run 0 why --json over.trk 0x200074800 @8
+same "the GPU's copy" "$(get gpu)" older
+run 3 why --json lost_store.trk 0x200074800 @8
+same "the GPU's copy behind a lost store" "$(get gpu)" unclear
+same "guest memory behind a lost store" "$(get guest)" unclear
+get for_gpu | grep -q "^not known" || fail "for the GPU: $(get for_gpu)"
+
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.
 "$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"

@@ -166,6 +166,14 @@ struct trk_trace_missing {
 TRK_MUST_USE enum trk_status trk_trace_missing(const struct trk_trace *trace,
                                                struct trk_trace_missing **out, size_t *count);
 
+/*
+ * Whether the file has all events that were written to it, and the state that they begin with,
+ * though parts of it may be damaged: its totals were read, no stream lacks any, and what is damaged
+ * lies behind the first chunk of events. After trk_trace_scan; as of chunks that are not readable,
+ * see trk_trace_missing.
+ */
+bool trk_trace_gapless(const struct trk_trace *trace);
+
 /* A type of events, as this version or else the file describes it. */
 struct trk_trace_type {
     const char *name; /* the trace's; as the file spells it, for types of newer versions */

@@ -69,7 +69,8 @@ struct trk_sim_judged {
 struct trk_sim_report {
     enum trk_verdict_kind verdict;
     enum trk_status failure_class; /* for TRK_VERDICT_FATAL */
-    uint64_t event_at;             /* the event that broke the rule; TRK_NOT_KNOWN for ok */
+    uint64_t event_at;             /* the event that broke the rule; TRK_NOT_KNOWN for ok, or
+                                      where it may be missing */
     uint64_t event_visible;        /* where it became visible */
     uint32_t stream_at;            /* thread of event_at */
     uint64_t guest_addr;           /* first byte concerned; TRK_NOT_KNOWN if none */

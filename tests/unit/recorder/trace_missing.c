@@ -54,6 +54,17 @@ static void end_mark(struct pieces *p)
     pieces_drop(p, END_MARK);
 }
 
+static void end_mark_spoilt(struct pieces *p)
+{
+    p->bytes[END_MARK][20] ^= 1;
+}
+
+/* It may have been what the events begin with. */
+static void before_the_events(struct pieces *p)
+{
+    p->bytes[NOTE_6][p->size_bytes[NOTE_6] - 1] ^= 1;
+}
+
 static const struct missing_case {
     const char *name;
     void (*edit)(struct pieces *pieces);
@@ -66,6 +77,8 @@ static const struct missing_case {
     {"all of six", both_of_six, 1, {{1, 2, 0, UINT64_MAX}}},
     {"contents", spoilt, 1, {{1, 1, 0, 103}}},
     {"the end mark alone", end_mark, 0, {{0}}},
+    {"the end mark's checksum", end_mark_spoilt, 0, {{0}}},
+    {"what is before the events", before_the_events, 0, {{0}}},
     {"the end",
      ends,
      2,
@@ -97,6 +110,8 @@ static void run_case(const struct missing_case *with)
     cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK);
     cr_assert_eq(trk_trace_missing(trace, &missing, &count), TRK_OK);
     cr_expect_eq(count, with->count, "%s: %zu", with->name, count);
+    cr_expect_eq(trk_trace_gapless(trace), count == 0 && with->edit != before_the_events,
+                 "%s: gapless", with->name);
     for (size_t i = 0; i < count && i < with->count; i++) {
         const struct trk_trace_missing *has = &missing[i], *wanted = &with->missing[i];
         cr_expect_eq(has->stream, wanted->stream, "%s, %zu: stream", with->name, i);

@@ -118,8 +118,57 @@ static void switch_behind_hold(struct tape *tape)
     tape_check(tape, TAPE_GPU, TAPE_A, 1);
 }
 
-static void (*const programs[])(struct tape *tape) = {uploads, fetches, switches_between_fresh,
-                                                      switches_between_kept, switch_behind_hold};
+/* Nothing but time orders the two threads: a hold that is missing leaves nothing of that. */
+static void switch_by_time(struct tape *tape)
+{
+    tape_map(tape, TAPE_A, TAPE_P, 16, TRK_MAP_ALIAS);
+    tape_store(tape, TAPE_CPU, TAPE_A, 1);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+    tape->tsc += 100000;
+    tape_map(tape, TAPE_A, TAPE_P, 32, TRK_MAP_ALIAS);
+    tape->tsc += 100000;
+    tape_as(tape, 1);
+    ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, TAPE_P, NULL, NULL));
+    tape_store(tape, TAPE_CPU, TAPE_A, 7);
+    tape->tsc += 100000;
+    tape_as(tape, 0);
+    tape_map(tape, TAPE_A, TAPE_P, 16, TRK_MAP_ALIAS);
+    tape_upload_copying(tape, TAPE_A, TAPE_P);
+    tape->tsc += 100000;
+    tape_as(tape, 1);
+    tape_gpu_read(tape, TAPE_A, 64);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+/* One thread stores and has the GPU read, by time alone the other uploads in between. */
+static void uploads_by_time(struct tape *tape)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        tape_upload_copying(tape, TAPE_A, TAPE_P);
+        tape_signal(tape, 5, i + 1);
+        tape->tsc += 100000;
+        tape_as(tape, 1);
+        tape_await(tape, 5, i + 1);
+        trk_tracker_fault(tape->tracker, TAPE_A, TRK_ACCESS_WRITE);
+        tape->tsc += 100000;
+        tape_store(tape, TAPE_CPU, TAPE_A, i + 1);
+        tape->tsc += 100000;
+        tape_as(tape, 0);
+        tape_upload_copying(tape, TAPE_A, TAPE_P);
+        tape->tsc += 100000;
+        tape_as(tape, 1);
+        tape_gpu_read(tape, TAPE_A, 64);
+    }
+}
+
+static void (*const programs[])(struct tape *tape) = {uploads,
+                                                      fetches,
+                                                      switches_between_fresh,
+                                                      switches_between_kept,
+                                                      switch_behind_hold,
+                                                      switch_by_time,
+                                                      uploads_by_time};
 
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
@@ -202,6 +251,38 @@ Test(lost_open, any_events)
                     for (size_t at = 0; try_loss(program, stream, at, count, mark); at++)
                         tried++;
     cr_expect_gt(tried, 1000);
+}
+
+/* false: there are no such events of the first stream. */
+static bool try_two_losses(size_t program, size_t at, size_t count, size_t *tried)
+{
+    for (size_t second = 0;; second++) {
+        struct tape *tape = tape_create("default");
+        programs[program](tape);
+        bool there = lose(&tape->streams[0], at, count, MARK_WITH_TIME);
+        bool both = there && lose(&tape->streams[1], second, count, MARK_WITH_TIME);
+        if (both) {
+            struct trk_sim_report report = tape_judge(tape);
+            expect_innocent(&report, "two losses", 0, at, count);
+            report = tape_judge_alone(tape, 1);
+            expect_innocent(&report, "two losses", 1, second, count);
+            (*tried)++;
+        }
+        tape_destroy(tape);
+        if (!both)
+            return there;
+    }
+}
+
+/* Of each thread something: neither waits for the other any more. */
+Test(lost_open, of_both_threads)
+{
+    size_t tried = 0;
+    for (size_t program = 4; program < 6; program++)
+        for (size_t count = 1; count <= 3; count += 2)
+            for (size_t at = 0; try_two_losses(program, at, count, &tried); at++)
+                ;
+    cr_expect_gt(tried, 300);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */

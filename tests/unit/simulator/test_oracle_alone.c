@@ -149,6 +149,31 @@ static void old_stamp_mapped_anew_behind_lost_view(struct tape *tape)
     tape_check(tape, TAPE_GPU, TAPE_A, 1);
 }
 
+/* What was seen may be of the store that is lost, and raced the newer one. */
+static void old_stamp_of_a_lost_store(struct tape *tape)
+{
+    tape_store(tape, TAPE_CPU, TAPE_A, 7);
+    lose(tape, TRK_EVENT_WITNESS_STORE);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+/* What a lost access stores may be the older content. */
+static void old_stamp_behind_lost_access(struct tape *tape)
+{
+    store_twice(tape);
+    lose(tape, TRK_EVENT_ACCESS);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
+/* Of a page that was taken, and of which an invalidate is lost, the kernel's store was told of. */
+static void kernel_store_behind_lost_invalidate(struct tape *tape)
+{
+    tape_taken(tape);
+    lose(tape, TRK_EVENT_OP_END);
+    tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 2);
+    tape_check(tape, TAPE_GPU, TAPE_A, 1);
+}
+
 struct loss_case {
     const char *name;
     void (*record)(struct tape *tape);
@@ -166,9 +191,12 @@ static const struct loss_case losses[] = {
     {"a view, and an old stamp", old_stamp_behind_lost_view, "trace-incomplete"},
     {"nobody knows what, and an old stamp", old_stamp_behind_lost_anything, "trace-incomplete"},
     {"a copy, and an old stamp", old_stamp_behind_lost_copy, "stale-gpu-read"},
+    {"an access, and an old stamp", old_stamp_behind_lost_access, "trace-incomplete"},
+    {"the store of an old stamp", old_stamp_of_a_lost_store, "trace-incomplete"},
     {"a view before, and an old stamp", old_stamp_all_behind_lost_view, "stale-gpu-read"},
     {"a view before, mapped anew", old_stamp_mapped_anew_behind_lost_view, "trace-incomplete"},
     {"the begin of a copy", lost_begin_of_copy, "trace-incomplete"},
+    {"an invalidate", kernel_store_behind_lost_invalidate, "stale-gpu-read"},
 };
 
 /* What a loss may have changed is in doubt, and nothing else. */
@@ -183,6 +211,23 @@ Test(oracle, doubts_what_was_lost_alone)
         cr_expect_not(report.complete, "%s", losses[i].name);
         tape_destroy(tape);
     }
+}
+
+/* That the bytes are old is proven, and not which step left them so. */
+Test(oracle, blames_nobody_for_what_is_missing)
+{
+    struct tape *tape = tape_create("default");
+    old_stamp_behind_lost_copy(tape);
+    struct trk_sim_report report = tape_judge_alone(tape, 1);
+    cr_expect_str_eq(report.detail, "behind missing events");
+    cr_expect_eq(report.event_at, TRK_NOT_KNOWN);
+    cr_expect_eq(tape_type_at(tape, report.event_visible), TRK_EVENT_WITNESS_CHECK);
+    tape_destroy(tape);
+    tape = tape_create("default");
+    kernel_store_behind_lost_invalidate(tape);
+    report = tape_judge_alone(tape, 1);
+    cr_expect_str_eq(report.detail, "behind missing events");
+    tape_destroy(tape);
 }
 
 /* Where a copy began is lost: its story names the event that ended it, and no other. */
