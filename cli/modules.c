@@ -24,7 +24,7 @@ static bool read_module(const cJSON *item, struct trk_module *out)
         return false;
     }
     size_t length = 0;
-    for (; name[length] != '\0' && length < sizeof out->name - 1; length++) {
+    for (; length < sizeof out->name - 1 && name[length] != '\0'; length++) {
         char c = name[length];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                      strchr(".+-_", c) != NULL;
