@@ -252,7 +252,8 @@ static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSO
     static const char *const bands[] = {"low", "arena", "other"};
     const bool now[] = {redact->low.regions > 0, redact->arena.regions > 0, redact->other.moves};
     const cJSON *before = cJSON_GetObjectItemCaseSensitive(header, "moved");
-    bool unsaid = !before && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted"));
+    bool unsaid = !before && (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted")) ||
+                              cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered")));
     cJSON *moved = cJSON_AddArrayToObject(out, "moved");
     for (size_t i = 0; i < 3; i++) {
         bool has = now[i] || (unsaid && i < 2);

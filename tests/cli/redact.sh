@@ -195,6 +195,23 @@ number=$(grep -n "op_end context=25.*argument=$first\$" text.txt | head -1 | cut
 sed "${number}s/argument=.*/argument=0x77/" text.txt >false.txt # equal ones different
 run 0 assemble -f false.txt -o false.trk
 same "sums: verdict of two for one" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+# A redacted trace whose header was lost no longer says what moved: its sums may all have. It is not whole.
+run 0 pack -f --redact high.trk -o low.trk
+cp low.trk flipped.trk
+byte=$(od -An -tu1 -j 200 -N1 flipped.trk) # of the HEADER's payload
+printf '%b' "\\0$(printf %o $((byte ^ 1)))" | dd of=flipped.trk bs=1 seek=200 conv=notrunc 2>/dev/null
+run 0 recover -f --json flipped.trk -o headless.trk
+same "headless: header lost" "$(get header_lost) $(get complete)" "true false"
+same "headless: verdict" "$(verdict headless.trk | cut -d ' ' -f 2)" ok
+run 3 doctor headless.trk
+grep -q '^header .*lost' out || fail "headless: doctor does not say that the header was lost"
+run 3 doctor --json headless.trk
+same "headless: of doctor" "$(get header_lost) $(get complete)" "true false"
+run 0 pack -f --redact headless.trk -o again.trk
+same "headless: verdict when it is redacted again" "$(verdict again.trk | cut -d ' ' -f 2)" ok
+run 3 doctor again.trk
+run 0 doctor --json low.trk
+same "sums: header lost" "$(get header_lost)" false
 # Of the header stays what is known: what a newer writer adds goes, at any depth.
 run 0 pack -f --redact high.trk -o low.trk
 "$trk" info --json low.trk >out 2>err
