@@ -159,6 +159,12 @@ static bool is_forgotten(const struct trk_record *record)
     return record->event.type == TRK_EVENT_DROP && record->event.context == TRK_EVENT_NONE;
 }
 
+/* [F-32] And what was between two parts, when these were merged before: at no known time. */
+static bool is_between(const struct trk_record *record)
+{
+    return is_forgotten(record) && trk_event_size(&record->event) == 0;
+}
+
 static void note_written(struct trk_merge_streams *streams, struct trk_merge_stream *stream,
                          const struct trk_record *record)
 {
@@ -167,7 +173,7 @@ static void note_written(struct trk_merge_streams *streams, struct trk_merge_str
     if (!loss) {
         stream->opened |= record->event.type != TRK_EVENT_TRACKER;
         stream->position++;
-    } else if (is_forgotten(record) && !stream->opened) {
+    } else if (is_forgotten(record) && (!stream->opened || is_between(record))) {
         stream->position += record->event.argument;
     }
     push(&stream->written, record);
