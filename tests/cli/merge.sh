@@ -123,9 +123,9 @@ run 3 merge -f s3.trk two.trk -o three.trk
 counts three.trk 26 4
 run 3 merge -f three.trk s4.trk -o steps.trk
 counts steps.trk 31 9
-run 0 dump once.trk
+run 3 dump once.trk
 mv out once.txt
-run 0 dump steps.trk
+run 3 dump steps.trk
 cmp -s once.txt out || fail "merged in steps are other events than merged at once"
 part s0 0 9
 run 0 merge -f s0.trk s1.trk -o begun.trk

@@ -37,7 +37,7 @@ TEXT
         cat
         echo "events stream=2 shift=0 flags=1"
         seq 400 | while read -r n; do
-            echo "$((2000 + n)) witness_store domain=$((n * 7919 % 65521)) seq=64 argument=$((0x600400000 + n * 40503 % 65536 * 64))"
+            echo "$((2000 + n)) witness_store domain=$((n * n * n * 31 % 65521)) seq=64 argument=$((0x600400000 + n * n * n * 17 % 65536 * 64))"
         done
         echo "end status=0 cut=0"
     } >"$1.txt"
@@ -55,9 +55,9 @@ has() {
 # What only annotations are about is a part, too. Events of newer types go by what the file says of them, and what
 # became of a copy, or more of an object, goes with that.
 small about <<TEXT
-1000 map argument=0x200400000 seq=4096 context=3
-1001 map argument=0x200800000 seq=4096 context=3
-1002 map argument=0x200c00000 seq=4096 context=3
+1000 map argument=0x200400000 seq=4096 context=3 page=1
+1001 map argument=0x200800000 seq=4096 context=3 page=5000
+1002 map argument=0x200c00000 seq=4096 context=3 page=9000
 1003 op_begin context=1 argument=0x200800000 seq=4096
 1004 op_end context=1
 1005 type-20 argument=0x200400123 seq=4096
