@@ -132,6 +132,23 @@ run 0 merge -f s0.trk s1.trk -o begun.trk
 run 0 info --json begun.trk
 grep -q before_state out && fail "a merge that begins with no state says that it does"
 
+# Events that are all alike: which one a part goes on behind its place says.
+part a1 1 3
+part a2 1 6
+part b1 1 2
+part b2 1 4
+sed -i 's/^100[1-5]000 mark .*/1001000 mark argument=7/' a1.txt a2.txt
+sed -i 's/^1003000 mark .*/1002000 mark argument=2/' b2.txt
+for name in a b; do
+    run 0 assemble -f "${name}1.txt" -o first.trk
+    run 0 assemble -f "${name}2.txt" -o second.trk
+    run 0 merge -f first.trk second.trk -o two.trk
+    run 0 dump second.trk
+    mv out second.txt
+    run 0 dump two.trk
+    cmp -s second.txt out || fail "$name: merged are other events than the second part has"
+done
+
 # Redacted one by one, each part moved by another distance; where nothing moved they go together.
 sed 's/ mark argument=.*/ map argument=0x200400000 seq=4096 context=3/' s1.txt >r1.txt
 sed 's/ mark argument=.*/ map argument=0x200c00000 seq=4096 context=3/' s2.txt >r2.txt
