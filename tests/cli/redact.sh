@@ -108,6 +108,31 @@ grep -q 'fault_at  *pc=0x[0-9a-f]* .* at=[a-z]' high.out || fail "edge: the code
 grep -q realtime notes && fail "edge: the time of day stays"
 grep -q 'fault .*0xfffffffffc' out || fail "edge: the fault moved away from the band's end"
 
+# Code that faults moves with the guest memory that it is in. Where nothing else is about that it says how far the
+# rest has moved, below it as above, and goes.
+name=code
+cat >code.txt <<TEXT
+trk-text 1
+file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+header "{\"tsc_hz\":2000000000}"
+schema
+note stream=1 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+events stream=1 shift=0 flags=1
+1000 map argument=0x200400000 seq=4096 context=3
+1001 map argument=0x80200400000 seq=4096 context=3
+$(n=1002 && for pc in 0x200400123 0x400123 0x201400123 0x80200400123 0x80000400123 0x7f1234567123; do
+    echo "$n fault_at argument=$pc"
+    n=$((n + 1))
+done)
+end status=0 cut=0
+TEXT
+run 0 assemble -f code.txt -o code.trk
+run 0 pack -f --redact code.trk -o low.trk
+run 0 dump --text low.trk
+same "code: places" "$(sed -n 's/.* fault_at *\(argument=\)*//p' out | paste -sd ' ')" \
+    "0x400123   0x80000000123  "
+run 0 diff code.trk low.trk
+
 # Without a gap below it, all of it stays: the page before the last region is a neighbour.
 record neighbours <<TEXT
 {"scenario": 1, "name": "neighbours", "policy": {"fault_width": 8},
