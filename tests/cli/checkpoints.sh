@@ -18,11 +18,17 @@ cp out text.txt
 at_least checkpoints "$(grep -c '^checkpoint ' text.txt)" 10
 run 0 assemble text.txt -o again.trk
 cmp cp.trk again.trk || fail "other bytes after text and assemble"
-# damage FILE: eight bytes in the first third of a copy of it, bad.trk.
+# damage FILE: eight bytes in the first third of a copy of it, bad.trk, where it has events.
 damage() {
-    cp "$1" bad.trk
-    printf 'TRKdamag' | dd of=bad.trk bs=1 seek=$(($(wc -c <"$1") / 6)) conv=notrunc 2>/dev/null
-    run 3 doctor bad.trk
+    at=$(($(wc -c <"$1") / 6))
+    while [ "$at" -lt $(($(wc -c <"$1") / 3)) ]; do
+        cp "$1" bad.trk
+        printf 'TRKdamag' | dd of=bad.trk bs=1 seek="$at" conv=notrunc 2>/dev/null
+        run 3 doctor --json bad.trk
+        [ "$(get dropped)" -eq 0 ] || return
+        at=$((at + 1000))
+    done
+    fail "$1: no event is in its first third"
 }
 
 # resumed FILE: it is re-executed again behind damage.
