@@ -46,6 +46,50 @@ static bool before_arm(const struct finding *finding)
     return finding->has_copy && !(finding->copy.flags & SHADOW_COPY_TAKEN);
 }
 
+/*
+ * The copy home between a store to guest memory and the newest copy to the GPU, which so took what
+ * that had brought; NULL: none, or it may have brought the store's own bytes.
+ */
+static const struct shadow_copy *home_between(const struct shadow_history *history,
+                                              const struct shadow_store *store)
+{
+    const struct shadow_copy *home = NULL;
+    for (uint32_t i = 0; i < history->down_count && home == NULL; i++) {
+        const struct shadow_copy *down = &history->down[i];
+        if ((down->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) == 0 &&
+            down->begin > store->event && down->end < history->up[0].begin)
+            home = down;
+    }
+    for (uint32_t i = 0; i < history->up_count && home != NULL; i++) {
+        if (history->up[i].end > store->event && history->up[i].begin < home->end)
+            return NULL;
+    }
+    return home;
+}
+
+/* The copy to the GPU began behind the store, and brought other bytes. */
+static void blame_copied(struct finding *finding, const struct shadow_history *history)
+{
+    const struct shadow_store *store = &finding->store;
+    bool by_gpu = (store->flags & SHADOW_STORE_GPU) != 0;
+    const struct shadow_copy *home = by_gpu ? NULL : home_between(history, store);
+    enum cause untold = finding_untold(store);
+    if (home == NULL) {
+        finding_at(finding, finding->copy.end, finding->copy.stream,
+                   by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN);
+        return;
+    }
+    finding->copy = *home;
+    finding->copy_home = true;
+    finding->has_clean = false;
+    if (store->flags & SHADOW_STORE_UNSAID)
+        finding_unproven(finding);
+    else if (untold != CAUSE_NONE)
+        finding_at(finding, store->event, store->stream, untold);
+    else
+        finding_at(finding, home->end, home->stream, CAUSE_DOWNLOAD_OVER_NEWER);
+}
+
 /* Say which step of a stale read by the GPU broke the rule. */
 static void blame_gpu(struct finding *finding, const struct shadow_page *page,
                       const struct shadow_history *history)
@@ -61,8 +105,7 @@ static void blame_gpu(struct finding *finding, const struct shadow_page *page,
         finding->clean = page->cleans[0];
 
     if (finding->has_copy && finding->copy.begin > store->event)
-        finding_at(finding, finding->copy.end, finding->copy.stream,
-                   by_gpu ? CAUSE_GPU_OVERWRITTEN : CAUSE_COPIED_NOT_SEEN);
+        blame_copied(finding, history);
     else if (finding->has_clean)
         finding_at(finding, finding->clean.event, finding->clean.stream,
                    before_arm(finding) ? CAUSE_COPIED_BEFORE_ARM : CAUSE_TAKEN_NOT_COPIED);

@@ -64,6 +64,7 @@ struct finding {
     uint32_t seen;                   /* stamp seen */
     bool has_copy;
     struct shadow_copy copy; /* that brought the older bytes, as far as known */
+    bool copy_home;          /* the GPU missed a store over which that came from its own copy */
     bool has_clean;
     struct shadow_clean clean; /* that let the newer bytes be forgotten */
     uint64_t protect;          /* 1 + a change of the guest's rights before the store; 0 none */

@@ -95,7 +95,8 @@ static void add_copy(struct run *run, const struct finding *finding)
     if (!finding->has_copy)
         return;
     bool up = finding->kind == TRK_VERDICT_LOST_GPU_WRITE ||
-              (finding->agent == TRK_AGENT_GPU && finding->kind == TRK_VERDICT_STALE_GPU_READ);
+              (!finding->copy_home && finding->agent == TRK_AGENT_GPU &&
+               finding->kind == TRK_VERDICT_STALE_GPU_READ);
     if (copy->flags & SHADOW_COPY_ENDED) {
         story_add(run, copy_event(copy), copy->stream,
                   up ? "ends a copy of " STORY_SPAN " to the GPU; where it began is lost"
@@ -184,7 +185,8 @@ static void say_holder(struct run *run, const struct finding *finding)
                     : "nowhere in guest memory";
         break;
     default:
-        words = finding->store.flags & SHADOW_STORE_GPU ? "nowhere in the GPU's copy"
+        words = finding->copy_home                        ? "nowhere: guest memory was overwritten"
+                : finding->store.flags & SHADOW_STORE_GPU ? "nowhere in the GPU's copy"
                 : finding->queued && finding->copy.begin > finding->store.event
                     ? "in guest memory, and maybe in a copy that the GPU has not run"
                     : "in guest memory; the GPU's copy has older ones";

@@ -230,6 +230,36 @@ Test(oracle, blames_nobody_for_what_is_missing)
     tape_destroy(tape);
 }
 
+/* What the GPU reads was copied to it from where a copy home had put older bytes: that one, or who
+ * did not tell of the store, is to blame, and not the copy to the GPU. */
+Test(oracle, blames_a_copy_home_for_what_was_copied_back)
+{
+    const struct {
+        enum trk_agent agent;
+        bool between; /* a copy to the GPU before the one home */
+        const char *detail;
+    } wanted[] = {
+        {TRK_AGENT_KERNEL, false, "stored without invalidate"},
+        {TAPE_CPU, false, "downloaded over newer bytes"},
+        {TAPE_CPU, true, "copied, not seen"},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        struct tape *tape = tape_create("default");
+        tape_store(tape, wanted[i].agent, TAPE_A, 2);
+        if (wanted[i].between)
+            tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+        tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
+        tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+        tape_check(tape, TAPE_GPU, TAPE_A, 1);
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), "stale-gpu-read", "%zu: %s", i, report.text);
+        cr_expect_str_eq(report.detail, wanted[i].detail, "%zu: %s", i, report.text);
+        cr_expect_eq(strncmp(report.holder, "nowhere", 7) == 0, !wanted[i].between, "%zu: %s", i,
+                     report.holder);
+        tape_destroy(tape);
+    }
+}
+
 /* Where a copy began is lost: its story names the event that ended it, and no other. */
 Test(oracle, names_a_copy_without_a_begin_by_its_end)
 {
