@@ -57,6 +57,7 @@ static void forget_open(struct judge *judge)
         struct judge_stream *stream = &judge->streams[i];
         stream->depth = stream->copy_count = 0;
         stream->faulted = false;
+        stream->next_pc = 0;
     }
 }
 
@@ -399,6 +400,9 @@ enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *ev
     enum trk_status status = event->event.type >= TRK_EVENT_FIRST_ANNOTATION
                                  ? annotation(judge, event, finding)
                                  : judge_operation_event(judge, event, finding);
+    /* It is that of the thread's next event: where that is lost, of none. */
+    if (event->event.type != TRK_EVENT_FAULT_AT)
+        judge->streams[event->stream].next_pc = 0;
     if (finding->found)
         finding_complete(judge, finding);
     return status;

@@ -50,7 +50,6 @@ static void begin(const struct judge *judge, const struct trk_trace_event *event
         stream->fault_page = operation.guest_addr / TRK_HOST_PAGE_BYTES;
         stream->fault_pc = stream->next_pc;
         stream->fault_event = event->number;
-        stream->next_pc = 0;
     }
     if (stream->depth < JUDGE_DEPTH)
         stream->operations[stream->depth] = operation;

@@ -204,6 +204,30 @@ same "the GPU's copy behind a lost store" "$(get gpu)" unclear
 same "guest memory behind a lost store" "$(get guest)" unclear
 get for_gpu | grep -q "^not known" || fail "for the GPU: $(get for_gpu)"
 
+# The place of an access belongs to the fault behind it. Where that is lost, to none.
+cat >place.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=2cbbc762cb74975351a969375017a968
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=5 flags=1
+100000000 fault_at argument=0xdeadbeef000 seq=64
+100000032 mark argument=0x1
+100000096 fault flags=0x1 domain=0x30000800 seq=2 argument=0x200004000
+100000128 op_end context=19 argument=0x1
+100000160 witness_store domain=0x1 seq=16 argument=0x200004000
+end status=0 cut=0
+END
+sed '/ mark /d' place.txt >placed.txt
+sed 's/ mark .*/ drop context=9 argument=0x1/' place.txt >unplaced.txt
+for name in placed unplaced; do
+    run 0 assemble "$name.txt" -o "$name.trk"
+    run "$([ "$name" = unplaced ] && echo 3 || echo 0)" why --json "$name.trk" 0x200004000
+    same "$name: the fault" "$(get fault.guest_addr)" 0x200004000
+    same "$name: its code" "$(get fault.pc)" "$([ "$name" = unplaced ] && echo null || echo 0xdeadbeef000)"
+done
+
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.
 "$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
