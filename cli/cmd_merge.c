@@ -63,6 +63,19 @@ static bool same_recording(const struct trk_trace *a, const struct trk_trace *b)
     return same;
 }
 
+static bool is_marked(const cJSON *header, const char *key)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, key));
+}
+
+/* [F-14] By a distance of its own: what lay together in two parts does so no longer. */
+static bool has_moved(const cJSON *header)
+{
+    const cJSON *moved = cJSON_GetObjectItemCaseSensitive(header, "moved");
+    return is_marked(header, "redacted") &&
+           (!cJSON_IsArray(moved) || cJSON_GetArraySize(moved) > 0);
+}
+
 static enum trk_status check_part(const struct merge *merge, const struct part *part,
                                   struct trk_error *error)
 {
@@ -72,9 +85,18 @@ static enum trk_status check_part(const struct merge *merge, const struct part *
         error->file_offset = state.first_damage_offset;
         return trk_error_set(error, TRK_E_DAMAGED, "trk recover makes a whole trace of it first");
     }
+    if (is_marked(part->header, "recovered")) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "its header was lost: what recording it is of is not known");
+    }
+    if (has_moved(part->header)) {
+        return trk_error_set(error, TRK_E_ARGUMENT,
+                             "its addresses were moved: merge the parts first, then redact");
+    }
     if (trk_trace_snapshot(part->trace, &end) && !part->before) {
         return trk_error_set(error, TRK_E_ARGUMENT,
-                             "it begins with a state of its own: a part that trk trim made");
+                             "it begins with a state of its own and does not say where that is: a "
+                             "part that trk trim made, or a redacted dump");
     }
     return same_recording(merge->parts[0].trace, part->trace)
                ? TRK_OK
@@ -260,27 +282,63 @@ static enum trk_status join_types(struct merge *merge, struct trk_trace *newest,
     return status;
 }
 
-static int merge_parts(struct merge *merge)
+/* The newest part's header, but for what is of the state that all begins with. NULL: no memory. */
+static char *joined_header(const struct merge *merge)
 {
-    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    enum trk_status status = open_parts(merge, &error);
-    struct trk_trace *newest = NULL;
-    if (status == TRK_OK) {
-        qsort(merge->parts, merge->count, sizeof merge->parts[0], by_time);
-        /* The newest has looked at the clock over the longest time. */
-        newest = merge->parts[merge->count - 1].trace;
-        status = join_types(merge, newest, &error);
+    const struct part *newest = &merge->parts[merge->count - 1];
+    const struct part *oldest = &merge->parts[0];
+    if (oldest->before == newest->before) { /* neither has one, or one is all */
+        return strdup(trk_trace_header_json(newest->trace));
     }
-    if (status != TRK_OK) {
-        return say_error(merge, &error, status);
+    cJSON *header = cJSON_Duplicate(newest->header, true);
+    cJSON *flight = cJSON_GetObjectItemCaseSensitive(header, "flight");
+    if (!flight) {
+        flight = cJSON_AddObjectToObject(header, "flight");
     }
+    cJSON_DeleteItemFromObjectCaseSensitive(flight, "before_state");
+    cJSON *before = cJSON_Duplicate(oldest->before, true);
+    if (before && !cJSON_AddItemToObject(flight, "before_state", before)) {
+        cJSON_Delete(before);
+    }
+    char *text = cJSON_PrintUnformatted(header);
+    cJSON_Delete(header);
+    return text;
+}
+
+/* Open the output: an exit code, after a message. */
+static int open_output(struct merge *merge)
+{
+    const struct trk_trace *newest = merge->parts[merge->count - 1].trace;
     struct trk_writer_options writer = trk_rewrite_options(newest);
     for (size_t i = 0; i < merge->count; i++) {
         unsigned shift = trk_trace_clock_shift(merge->parts[i].trace);
         writer.clock_shift = shift < writer.clock_shift ? shift : writer.clock_shift;
     }
-    int code =
-        trk_rewrite_open(&merge->rewrite, merge->options, &writer, trk_trace_header_json(newest));
+    char *header = joined_header(merge);
+    if (!header) {
+        struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+        merge->at = NULL;
+        (void)trk_error_set(&error, TRK_E_MEMORY, "out of memory");
+        return say_error(merge, &error, TRK_E_MEMORY);
+    }
+    int code = trk_rewrite_open(&merge->rewrite, merge->options, &writer, header);
+    free(header);
+    return code;
+}
+
+static int merge_parts(struct merge *merge)
+{
+    struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
+    enum trk_status status = open_parts(merge, &error);
+    if (status == TRK_OK) {
+        qsort(merge->parts, merge->count, sizeof merge->parts[0], by_time);
+        /* The newest has looked at the clock over the longest time. */
+        status = join_types(merge, merge->parts[merge->count - 1].trace, &error);
+    }
+    if (status != TRK_OK) {
+        return say_error(merge, &error, status);
+    }
+    int code = open_output(merge);
     if (code != TRK_EXIT_OK) {
         return code;
     }
@@ -337,7 +395,9 @@ const struct trk_command trk_cmd_merge = {
         "--flight are, in any order; their threads are known by their streams.\n\n"
         "Where the first one begins with a state, so does G. Checkpoints are left out.\n\n"
         "Refused are traces of different recordings (their clocks, addresses and trackers are "
-        "not the same ones), parts that trk trim made, which begin with a state of their own, "
+        "not the same ones), parts whose header was lost, parts that were redacted one by one, "
+        "which moves each by another distance (merge first, then redact), parts that trk trim "
+        "made, which begin with a state of their own, "
         "parts that describe events of a newer version in different ways, and damaged traces: see "
         "trk recover. Chunks of unknown kinds are left out, and told.",
     .exits =

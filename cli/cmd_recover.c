@@ -30,7 +30,8 @@ static void print_json(const struct trk_options *options, const char *path,
     trk_json_out_text(object, "path", path);
     trk_json_out_text(object, "output", trk_options_text(options, "output"));
     cJSON_AddBoolToObject(object, "complete",
-                          !error && !result->cut && !result->state_lost && result->dropped == 0);
+                          !error && !result->cut && !result->state_lost && !result->header_lost &&
+                              result->dropped == 0);
     if (error) {
         trk_json_out_error(object, error);
     } else {
@@ -42,6 +43,7 @@ static void print_json(const struct trk_options *options, const char *path,
         cJSON_AddBoolToObject(object, "header_lost", result->header_lost);
         cJSON_AddBoolToObject(object, "state_lost", result->state_lost);
         cJSON_AddBoolToObject(object, "cut", result->cut);
+        trk_json_out_number(object, "unknown_chunks_left_out", result->unknown_left_out);
         trk_json_out_end(object, result->child_status);
     }
     trk_json_out_print(object);
@@ -105,6 +107,12 @@ static int run_recover(const struct trk_options *options)
         return trk_terminal_error("recover", shown, &error);
     }
     code = trk_out_file_keep(&out, options);
+    if (code == TRK_EXIT_OK && result.unknown_left_out > 0) {
+        trk_terminal_say("recover",
+                         "%s: %" PRIu64 " chunks of kinds that this version does not know are left "
+                         "out, the first of kind %u",
+                         shown, result.unknown_left_out, result.unknown_kind);
+    }
     if (code == TRK_EXIT_OK && json && !standard) {
         print_json(options, shown, &result, NULL);
     } else if (code == TRK_EXIT_OK) {
@@ -124,6 +132,8 @@ const struct trk_command trk_cmd_recover = {
         "nothing is left behind when that fails. F is not changed.\n\n"
         "Where F is a part of a trace, or a flight dump, and the state that it begins with is "
         "damaged, that is said, and a mark of one lost event stands for what came before.\n\n"
+        "Chunks of kinds that this version does not know may speak of places in the file: they "
+        "stay where no chunk moves, else they are left out, and told.\n\n"
         "The exit code is 0 when G stands, whatever F lacks: trk doctor G and trk sim G say that.",
     .examples = "trk recover killed.trk -o whole.trk\ntrk recover --json damaged.trk -o whole.trk",
     .exits = "0 when G stands; 3 when F is no trace at all.",

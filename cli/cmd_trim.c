@@ -53,14 +53,16 @@ static enum trk_status nothing_in(const struct trk_range *range, struct trk_erro
     return trk_error_set(error, TRK_E_ARGUMENT, "nothing is in the range: %s", closest);
 }
 
-/* Likewise of a region, which was not looked for event by event. */
-static enum trk_status nothing_about(struct trim *trim, struct trk_error *error)
+/* Of a region that no operation touches: something else may be about it. */
+static enum trk_status look_for_region(struct trim *trim, struct trk_error *error)
 {
     struct trk_trace_event event;
     enum trk_status status = trk_trace_rewind(trim->input.trace, error);
     while (status == TRK_OK &&
            (status = trk_trace_next(trim->input.trace, &event, error)) == TRK_OK) {
-        (void)trk_range_has(&trim->range, &event);
+        if (trk_range_has(&trim->range, &event)) {
+            return trk_trace_rewind(trim->input.trace, error);
+        }
     }
     return status == TRK_E_END ? nothing_in(&trim->range, error) : status;
 }
@@ -250,6 +252,7 @@ static enum trk_status plan(struct trim *trim, struct trk_error *error)
     struct trk_trace *trace = trim->input.trace;
     struct trk_clock clock = trk_clock_from_header(trk_trace_header_json(trace));
     trim->range.ticks_a_microsecond = clock.ticks_a_microsecond;
+    trim->range.trace = trace;
     if (trim->range.kind == TRK_RANGE_TIME && clock.ticks_a_microsecond <= 0) {
         return trk_error_set(error, TRK_E_ARGUMENT, "the header does not say how long a tick is");
     }
@@ -264,7 +267,7 @@ static enum trk_status plan(struct trim *trim, struct trk_error *error)
         enum trk_status status =
             trk_selection_region(&trim->selection, trace, trim->range.first, error);
         return status == TRK_OK && trim->selection.regions == trim->selection.regions_left
-                   ? nothing_about(trim, error)
+                   ? look_for_region(trim, error)
                    : status;
     }
     enum trk_status status = find_window(trim, error);

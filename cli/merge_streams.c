@@ -46,6 +46,9 @@ void trk_merge_streams_begin(struct trk_merge_streams *streams)
     for (size_t i = 0; i < streams->count; i++) {
         struct trk_merge_stream *stream = &streams->list[i];
         stream->seen.count = 0;
+        stream->seen_position = 0;
+        stream->seen_opened = false;
+        stream->exact = false;
         stream->skip = 0;
         stream->fits = true;
         stream->begun = false;
@@ -104,6 +107,32 @@ static bool is_kept(const struct trk_merge_stream *stream, const struct trk_reco
            record->tsc <= from_end(&stream->written, 0)->tsc;
 }
 
+/* What a ring had forgotten stands before what it has, as events of no known type. */
+static bool is_forgotten(const struct trk_record *record)
+{
+    return record->event.type == TRK_EVENT_DROP && record->event.context == TRK_EVENT_NONE;
+}
+
+/* [F-32] And what was between two parts, when these were merged before: at no known time. */
+static bool is_between(const struct trk_record *record)
+{
+    return is_forgotten(record) && trk_event_size(&record->event) == 0;
+}
+
+/* How many events of its stream a record stands for: events may have been lost before it. */
+static uint64_t events_of(const struct trk_record *record, bool opened)
+{
+    if (record->event.type != TRK_EVENT_DROP) {
+        return 1;
+    }
+    return is_forgotten(record) && (!opened || is_between(record)) ? record->event.argument : 0;
+}
+
+static bool opens(const struct trk_record *record)
+{
+    return record->event.type != TRK_EVENT_DROP && record->event.type != TRK_EVENT_TRACKER;
+}
+
 bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream_id,
                               uint64_t events, bool first)
 {
@@ -115,8 +144,24 @@ bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream
         stream->position = events;
     } else {
         stream->before = events;
+        stream->seen_position = events;
     }
     return true;
+}
+
+/*
+ * What was looked at last is as what was written last. Equal events may follow each other: the
+ * place in the stream says which one it is, where that is known, else it is the last that fits.
+ */
+static void meet_last(struct trk_merge_stream *stream)
+{
+    bool fits = alike(&stream->seen, stream->seen.count - stream->kept, &stream->written);
+    if (stream->exact || (!fits && stream->skip > 0)) {
+        return;
+    }
+    stream->exact = fits && stream->seen_position == stream->position;
+    stream->skip = stream->seen.count;
+    stream->fits = fits;
 }
 
 bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
@@ -132,9 +177,10 @@ bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_i
         stream->first_tsc = record->tsc;
         stream->kept = stream->seen.count - 1;
     }
+    stream->seen_position += events_of(record, stream->seen_opened);
+    stream->seen_opened |= opens(record);
     if (stream->written.count > 0 && same(record, from_end(&stream->written, 0))) {
-        stream->skip = stream->seen.count;
-        stream->fits = alike(&stream->seen, stream->seen.count - stream->kept, &stream->written);
+        meet_last(stream);
     }
     return true;
 }
@@ -153,23 +199,12 @@ bool trk_merge_streams_fit(const struct trk_merge_streams *streams, uint32_t *st
     return true;
 }
 
-/* What a ring had forgotten stands before what it has, as events of no known type. */
-static bool is_forgotten(const struct trk_record *record)
-{
-    return record->event.type == TRK_EVENT_DROP && record->event.context == TRK_EVENT_NONE;
-}
-
 static void note_written(struct trk_merge_streams *streams, struct trk_merge_stream *stream,
                          const struct trk_record *record)
 {
-    bool loss = record->event.type == TRK_EVENT_DROP;
-    streams->any_loss |= loss;
-    if (!loss) {
-        stream->opened |= record->event.type != TRK_EVENT_TRACKER;
-        stream->position++;
-    } else if (is_forgotten(record) && !stream->opened) {
-        stream->position += record->event.argument;
-    }
+    streams->any_loss |= record->event.type == TRK_EVENT_DROP;
+    stream->position += events_of(record, stream->opened);
+    stream->opened |= opens(record);
     push(&stream->written, record);
 }
 

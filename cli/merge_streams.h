@@ -26,6 +26,9 @@ struct trk_merge_stream {
     bool opened;       /* something else than a TRACKER was written */
     /* Of the part that is looked at and taken. */
     struct trk_merge_tail seen;
+    uint64_t seen_position; /* as position, of what was looked at */
+    bool seen_opened;
+    bool exact;    /* where it goes on was found by its position */
     uint64_t skip; /* records up to the one that was written last; 0: it is not there */
     bool fits;     /* what is before it is what was written */
     uint64_t

@@ -329,6 +329,7 @@ static bool has_gaps(const struct trk_range_span *span)
 static bool join_set(const struct trk_range *range, struct trk_range_span *all)
 {
     *all = range->set[0];
+    all->last = all->step > 1 ? all->first : all->last;
     for (size_t i = 0; i < range->set_count; i++) {
         const struct trk_range_span *span = &range->set[i];
         if (span->first > all->last && span->first - all->last > 1) {

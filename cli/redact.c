@@ -233,9 +233,13 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
         trk_event_set_number32(event, 0);
         event->argument = 0;
     }
-    /* The guest's code moves; where the host's lay is nobody's business. */
+    /*
+     * Code in guest memory that events are about moves with it. Where other code lay, the host's or
+     * what nothing else tells of, is nobody's business, and would tell how far the rest moved.
+     */
     if (event->type == TRK_EVENT_FAULT_AT) {
-        bool guest = in_low(event->argument) || in_arena(event->argument);
+        bool guest = (in_low(event->argument) || in_arena(event->argument)) &&
+                     is_used(redact, trk_region_index(event->argument));
         event->argument = guest ? moved(redact, event->argument) : 0;
         trk_event_set_size(event, 0);
         trk_event_set_number32(event, 0);
@@ -252,7 +256,8 @@ static void add_moved(const struct trk_redact *redact, const cJSON *header, cJSO
     static const char *const bands[] = {"low", "arena", "other"};
     const bool now[] = {redact->low.regions > 0, redact->arena.regions > 0, redact->other.moves};
     const cJSON *before = cJSON_GetObjectItemCaseSensitive(header, "moved");
-    bool unsaid = !before && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted"));
+    bool unsaid = !before && (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted")) ||
+                              cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered")));
     cJSON *moved = cJSON_AddArrayToObject(out, "moved");
     for (size_t i = 0; i < 3; i++) {
         bool has = now[i] || (unsaid && i < 2);

@@ -16,6 +16,7 @@
 static const char *const kept[] = {
     "schema",
     "schema_version",
+    "recovered",
     "tsc_hz",
     "part",
     "capture.session_version",

@@ -304,13 +304,18 @@ static void demo_start_guests(struct demo *demo)
         guest->work = calloc(demo->options.work_kib, 1024);
         if (guest->work == NULL && demo->options.work_kib > 0) {
             demo->status = trk_error_set(&demo->error, TRK_E_MEMORY, "no memory for guest %u", i);
-            return;
+            break;
         }
         int os_errno = pthread_create(&guest->thread, NULL, demo_guest_main, guest);
         guest->started = os_errno == 0;
         if (os_errno != 0) {
             demo->status = trk_error_set_errno(&demo->error, TRK_E_SYSTEM, os_errno,
                                                "cannot start guest %u", i);
+        }
+    }
+    /* What a thread's start takes, its ring's memory among it, is nothing of a frame. */
+    for (uint32_t i = 0; i < demo->options.threads && demo->guests[i].started; i++) {
+        while (sem_wait(&demo->ready) != 0) {
         }
     }
 }
@@ -401,6 +406,7 @@ enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_
     demo->options = *options;
     demo->memory.fd = -1;
     demo_sync_init(&demo->sync);
+    sem_init(&demo->ready, 0, 0);
     if (!trk_capture_active()) {
         /* Without a session the demo runs unrecorded. */
         if (trk_capture_open(error) == TRK_E_ARGUMENT && error != NULL)
@@ -422,6 +428,7 @@ enum trk_status trk_demo_run(const struct trk_demo_options *options, struct trk_
     }
     demo_close(demo);
     trk_capture_thread_end();
+    sem_destroy(&demo->ready);
     free(demo);
     return status;
 }

@@ -205,6 +205,7 @@ void *demo_guest_main(void *context)
     guest_self = guest;
     /* Without a stack of its own the handler runs on the thread's, which nobody watches here. */
     bool stack = trk_fault_thread_enter(NULL) == TRK_OK;
+    sem_post(&demo->ready);
     for (uint32_t frame = 0; frame < demo->options.frames; frame++) {
         struct demo_plan plan = demo_plan_make(&demo->options, frame);
         demo_line_await(&demo->sync.start, frame + 1);

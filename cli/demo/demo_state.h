@@ -12,6 +12,7 @@
 #define DEMO_STATE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "demo.h"
 #include "demo_gpu.h"
@@ -66,6 +67,7 @@ struct demo {
     struct demo_memory memory;
     struct demo_gpu gpu;
     struct demo_sync sync;
+    sem_t ready; /* one for each guest that could begin its first frame */
     struct trk_backend *backend;
     struct trk_tracker *tracker;
     struct trk_paranoid *paranoid; /* NULL: not wanted */

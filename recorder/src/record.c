@@ -230,7 +230,7 @@ static void take_turns(void *context)
     const bool hurry = watch->turns.hurry;
     do {
         watch->ended = pass_time(recording, watch->turns.next_ms);
-        if (watch->ended)
+        if (watch->ended || trk_record_turns_late(&watch->turns))
             return;
         trk_record_turn(&watch->turns);
         follow_program(recording);

@@ -44,6 +44,8 @@ static void take_turns(void *context)
     struct watch *watch = context;
     const bool hurry = watch->turns.hurry;
     do {
+        if (trk_record_turns_late(&watch->turns))
+            return;
         trk_record_turn(&watch->turns);
         (void)poll(NULL, 0, watch->turns.next_ms);
     } while (watch->turns.hurry == hurry && !atomic_load(&watch->here->stop));

@@ -92,12 +92,16 @@ struct trk_record_turns {
     struct trk_error *error;
     uint64_t fullest; /* events that the fullest ring held in the last turn */
     uint64_t flushed_ns;
-    int next_ms; /* until the next one */
-    bool hurry;  /* it cannot wait for who gives way */
+    uint64_t ended_ns;      /* the last one */
+    uint64_t hurried_to_ns; /* until then there is a hurry whatever the rings hold */
+    int next_ms;            /* until the next one */
+    bool hurry;             /* it cannot wait for who gives way */
 };
 
 struct trk_record_turns trk_record_turns_begin(struct recording *recording,
                                                struct trk_error *error);
+/* Whether who waited for the next one has come so late that it is in a hurry from now on. */
+bool trk_record_turns_late(struct trk_record_turns *turns);
 /* A pass over the rings, and what is open into the file when its time has come. Of a turns. */
 void trk_record_turn(void *turns);
 

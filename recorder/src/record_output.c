@@ -23,6 +23,8 @@
 /* A ring that is fuller than this is drained in a hurry, until it is emptier than that. */
 #define HURRY_SHARE      8
 #define CALM_SHARE       32
+#define LATE_NS          UINT64_C(150000000)
+#define HURRIED_NS       UINT64_C(1000000000)
 #define ANCHORS_APART_NS UINT64_C(5000000)
 #define LOOK_NS          UINT64_C(10000000)
 #define ZSTD_LEVEL       1 /* a quarter less work beside the program than 3, a 25th larger */
@@ -136,6 +138,19 @@ static int next_turn_ms(const struct trk_record_turns *turns)
     return 2 * turns->next_ms < most_ms ? 2 * turns->next_ms : most_ms;
 }
 
+/* Who gives way gets next to nothing on a machine that is wanted by many: then not for a while. */
+bool trk_record_turns_late(struct trk_record_turns *turns)
+{
+    const uint64_t now = trk_record_now_ns();
+    const uint64_t due_ns = turns->ended_ns + (uint64_t)turns->next_ms * UINT64_C(1000000);
+    if (turns->hurry || turns->ended_ns == 0 || now < due_ns + LATE_NS)
+        return false;
+    turns->hurry = true;
+    turns->hurried_to_ns = now + HURRIED_NS;
+    turns->next_ms = 0;
+    return true;
+}
+
 void trk_record_turn(void *context)
 {
     struct trk_record_turns *turns = context;
@@ -150,7 +165,9 @@ void trk_record_turn(void *context)
     }
     turns->next_ms = next_turn_ms(turns);
     const uint64_t share = turns->hurry ? CALM_SHARE : HURRY_SHARE;
-    turns->hurry = drain->scarce || turns->fullest > recording->session.ring_records / share;
+    turns->hurry = drain->scarce || turns->fullest > recording->session.ring_records / share ||
+                   now < turns->hurried_to_ns;
+    turns->ended_ns = now;
 }
 
 void trk_record_count(struct recording *recording)

@@ -1,8 +1,10 @@
 /* The reading half of recovery: it goes over the file as a reader does [F-8] [F-12] [F-13]. */
 #include "recover.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "blob_chunk.h"
 #include "bytes.h"
@@ -264,7 +266,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         recover->result->chunks_lost++;
         return TRK_OK;
     default:
-        return trk_recover_copy(recover, chunk);
+        return trk_recover_unknown(recover, chunk);
     }
 }
 
@@ -296,6 +298,9 @@ static enum trk_status take_all(struct trk_recover *recover)
             trk_unpack_header(&recover->decoder.unpack, recover->offset, &chunk, recover->error);
         if (status == TRK_OK) {
             uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
+            bool again = chunk.kind == TRK_FORMAT_INDEX || chunk.kind == TRK_FORMAT_END;
+            recover->moves =
+                recover->moves || (!again && trk_output_bytes(recover->output) != recover->offset);
             status = take_chunk(recover, &chunk);
             recover->offset += span;
             trk_scan_tell(&recover->watch, true, recover->offset, recover->source.size_bytes);
@@ -367,8 +372,7 @@ static enum trk_status start(struct trk_recover *recover, int fd)
     return trk_output_create(&recover->output, fd, &options, recover->error);
 }
 
-/* Takes over the source. */
-static enum trk_status run(struct trk_recover *recover, int fd)
+static enum trk_status go_over(struct trk_recover *recover, int fd)
 {
     trk_index_init(&recover->index);
     *recover->result = (struct trk_recover_result){.cut = true, .child_status = -1};
@@ -387,6 +391,32 @@ static enum trk_status run(struct trk_recover *recover, int fd)
     trk_chunk_decoder_deinit(&recover->decoder);
     trk_index_deinit(&recover->index);
     free(recover->streams);
+    return status;
+}
+
+/* Takes over the source. */
+static enum trk_status run(struct trk_recover *recover, int fd)
+{
+    enum trk_status status = go_over(recover, fd);
+    bool moves = recover->moves || recover->result->chunks_lost > recover->lost_place;
+    if (status == TRK_OK && recover->unknown && moves) {
+        *recover = (struct trk_recover){
+            .source = recover->source,
+            .result = recover->result,
+            .error = recover->error,
+            .watch = recover->watch,
+            .leaves = true,
+        };
+        if (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0) {
+            status = go_over(recover, fd);
+        } else {
+            int os_errno = errno;
+            status = trk_error_set(recover->error, TRK_E_SYSTEM, "the output cannot be begun anew");
+            if (recover->error != NULL) {
+                recover->error->os_errno = os_errno;
+            }
+        }
+    }
     trk_source_close(&recover->source);
     return status;
 }

@@ -31,6 +31,9 @@ struct trk_recover {
     uint64_t offset;
     uint64_t next_file_chunk;
     bool lost_place;
+    bool moves;      /* a chunk stands elsewhere than in the source */
+    bool unknown;    /* a chunk of a kind that nobody here knows was copied */
+    bool leaves;     /* such chunks are left out */
     bool has_state;  /* a SNAPSHOT was copied */
     bool owes_state; /* none was, and the loss that stands for it is still to be written */
 };
@@ -39,6 +42,8 @@ struct trk_recover {
 
 /* Copy the chunk whose payload is in decoder.unpack.packed. */
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk);
+/* Likewise, one of a kind that nobody here knows, or leave it out. */
+enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk);
 /* And one of events, decoded in decoder.records, behind the loss before it. */
 enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
                                    struct trk_format_chunk *chunk);

@@ -17,6 +17,19 @@ enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_
     return trk_output_copy(recover->output, chunk, recover->decoder.unpack.packed, recover->error);
 }
 
+/* [F-41] It may speak of places in the file: it stays as long as all chunks stay where they are. */
+enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    if (!recover->leaves) {
+        recover->unknown = true;
+        return trk_recover_copy(recover, chunk);
+    }
+    if (recover->result->unknown_left_out++ == 0) {
+        recover->result->unknown_kind = chunk->kind;
+    }
+    return TRK_OK;
+}
+
 enum trk_status trk_recover_header(struct trk_recover *recover)
 {
     recover->result->header_lost = true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/event_text.h"
 #include "selection_views.h"
 #include "track/address.h"
 
@@ -17,12 +18,17 @@
 /* MASKs and OPERANDs before one OP_BEGIN. */
 #define AHEAD_MOST 32u
 
+/* What a RESULT is of, by its flags, and what an OBJECT_DETAIL is of. */
+#define FOLLOWED_OBJECT (TRK_RESULT_OF_MAP + 1)
+#define FOLLOWED        (FOLLOWED_OBJECT + 1)
+
 struct stream {
     uint32_t depth; /* operations that are open */
     uint32_t node;  /* of the outermost, once it is known */
     bool chosen;    /* the outermost is */
     uint32_t ahead; /* MASKs, OPERANDs, FAULT_ATs: what they are of is to come */
     uint64_t number[AHEAD_MOST];
+    bool followed[FOLLOWED]; /* the newest event that later ones say more of is chosen */
 };
 
 struct choice {
@@ -77,10 +83,18 @@ static void taint(struct choice *choice, uint32_t node)
     choice->tainted[leader(choice, node)] = true;
 }
 
-/* The node of a hold's domain; NONE: the event is in no hold. */
-static uint32_t hold_node(const struct trk_event *event)
+/* Whether only the file says what events of the type are [F-36]. */
+static bool is_newer(const struct choice *choice, const struct trk_event *event)
 {
-    if (!trk_event_in_hold(event))
+    struct trk_trace_type type;
+    (void)trk_trace_type(choice->trace, event->type, &type);
+    return !type.known;
+}
+
+/* The node of a hold's domain; NONE: the event is in no hold. */
+static uint32_t hold_node(const struct choice *choice, const struct trk_event *event)
+{
+    if (!trk_trace_event_in_hold(choice->trace, event))
         return NODE_NONE;
     if (trk_domain_class(event->domain) == TRK_DOMAIN_GENERATIONS)
         return NODE_GENERATIONS;
@@ -126,7 +140,7 @@ static void look_for_gap(struct choice *choice, const struct trk_event *event, u
 
 static void group_event(struct choice *choice, struct stream *stream, const struct trk_event *event)
 {
-    uint32_t node = hold_node(event);
+    uint32_t node = hold_node(choice, event);
     if (event->type == TRK_EVENT_DROP) {
         /* What was under way is not known to its end. */
         if (stream->depth > 0 && stream->node != NODE_NONE)
@@ -145,10 +159,12 @@ static void group_event(struct choice *choice, struct stream *stream, const stru
     }
     if (node != NODE_NONE) {
         look_for_gap(choice, event, node);
-        if (stream->depth == 0)
-            taint(choice, node); /* of an operation whose beginning is lost */
-        else
+        if (stream->depth > 0)
             tie(choice, stream, node);
+        else if (is_newer(choice, event))
+            meet(choice, node);
+        else
+            taint(choice, node); /* of an operation whose beginning is lost */
     }
     if (event->type == TRK_EVENT_OP_END && stream->depth > 0)
         stream->depth--;
@@ -173,7 +189,7 @@ static void choose(struct choice *choice, uint64_t number)
 static bool operation_chosen(struct choice *choice, const struct trk_event *event)
 {
     uint32_t count;
-    uint32_t node = hold_node(event);
+    uint32_t node = hold_node(choice, event);
     if (node == NODE_NONE && !is_global(event)) {
         uint64_t size = event->type == TRK_EVENT_FAULT ? 1 : trk_event_size(event);
         node = range_nodes(event->argument, size, &count);
@@ -182,7 +198,8 @@ static bool operation_chosen(struct choice *choice, const struct trk_event *even
 }
 
 /* What no operation is: by the bytes that it is about. */
-static bool annotation_chosen(struct choice *choice, const struct trk_event *event)
+static bool annotation_chosen(struct choice *choice, const struct stream *stream,
+                              const struct trk_event *event)
 {
     uint64_t size_bytes;
     switch (event->type) {
@@ -211,8 +228,17 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
         break;
     case TRK_EVENT_DROP:
         return choice->target != NODE_NONE; /* where losses are the matter they are known */
+    case TRK_EVENT_RESULT:
+        return event->flags > TRK_RESULT_OF_MAP || stream->followed[event->flags];
+    case TRK_EVENT_OBJECT_DETAIL:
+        return stream->followed[FOLLOWED_OBJECT];
     default:
-        return true;
+        if (hold_node(choice, event) != NODE_NONE)
+            return is_chosen(choice, hold_node(choice, event));
+        if (!is_newer(choice, event) || !trk_trace_event_range(choice->trace, event, &size_bytes))
+            return true;
+        size_bytes += size_bytes == 0;
+        break;
     }
     uint32_t count;
     uint32_t first = range_nodes(event->argument, size_bytes, &count);
@@ -220,6 +246,28 @@ static bool annotation_chosen(struct choice *choice, const struct trk_event *eve
     for (uint32_t i = 0; i < count && !chosen; i++)
         chosen = is_chosen(choice, first + i);
     return chosen;
+}
+
+/* What is left out takes with it what later events of its thread say of it. */
+static void note_followed(struct stream *stream, const struct trk_event *event, bool chosen)
+{
+    switch (event->type) {
+    case TRK_EVENT_ACCESS:
+        stream->followed[TRK_RESULT_OF_ACCESS] = chosen;
+        break;
+    case TRK_EVENT_COPY_END:
+        stream->followed[TRK_RESULT_OF_COPY] = chosen;
+        break;
+    case TRK_EVENT_MAP:
+    case TRK_EVENT_UNMAP:
+        stream->followed[TRK_RESULT_OF_MAP] = chosen;
+        break;
+    case TRK_EVENT_OBJECT:
+        stream->followed[FOLLOWED_OBJECT] = chosen;
+        break;
+    default:
+        break;
+    }
 }
 
 static void choose_event(struct choice *choice, struct stream *stream,
@@ -235,11 +283,12 @@ static void choose_event(struct choice *choice, struct stream *stream,
     if (begins(event) && stream->depth++ == 0)
         stream->chosen = operation_chosen(choice, event);
     bool chosen = stream->chosen;
-    if (event->type >= TRK_EVENT_FIRST_ANNOTATION)
-        chosen = annotation_chosen(choice, event);
+    if (event->type >= TRK_EVENT_FIRST_ANNOTATION || is_newer(choice, event))
+        chosen = annotation_chosen(choice, stream, event);
     else if (stream->depth == 0)
-        chosen = choice->target != NODE_NONE && hold_node(event) != NODE_NONE &&
-                 is_chosen(choice, hold_node(event));
+        chosen = choice->target != NODE_NONE && hold_node(choice, event) != NODE_NONE &&
+                 is_chosen(choice, hold_node(choice, event));
+    note_followed(stream, event, chosen);
     for (uint32_t i = 0; i < stream->ahead && chosen; i++)
         choose(choice, stream->number[i]);
     stream->ahead = 0;
@@ -257,8 +306,10 @@ static enum trk_status pass(struct choice *choice, bool second)
 {
     size_t count = trk_trace_stream_count(choice->trace);
     memset(choice->streams, 0, (count + 1) * sizeof *choice->streams);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         choice->streams[i].node = NODE_NONE;
+        memset(choice->streams[i].followed, true, sizeof choice->streams[i].followed);
+    }
     struct trk_trace_event event;
     enum trk_status status;
     while ((status = trk_trace_next(choice->trace, &event, choice->error)) == TRK_OK) {

@@ -25,9 +25,11 @@ void sums_init(struct sums *sums, const char *header_json)
 {
     *sums = (struct sums){0};
     cJSON *header = cJSON_Parse(header_json);
-    /* Which bands have moved the first versions did not say. */
+    /* Which bands have moved the first versions did not say, and a header that was lost cannot. */
     const cJSON *moved = cJSON_GetObjectItemCaseSensitive(header, "moved");
-    bool all = moved == NULL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted"));
+    bool all =
+        moved == NULL && (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "redacted")) ||
+                          cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered")));
     sums->low_moved = all || names(moved, "low");
     sums->arena_moved = all || names(moved, "arena");
     cJSON_Delete(header);

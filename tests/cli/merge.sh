@@ -89,6 +89,88 @@ cmp named.trk piped.trk || fail "a part from a pipe gives other bytes"
 counts joined.trk $((one + two)) $((1020000 - one - two))
 run 3 doctor joined.trk
 
+# Parts of one recording as text. part NAME FIRST LAST [BEFORE]: marks of these numbers, and how many events were
+# before its state.
+part() {
+    state=
+    [ -z "$4" ] || state=',\"flight\":{\"before_state\":[{\"stream\":0,\"events\":\"'$4'\"}]}'
+    {
+        cat <<TEXT
+trk-text 1
+file level=1 plain=0 sync=5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b
+header "{\"clock\":{\"anchors\":[{\"ticks\":\"7\"}]}$state}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+events stream=0 shift=0 flags=1
+TEXT
+        seq "$2" "$3" | while read -r number; do
+            echo "$((1000 + number))000 mark argument=$number"
+        done
+        echo "end status=0 cut=0"
+    } >"$1.txt"
+    run 0 assemble -f "$1.txt" -o "$1.trk"
+}
+
+# In two steps a gap is as long as in one: G begins with the state of its oldest part.
+part s1 10 14 10
+part s2 14 29 14
+part s3 34 39 34
+part s4 45 49 45
+run 3 merge -f s1.trk s2.trk s3.trk s4.trk -o once.trk
+counts once.trk 31 9
+run 0 merge -f s2.trk s1.trk -o two.trk
+run 3 merge -f s3.trk two.trk -o three.trk
+counts three.trk 26 4
+run 3 merge -f three.trk s4.trk -o steps.trk
+counts steps.trk 31 9
+run 3 dump once.trk
+mv out once.txt
+run 3 dump steps.trk
+cmp -s once.txt out || fail "merged in steps are other events than merged at once"
+part s0 0 9
+run 0 merge -f s0.trk s1.trk -o begun.trk
+run 0 info --json begun.trk
+grep -q before_state out && fail "a merge that begins with no state says that it does"
+
+# Events that are all alike: which one a part goes on behind its place says.
+part a1 1 3
+part a2 1 6
+part b1 1 2
+part b2 1 4
+sed -i 's/^100[1-5]000 mark .*/1001000 mark argument=7/' a1.txt a2.txt
+sed -i 's/^1003000 mark .*/1002000 mark argument=2/' b2.txt
+for name in a b; do
+    run 0 assemble -f "${name}1.txt" -o first.trk
+    run 0 assemble -f "${name}2.txt" -o second.trk
+    run 0 merge -f first.trk second.trk -o two.trk
+    run 0 dump second.trk
+    mv out second.txt
+    run 0 dump two.trk
+    cmp -s second.txt out || fail "$name: merged are other events than the second part has"
+done
+
+# Redacted one by one, each part moved by another distance; where nothing moved they go together.
+sed 's/ mark argument=.*/ map argument=0x200400000 seq=4096 context=3/' s1.txt >r1.txt
+sed 's/ mark argument=.*/ map argument=0x200c00000 seq=4096 context=3/' s2.txt >r2.txt
+for name in s1 s2 r1 r2; do
+    run 0 assemble -f "$name.txt" -o "$name.trk"
+    run 0 pack -f --redact "$name.trk" -o "$name.red.trk"
+done
+run 2 merge r1.red.trk r2.red.trk -o none.trk
+said "its addresses were moved: merge the parts first"
+run 2 merge r1.trk r2.red.trk -o none.trk
+said "r2.red.trk: its addresses were moved"
+run 0 merge -f s1.red.trk s2.red.trk -o two.trk
+# Headers that were lost are all the same.
+for name in r1 s2; do
+    cp "$name.trk" flipped.trk
+    printf '\377\377' | dd of=flipped.trk bs=1 seek=180 conv=notrunc 2>/dev/null
+    run 0 recover -f --json flipped.trk -o "$name.lost.trk"
+    same "$name: header lost" "$(get header_lost)" true
+done
+run 2 merge r1.lost.trk s2.lost.trk -o none.trk
+said "header was lost"
+
 # Not of one recording; a part with a state of its own; damaged; not there; only one.
 fly other 1M <<'SCRIPT'
 marks 10

@@ -151,6 +151,19 @@ done
 run 0 recover kind.trk -f -o again.trk
 run 0 dump --text again.trk
 grep -q '^chunk kind=77' out || fail "recover loses a chunk of an unknown kind"
+head -c $(($(wc -c <kind.trk) - 1)) kind.trk >cut.trk # all chunks stay
+run 0 recover --json cut.trk -f -o again.trk
+quiet
+same "recover of an end: chunks left out" "$(get unknown_chunks_left_out)" 0
+run 0 dump --text again.trk
+grep -q '^chunk kind=77' out || fail "recover of an end loses a chunk of an unknown kind"
+cp kind.trk flipped.trk # what is behind the HEADER moves
+printf '\377\377' | dd of=flipped.trk bs=1 seek=175 conv=notrunc 2>/dev/null
+run 0 recover --json flipped.trk -f -o again.trk
+said '1 chunks of kinds that this version does not know are left out, the first of kind 77'
+same "recover: chunks left out" "$(get unknown_chunks_left_out) $(get header_lost)" "1 true"
+run 0 dump --text again.trk
+grep -q '^chunk kind=77' out && fail "recover keeps a chunk of an unknown kind where chunks move"
 # Required ones are refused as soon as they are read: assemble reads what it wrote.
 sed 's/ flags=0 \(stream=4294967295 "later"\)/ flags=1 \1/' kind.txt >required.txt
 grep -q 'kind=77 flags=1' required.txt || fail "no required chunk in the text"

@@ -102,11 +102,41 @@ run 0 dump low.trk
 grep -q '0x500000000' out && fail "edge: what is not at the band's end stays"
 grep -q 'fault_at  *pc=0x0 sp=0x0' out || fail "edge: the host's code and stack stay"
 grep -q ' at=' out && fail "edge: a module is named"
+# A program that ends at once may be gone before its mappings are read.
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$trk" info --json high.trk | grep -q '"mappings"' && break
+    "$trk" record -f -o high.trk -- "$live" --one edge.json >out 2>err || fail "edge: $(cat err)"
+done
 "$trk" dump high.trk >high.out
 grep -q 'fault_at  *pc=0x[0-9a-f]* .* at=[a-z]' high.out || fail "edge: the code that faulted is not named"
 "$trk" dump --text low.trk | grep '^note.*clocks.*ticks' >notes || fail "edge: no clocks at the end"
 grep -q realtime notes && fail "edge: the time of day stays"
 grep -q 'fault .*0xfffffffffc' out || fail "edge: the fault moved away from the band's end"
+
+# Code that faults moves with the guest memory that it is in. Where nothing else is about that it says how far the
+# rest has moved, below it as above, and goes.
+name=code
+cat >code.txt <<TEXT
+trk-text 1
+file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+header "{\"tsc_hz\":2000000000}"
+schema
+note stream=1 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+events stream=1 shift=0 flags=1
+1000 map argument=0x200400000 seq=4096 context=3
+1001 map argument=0x80200400000 seq=4096 context=3
+$(n=1002 && for pc in 0x200400123 0x400123 0x201400123 0x80200400123 0x80000400123 0x7f1234567123; do
+    echo "$n fault_at argument=$pc"
+    n=$((n + 1))
+done)
+end status=0 cut=0
+TEXT
+run 0 assemble -f code.txt -o code.trk
+run 0 pack -f --redact code.trk -o low.trk
+run 0 dump --text low.trk
+same "code: places" "$(sed -n 's/.* fault_at *\(argument=\)*//p' out | paste -sd ' ')" \
+    "0x400123   0x80000000123  "
+run 0 diff code.trk low.trk
 
 # Without a gap below it, all of it stays: the page before the last region is a neighbour.
 record neighbours <<TEXT
@@ -195,6 +225,23 @@ number=$(grep -n "op_end context=25.*argument=$first\$" text.txt | head -1 | cut
 sed "${number}s/argument=.*/argument=0x77/" text.txt >false.txt # equal ones different
 run 0 assemble -f false.txt -o false.trk
 same "sums: verdict of two for one" "$(verdict false.trk | cut -d ' ' -f 2)" divergence
+# A redacted trace whose header was lost no longer says what moved: its sums may all have. It is not whole.
+run 0 pack -f --redact high.trk -o low.trk
+cp low.trk flipped.trk
+byte=$(od -An -tu1 -j 200 -N1 flipped.trk) # of the HEADER's payload
+printf '%b' "\\0$(printf %o $((byte ^ 1)))" | dd of=flipped.trk bs=1 seek=200 conv=notrunc 2>/dev/null
+run 0 recover -f --json flipped.trk -o headless.trk
+same "headless: header lost" "$(get header_lost) $(get complete)" "true false"
+same "headless: verdict" "$(verdict headless.trk | cut -d ' ' -f 2)" ok
+run 3 doctor headless.trk
+grep -q '^header .*lost' out || fail "headless: doctor does not say that the header was lost"
+run 3 doctor --json headless.trk
+same "headless: of doctor" "$(get header_lost) $(get complete)" "true false"
+run 0 pack -f --redact headless.trk -o again.trk
+same "headless: verdict when it is redacted again" "$(verdict again.trk | cut -d ' ' -f 2)" ok
+run 3 doctor again.trk
+run 0 doctor --json low.trk
+same "sums: header lost" "$(get header_lost)" false
 # Of the header stays what is known: what a newer writer adds goes, at any depth.
 run 0 pack -f --redact high.trk -o low.trk
 "$trk" info --json low.trk >out 2>err

@@ -21,6 +21,80 @@ for path in "$corpus"/bug-*.trk "$corpus"/foreign-bug-*.trk; do
     bugs=$((bugs + 1))
 done
 at_least "stored bugs" "$bugs" 14
+
+# small NAME: a trace of the events of standard input, and of so many stores elsewhere that a part is smaller.
+small() {
+    {
+        cat <<'TEXT'
+trk-text 1
+file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+header "{\"tsc_hz\":2000000000}"
+schema "{\"types\":[{\"id\":20,\"name\":\"early\",\"argument\":\"address\",\"pair\":\"size\"},{\"id\":21,\"name\":\"held\",\"pair\":\"hold\"},{\"id\":200,\"name\":\"later\",\"argument\":\"address\",\"pair\":\"size\"}]}"
+note stream=1 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+note stream=2 "{\"tid\":2,\"role\":0,\"name\":\"u\"}"
+events stream=1 shift=0 flags=1
+TEXT
+        cat
+        echo "events stream=2 shift=0 flags=1"
+        seq 400 | while read -r n; do
+            echo "$((2000 + n)) witness_store domain=$((n * n * n * 31 % 65521)) seq=64 argument=$((0x600400000 + n * n * n * 17 % 65536 * 64))"
+        done
+        echo "end status=0 cut=0"
+    } >"$1.txt"
+    run 0 assemble -f "$1.txt" -o "$1.trk"
+}
+
+# has FILE TIME...: the events of stream 1 that are in it.
+has() {
+    file=$1
+    shift
+    run 0 dump --text "$file"
+    same "events of $file" "$(sed -n 's/^\([0-9][0-9]*\) .*/\1/p' out | grep -v '^2...$' | paste -sd ' ')" "$*"
+}
+
+# What only annotations are about is a part, too. Events of newer types go by what the file says of them, and what
+# became of a copy, or more of an object, goes with that.
+small about <<TEXT
+1000 map argument=0x200400000 seq=4096 context=3 page=1
+1001 map argument=0x200800000 seq=4096 context=3 page=5000
+1002 map argument=0x200c00000 seq=4096 context=3 page=9000
+1003 op_begin context=1 argument=0x200800000 seq=4096
+1004 op_end context=1
+1005 type-20 argument=0x200400123 seq=4096
+1006 type-20 argument=0x200800123 seq=4096
+1007 type-21 domain=0x10000801 seq=1
+1008 type-21 domain=0x10000802 seq=1
+1009 type-200 argument=0x200400123 seq=4096
+1010 type-200 argument=0x200800123 seq=4096
+1011 copy_begin argument=0x200400000 seq=64 page=1
+1012 copy_end argument=0x200400000 seq=64 page=1
+1013 result flags=1 argument=64 seq=64
+1014 copy_begin argument=0x200800000 seq=64 page=2
+1015 copy_end argument=0x200800000 seq=64 page=2
+1016 result flags=1 argument=64 context=14
+1017 object argument=0x200400000 seq=64 page=3
+1018 object_detail argument=7 page=3
+1019 object argument=0x200800000 seq=64 page=4
+1020 object_detail argument=8 page=4
+1021 mark argument=1
+TEXT
+run 0 trim -f about.trk region:0x200400000 -o about-1.trk
+has about-1.trk 1000 1005 1007 1009 1011 1012 1013 1017 1018 1021
+run 0 trim -f about.trk region:0x200800000 -o about-2.trk
+has about-2.trk 1001 1003 1004 1006 1008 1010 1014 1015 1016 1019 1020 1021
+run 0 trim -f about.trk region:0x200c00000 -o about-3.trk
+has about-3.trk 1002 1021
+run 2 trim -f about.trk region:0x201000000 -o none.trk
+said "nothing is in the range: no event is about the 4 MiB from 0x201000000; closest are 0x200c00000"
+# The place of a fault belongs to the fault behind it.
+small fault <<TEXT
+999 tracker context=1 argument=0x10001000
+3000 fault_at argument=0x1234 domain=5
+3001 fault argument=0x600400000 page=1
+3002 op_end context=1
+TEXT
+run 0 trim -f fault.trk 402-403 -o part.trk
+has part.trk 999 3000 3001 3002
 need_vulkan
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"

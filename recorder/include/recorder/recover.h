@@ -22,12 +22,16 @@ struct trk_recover_result {
     bool state_lost; /* of a part: the state that it begins with was damaged; one loss stands for it
                       */
     bool cut;        /* the recording's end was not there: how much is missing is not known */
-    int32_t child_status;     /* -1: not known */
-    struct trk_digest digest; /* of all that was written, for trk_trace_verify */
+    uint64_t unknown_left_out; /* chunks of kinds that this version does not know [F-41] */
+    uint8_t unknown_kind;      /* of the first of them */
+    int32_t child_status;      /* -1: not known */
+    struct trk_digest digest;  /* of all that was written, for trk_trace_verify */
 };
 
 /**
- * Read a trace, or what is left of one, and write what is good to a descriptor, forward only.
+ * Read a trace, or what is left of one, and write what is good to a descriptor of an empty regular
+ * file, forward only; from its beginning again where chunks move of which some are of unknown
+ * kinds.
  *
  * @return TRK_OK, also when nothing but the marker of the file was found; TRK_E_DAMAGED: not a
  *         trace, nothing written; TRK_E_VERSION: needs a newer reader; TRK_E_ARGUMENT: not a

@@ -12,8 +12,9 @@ TRK_EXTERN_C_BEGIN
 
 struct trk_rest {
     uint64_t open;      /* operations, holds and copies */
-    uint64_t ahead;     /* MASKs and OPERANDs whose OP_BEGIN is to come */
-    uint64_t *ahead_of; /* likewise, of each stream */
+    uint64_t ahead;     /* MASKs and OPERANDs whose OP_BEGIN is to come, FAULT_ATs before a FAULT */
+    uint64_t *ahead_of; /* MASKs and OPERANDs of each stream */
+    bool *at_fault;     /* the newest event of each stream is a FAULT_AT */
     size_t stream_count;
 };
 

@@ -3,7 +3,8 @@
  *
  * Operations tie the regions together that they touch, and so does a frame that is seen in several,
  * at whatever time. What is tied falls into groups. A group can be re-executed without the others:
- * none of its holds is in an operation that is left out, and none of its bytes are stored elsewhere.
+ * none of its holds is in an operation that is left out, and none of its bytes are stored
+ * elsewhere.
  */
 #ifndef SIMULATOR_SELECTION_H
 #define SIMULATOR_SELECTION_H

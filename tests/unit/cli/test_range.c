@@ -217,6 +217,8 @@ Test(range, joins)
         {"3\n4\n5", 3, 5, NULL},
         {"5-9\n9-/3", 0, 0, "a gap behind event 9"},
         {"5-5/7", 5, 5, NULL},
+        {"5-9/50", 5, 5, NULL},
+        {"11-53/50\n54-55", 0, 0, "a gap behind event 11"},
         {"8-\n2-9", 2, UINT64_MAX, NULL},
         {"8-\n2-6", 0, 0, "a gap behind event 6"},
         {"1-9/2", 0, 0, "a gap behind event 1"},

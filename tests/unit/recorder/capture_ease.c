@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "record_ease.h"
+#include "record_internal.h"
 
 #define TURNS         1000u
 #define LONG_SLICE_NS UINT64_C(100000000)
@@ -71,4 +72,21 @@ Test(ease, alone)
     trk_record_ease_do(&ease, false, note, &noted);
     cr_expect_eq(noted.count, 1);
     cr_expect_eq(noted.thread, gettid());
+}
+
+/* Who gives way and gets no processor for long is relieved, for a second and not once. */
+Test(ease, late)
+{
+    const uint64_t now = trk_record_now_ns();
+    struct trk_record_turns turns = {.ended_ns = now, .next_ms = 1000};
+    cr_expect_not(trk_record_turns_late(&turns), "in time");
+    cr_expect_not(turns.hurry);
+    turns = (struct trk_record_turns){.next_ms = 1};
+    cr_expect_not(trk_record_turns_late(&turns), "none has been");
+    turns = (struct trk_record_turns){.ended_ns = now - UINT64_C(500000000), .next_ms = 1};
+    cr_expect(trk_record_turns_late(&turns));
+    cr_expect(turns.hurry);
+    cr_expect_eq(turns.next_ms, 0);
+    cr_expect_geq(turns.hurried_to_ns, now + UINT64_C(1000000000));
+    cr_expect_not(trk_record_turns_late(&turns), "in a hurry already");
 }
