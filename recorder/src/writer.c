@@ -166,13 +166,9 @@ static struct stream *find_stream(struct trk_writer *writer, uint32_t stream_id)
 static struct stream *add_stream(struct trk_writer *writer, uint32_t stream_id,
                                  struct trk_error *error)
 {
-    if (stream_id == TRK_FORMAT_NO_STREAM) {
-        trk_error_set(error, TRK_E_ARGUMENT, "%u is no number for a stream", stream_id);
-        return NULL;
-    }
-    if (writer->stream_count == TRK_FORMAT_STREAMS_MAX) {
-        trk_error_set(error, TRK_E_ARGUMENT, "stream %u is one too many: a file has %u of them",
-                      stream_id, TRK_FORMAT_STREAMS_MAX);
+    if (stream_id == TRK_FORMAT_NO_STREAM || writer->stream_count == TRK_FORMAT_STREAMS_MAX) {
+        trk_error_set(error, TRK_E_ARGUMENT, "stream %u is %s", stream_id,
+                      stream_id == TRK_FORMAT_NO_STREAM ? "no number" : "one too many for a file");
         return NULL;
     }
     if (writer->stream_count == writer->stream_room) {
