@@ -62,7 +62,8 @@ struct judge_stream {
     /* The newest fault, until the stream's next witness: whether a store was seen. */
     bool faulted;
     uint64_t fault_page;
-    uint64_t next_pc;               /* of the event that comes next, a fault; 0: not known */
+    uint64_t next_pc;               /* of the fault that comes next; 0: not known */
+    uint64_t place_offset;          /* of the newest event's chunk */
     uint64_t fault_pc, fault_event; /* of the newest fault */
 };
 

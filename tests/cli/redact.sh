@@ -103,9 +103,9 @@ grep -q '0x500000000' out && fail "edge: what is not at the band's end stays"
 grep -q 'fault_at  *pc=0x0 sp=0x0' out || fail "edge: the host's code and stack stay"
 grep -q ' at=' out && fail "edge: a module is named"
 # A program that ends at once may be gone before its mappings are read.
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-    "$trk" info --json high.trk | grep -q '"mappings"' && break
-    "$trk" record -f -o high.trk -- "$live" --one edge.json >out 2>err || fail "edge: $(cat err)"
+for _ in $(seq 40); do
+    "$trk" info --json high.trk | grep -q '"modules":\[{' && break
+    "$trk" record -f -o high.trk -- "$live" --one edge.json >again.txt 2>&1 || fail "edge: $(cat again.txt)"
 done
 "$trk" dump high.trk >high.out
 grep -q 'fault_at  *pc=0x[0-9a-f]* .* at=[a-z]' high.out || fail "edge: the code that faulted is not named"
