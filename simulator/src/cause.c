@@ -87,8 +87,8 @@ static const struct cause_words words[CAUSE_COUNT] = {
                         "a flush of the whole range that it is given"},
     [CAUSE_REFUSED] = {"", "", ""},
     [CAUSE_UNPROVEN] = {"behind missing events",
-                        "not known: events before the read {read} are missing, or in an order "
-                        "that is a guess",
+                        "not known: events that came before are missing, or in an order that is "
+                        "a guess",
                         ""},
 };
 

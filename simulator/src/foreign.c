@@ -396,8 +396,9 @@ void foreign_report(struct run *run)
     bool broken_bytes = report->verdict >= TRK_VERDICT_STALE_GPU_READ &&
                         report->verdict <= TRK_VERDICT_LOST_GPU_WRITE;
     say(&report->judged[TRK_SIM_JUDGED_BYTES], bytes, broken_bytes,
-        report->checks > 0 ? "no store to the bytes that were checked is known"
-                           : "the trace has no checks of bytes");
+        report->checks == 0 ? "the trace has no checks of bytes"
+        : report->complete  ? "no store to the bytes that were checked is known"
+                            : "events are missing that the bytes may depend on");
     say(&report->judged[TRK_SIM_JUDGED_STATES], foreign->states, foreign->broken_states,
         foreign->limited ? "too many pages" : "the state of no page was ever certain");
     say(&report->judged[TRK_SIM_JUDGED_PROTECTION], foreign->rights, foreign->broken_rights,

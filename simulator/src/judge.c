@@ -342,9 +342,6 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
     case TRK_EVENT_GPU_COMPLETE:
         versions_complete(judge->versions, due->number, event->argument);
         return TRK_OK;
-    case TRK_EVENT_FAULT_AT:
-        judge->streams[due->stream].next_pc = event->argument;
-        return TRK_OK;
     case TRK_EVENT_MAP:
     case TRK_EVENT_UNMAP:
         return change_views(judge, due);
@@ -360,6 +357,20 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
     default: /* nothing follows from the others */
         return TRK_OK;
     }
+}
+
+/* A place is that of the stream's very next event, if that is a fault. Where losses are about, none
+ * is known to be that across chunks: one between them may be missing. */
+static void note_place(struct judge *judge, const struct trk_trace_event *event)
+{
+    struct judge_stream *stream = &judge->streams[event->stream];
+    if (event->event.type == TRK_EVENT_FAULT) {
+        bool next = !judge->lossy || event->file_offset == stream->place_offset;
+        stream->fault_pc = next ? stream->next_pc : 0;
+        stream->fault_event = event->number;
+    }
+    stream->next_pc = event->event.type == TRK_EVENT_FAULT_AT ? event->event.argument : 0;
+    stream->place_offset = event->file_offset;
 }
 
 uint64_t judge_fault_pc(const struct judge *judge, uint32_t stream, uint64_t event)
@@ -396,6 +407,7 @@ enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *ev
         return TRK_E_DAMAGED;
     versions_now(judge->versions, event->number);
     note_order(judge, event);
+    note_place(judge, event);
     enum trk_status status = event->event.type >= TRK_EVENT_FIRST_ANNOTATION
                                  ? annotation(judge, event, finding)
                                  : judge_operation_event(judge, event, finding);

@@ -63,6 +63,7 @@ struct judge_stream {
     bool faulted;
     uint64_t fault_page;
     uint64_t next_pc;               /* of the fault that comes next; 0: not known */
+    uint64_t place_offset;          /* of the newest event's chunk */
     uint64_t fault_pc, fault_event; /* of the newest fault */
 };
 

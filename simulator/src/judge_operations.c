@@ -48,9 +48,6 @@ static void begin(const struct judge *judge, const struct trk_trace_event *event
         operation.was_gpu = page != NULL && page->state == SAID_GPU;
         stream->faulted = true;
         stream->fault_page = operation.guest_addr / TRK_HOST_PAGE_BYTES;
-        stream->fault_pc = stream->next_pc;
-        stream->fault_event = event->number;
-        stream->next_pc = 0;
     }
     if (stream->depth < JUDGE_DEPTH)
         stream->operations[stream->depth] = operation;

@@ -131,15 +131,9 @@ enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)
     return TRK_OK;
 }
 
-enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace)
+void losses_any_views(struct losses *losses)
 {
-    struct losses all;
-    enum trk_status status = losses_find_all(&all, trace);
-    losses_deinit(losses);
-    losses->views_first_tsc = all.views_first_tsc;
-    losses->views_end_tsc = all.views_end_tsc;
-    losses->disorder = all.disorder;
-    return status;
+    add_views(losses, 0, UINT64_MAX);
 }
 
 void losses_deinit(struct losses *losses)

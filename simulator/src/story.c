@@ -266,8 +266,9 @@ static void end_oracle(struct run *run)
     if (report->checks == report->unknown && !judged_foreign(run)) {
         report->verdict = complete ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run, "the oracle could judge nothing: %s",
-                   report->checks > 0 ? "no store to the bytes that were checked is known"
-                                      : "the trace has no checks of bytes");
+                   report->checks == 0 ? "the trace has no checks of bytes"
+                   : complete          ? "no store to the bytes that were checked is known"
+                                       : "events are missing that the bytes may depend on");
         return;
     }
     if (complete && !run->oracle_only && core_is_trackers_own() && run->foreign.core.judged == 0) {

@@ -164,7 +164,7 @@ static void say_holder(struct run *run, const struct finding *finding)
 {
     struct trk_sim_report *report = run->report;
     const char *words;
-    if (finding->cause == CAUSE_UNPROVEN) {
+    if (finding->cause == CAUSE_UNPROVEN && finding->kind != TRK_VERDICT_LOST_CPU_WRITE) {
         snprintf(report->holder, sizeof report->holder,
                  "not known: events are missing, or their order is a guess");
         return;

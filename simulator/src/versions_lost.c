@@ -63,7 +63,9 @@ bool copy_loses(const struct versions *versions, const struct shadow_history *hi
     lost->has_copy = true;
     lost->copy = *copy;
     enum cause untold = up ? CAUSE_NONE : finding_untold(&lost->store);
-    if (untold != CAUSE_NONE)
+    if (!up && (lost->store.flags & SHADOW_STORE_UNSAID))
+        finding_unproven(lost); /* what closed the page before the store may be missing */
+    else if (untold != CAUSE_NONE)
         finding_at(lost, lost->store.event, lost->store.stream, untold);
     else
         finding_at(lost, copy->end, copy->stream,

@@ -204,6 +204,95 @@ same "the GPU's copy behind a lost store" "$(get gpu)" unclear
 same "guest memory behind a lost store" "$(get guest)" unclear
 get for_gpu | grep -q "^not known" || fail "for the GPU: $(get for_gpu)"
 
+# A store before the second one is lost, maybe the one that took the page: who should have told is not known.
+sed 's/^100300000 /100250000 drop context=75 argument=0x1\n&/' over.txt >early_loss.txt
+run 0 assemble early_loss.txt -o early_loss.trk
+run 1 sim --json early_loss.trk
+same "verdict of a copy over newer bytes, behind a loss" "$(get verdict)" lost-cpu-write
+same "its way, behind a loss" "$(get detail)" "behind missing events"
+same "its event, behind a loss" "$(get event_at)" null
+same "who has the bytes, behind a loss" "$(get holder)" "nowhere: guest memory was overwritten"
+get missing | grep -q "^not known" || fail "what is missing, behind a loss: $(get missing)"
+# It can be written nowhere, and is found.
+if [ -w /dev/full ]; then
+    "$trk" sim over.trk >/dev/full 2>err
+    same "exit code of a verdict on a full disk" $? 1
+    said "standard output"
+fi
+
+# A thread that copies what another one stored. Where the file just stops nothing tells that there was no such
+# thread, of which nothing was written yet.
+cat >one.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=5 flags=1
+1000032 tracker argument=0x10001000
+1000064 map context=3 seq=1048576 argument=0x200000000
+1000192 witness_store domain=0x1 seq=16 argument=0x200000000
+1000224 copy_begin seq=4096 argument=0x200000000
+1000256 copy_end seq=4096 argument=0x200000000
+1000288 witness_store domain=0x2 seq=16 argument=0x200000000
+2000288 gpu_read seq=16 argument=0x200000000
+5000288 frame
+END
+sed '$i4000256 witness_check flags=0x1 domain=0x1 seq=16 argument=0x200000000' one.txt | sed '/ gpu_read /d' >stamped.txt
+for read in one stamped; do
+    for end in 0 1; do
+        (cat $read.txt && echo "end status=0 cut=$end") >end$end.txt
+        run 0 assemble -f end$end.txt -o end$end.trk
+    done
+    run 1 sim --json end0.trk
+    same "$read, alone: verdict" "$(get verdict)" stale-gpu-read
+    run 0 assemble -f $read.txt -o stops.trk
+    for file in stops end1; do
+        for how in "" --oracle-only; do
+            # shellcheck disable=SC2086
+            run 3 sim --json $how $file.trk
+            same "$read, $file, $how: verdict" "$(get verdict)" trace-incomplete
+        done
+        get text | grep -q ": events are missing that the bytes may depend on" || fail "$read, $file: $(get text)"
+        run 3 bisect $file.trk
+    done
+done
+
+# The place of a fault is that of the fault behind it, and of no later one.
+cat >place.txt <<'END'
+trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":1,\"name\":\"guest 0\"}"
+events stream=0 shift=5 flags=1
+1000032 tracker argument=0x10001000
+1000064 map context=3 seq=1048576 argument=0x200000000
+1000096 op_begin context=11 seq=1048576 argument=0x200000000
+1000128 lock domain=0x10000800 seq=1
+1000160 unlock domain=0x10000800 seq=1
+1000192 op_end context=11
+2000000 fault_at argument=0x55550001111
+2900000 fault domain=0x30000800 seq=1 argument=0x200004000 flags=1
+2900064 op_end context=19 argument=0x1
+end status=0 cut=0
+END
+lost_pair='1000256 drop context=9 argument=1\n1000288 drop context=92 argument=1'
+sed "s/^2900000 /2000032 drop context=9 argument=1\n2000064 drop context=92 argument=1\n&/" place.txt >between.txt
+sed "s/^2900000 /2000032 frame\n&/" place.txt >other.txt
+sed "s/^2000000 /$lost_pair\n&/" place.txt >before.txt
+sed "s/^2900000 /events stream=0 shift=5 flags=1\n&/" before.txt >chunks.txt
+for case in place between other before chunks; do
+    run 0 assemble $case.txt -o $case.trk
+    "$trk" why $case.trk 0x200004000 >out 2>err
+    known=0
+    grep -q "by code at 0x55550001111" out && known=1
+    case $case in
+    place | before) same "$case: the place of the fault" $known 1 ;;
+    *) same "$case: the place of another fault" $known 0 ;;
+    esac
+done
+
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.
 "$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
