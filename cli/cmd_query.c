@@ -269,7 +269,7 @@ const struct trk_command trk_cmd_query = {
         "A statement reads the chunks of the trace that it needs. Constraints on stream, thread, "
         "tsc, "
         "time_us and frame pass chunks over by the file's index; region and page_addr do by their "
-        "summaries and, in files of format 1.1, by the index. The "
+        "summaries and, in files of format 1.1 and later, by the index. The "
         "column event is a place in the order of all events: who asks for it lets the trace be "
         "read "
         "in order, from the last checkpoint before the event or from the beginning.\n\n"

@@ -44,19 +44,26 @@ struct region;
 struct env_interrupted {
     uint64_t pc, stack_addr;
     enum trk_access_source source; /* how load and store were told apart */
+    uintptr_t frame;               /* of the handler; 0: there is none */
 };
 
 #ifdef TRK_SIM
 #include "env_sim.h"
 #else
 
-/* fault.c: NULL outside of the handler. */
-extern _Thread_local const struct env_interrupted *trk_fault_interrupted
+/* fault.c: of the handler that this thread is in. */
+extern _Thread_local struct env_interrupted trk_fault_interrupted
     __attribute__((tls_model("initial-exec")));
 
+/*
+ * NULL outside of the handler. An owner may have jumped out of that: then whoever calls stands
+ * before it on the stack, or on another one.
+ */
 static inline const struct env_interrupted *env_interrupted(void)
 {
-    return trk_fault_interrupted;
+    return (uintptr_t)__builtin_frame_address(0) < trk_fault_interrupted.frame
+               ? &trk_fault_interrupted
+               : NULL;
 }
 
 #define ENV_SLEEPER_SLOTS 64u

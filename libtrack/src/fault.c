@@ -27,7 +27,7 @@ static bool installed;
 static bool others_seen;
 static pthread_mutex_t install_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-_Thread_local const struct env_interrupted *trk_fault_interrupted
+_Thread_local struct env_interrupted trk_fault_interrupted
     __attribute__((tls_model("initial-exec")));
 
 /* Branches 1 and 2: whether the interrupted code may go on. */
@@ -80,9 +80,9 @@ static __attribute__((noinline)) void take(int signal_number, siginfo_t *info, v
                           .context = opaque,
                           .owner = __atomic_load_n(&fault_owner, __ATOMIC_ACQUIRE)};
     fault.owner_context = fault_context;
-    const struct env_interrupted at = trk_fault_interrupted_code(&fault);
-    const struct env_interrupted *outer = trk_fault_interrupted; /* a callback may fault */
-    trk_fault_interrupted = &at;
+    const struct env_interrupted outer = trk_fault_interrupted; /* a callback may fault */
+    trk_fault_interrupted = trk_fault_interrupted_code(&fault);
+    trk_fault_interrupted.frame = (uintptr_t)__builtin_frame_address(0);
     bool served = serve(&fault);
     trk_fault_interrupted = outer;
     if (TRK_UNLIKELY(others))

@@ -428,6 +428,7 @@ enum trk_status trk_record_command(const struct trk_record_options *options,
     if (status == TRK_OK) {
         recording.session.control->block_ms = options->block_ms;
         status = record_with_session(&recording);
+        cJSON_Delete(recording.mappings);
         trk_record_session_deinit(&recording.session);
     }
     trk_record_signals_deinit(&recording.signals);

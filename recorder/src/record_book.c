@@ -21,6 +21,8 @@ void trk_record_book_keep(const struct trk_record_drain *drain, uint32_t index)
     entry->in_use = ring->in_use;
     entry->is_shared = ring->is_shared;
     entry->stream_id = ring->stream_id;
+    entry->operations = ring->operations;
+    entry->holds = ring->holds;
     entry->position = ring->tail;
     entry->ordinal = ring->ordinal;
     memcpy(entry->told, ring->told, sizeof(entry->told));
@@ -80,6 +82,8 @@ enum trk_status trk_record_book_continue(struct trk_record_drain *drain,
         ring->in_use = entry->in_use;
         ring->is_shared = entry->is_shared;
         ring->stream_id = entry->stream_id;
+        ring->operations = entry->operations;
+        ring->holds = entry->holds;
         ring->tail = entry->position;
         ring->ordinal = entry->ordinal;
         memcpy(ring->told, entry->told, sizeof(ring->told));

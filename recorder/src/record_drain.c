@@ -112,7 +112,7 @@ static bool keep(struct trk_record_drain *drain, struct trk_record_drain_ring *r
     drain->events += 1;
     drain->events_of[trk_session_loss_kind(type)] += 1;
     ring->last_tsc = record->tsc;
-    ring->open += trk_record_streams_opens(type);
+    trk_record_streams_follow(ring, type);
     if (TRK_UNLIKELY(drain->trigger != NULL))
         trk_record_trigger_event(drain->trigger, record);
     return true;
@@ -267,6 +267,7 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
         settle(drain, ring, &drain->session->losses[index], error);
+        ring_append(drain, ring, drain->batch, trk_record_streams_cut(drain, ring), error);
         trk_record_streams_end(drain, ring, error);
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {

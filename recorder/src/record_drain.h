@@ -22,6 +22,8 @@ struct trk_record_book_entry {
     bool in_use;
     bool is_shared;
     uint32_t stream_id;
+    uint32_t operations; /* that the use is in the middle of */
+    uint32_t holds;
     uint64_t position; /* the first one that is not in the file */
     uint64_t ordinal;  /* events of the stream that are */
     uint64_t told[TRK_SESSION_LOSS_KINDS];
@@ -48,12 +50,14 @@ struct trk_record_drain_ring {
     uint32_t stream_id;
     uint32_t name_version;
     uint64_t tail;
-    uint64_t safe;     /* with a book: up to here it is in the file, and the thread has its room */
-    uint64_t ordinal;  /* events given to the writer */
-    uint64_t skip;     /* of the next ones, those that the file has already */
-    uint64_t missing;  /* before the next one: written once, and not in the file */
-    bool ended;        /* with a book: to be given back with the next flush */
-    int32_t open;      /* operations and holds that the use is in the middle of */
+    uint64_t safe;    /* with a book: up to here it is in the file, and the thread has its room */
+    uint64_t ordinal; /* events given to the writer */
+    uint64_t skip;    /* of the next ones, those that the file has already */
+    uint64_t missing; /* before the next one: written once, and not in the file */
+    bool ended;       /* with a book: to be given back with the next flush */
+    /* What the use is in the middle of, as far as its stream tells. */
+    uint32_t operations;
+    uint32_t holds;
     uint64_t last_tsc; /* of the last record: a loss told later does not go before it */
     uint64_t told[TRK_SESSION_LOSS_KINDS]; /* of the counts of losses, what the trace knows */
     struct trk_record_discards *discards;  /* thrown away and not told yet; NULL: none ever */

@@ -368,6 +368,7 @@ void trk_record_flight_turn(struct recording *recording)
     if (is_dumping(flight) && atomic_load(&flight->dump.done))
         end_dump(recording);
     trk_record_states_turn(flight->states);
+    trk_record_output_look_again(recording);
     look_outside(recording);
     if (is_dumping(flight))
         return;

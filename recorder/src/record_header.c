@@ -19,8 +19,6 @@
 #include <cjson/cJSON.h>
 
 #include "clock_ticks.h"
-#include "record_mappings.h"
-#include "record_program.h"
 #include "record_text.h"
 #include "track/address.h"
 #include "track/backend.h"
@@ -390,9 +388,8 @@ char *trk_record_header_json(const struct trk_record_header *header)
     if (header->options->settings_json)
         cJSON_AddItemToObject(root, "options", cJSON_Parse(header->options->settings_json));
     add_trackers(root, header->session->control);
-    pid_t pid = trk_record_program_pid(header->session);
-    if (pid != 0)
-        trk_record_mappings_add(root, pid);
+    if (header->mappings)
+        cJSON_AddItemToObject(root, "mappings", cJSON_Duplicate(header->mappings, true));
     add_model(root);
     add_clock(root, header->anchors);
     add_host(root);

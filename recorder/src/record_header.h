@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <cjson/cJSON.h>
+
 #include "flight.h"
 #include "record_handlers.h"
 #include "record_session.h"
@@ -31,6 +33,7 @@ struct trk_record_header {
     pid_t child_pid;
     bool attached;
     struct trk_record_handlers handlers; /* of the program */
+    const cJSON *mappings;               /* likewise; NULL: nobody could look */
     double append_ns;                    /* what an event costs its thread; 0: not known */
     struct trk_trace_anchor anchors[2];  /* at least 10 ms apart, for a frequency */
 };

@@ -159,6 +159,7 @@ enum trk_status trk_record_here_start(struct trk_record_here **out,
     trk_writer_destroy(recording->writer);
     trk_record_drain_deinit(&recording->drain);
     trk_record_output_close(recording, false);
+    cJSON_Delete(recording->mappings);
     if (!joined) /* else threads may emit already: the session stays, undrained */
         trk_record_session_deinit(&recording->session);
     free(here);
@@ -179,6 +180,7 @@ enum trk_status trk_record_here_stop(struct trk_record_here *here, struct trk_re
     own->complete = status == TRK_OK && own->dropped == 0;
     trk_record_drain_deinit(&recording->drain);
     trk_record_output_close(recording, true);
+    cJSON_Delete(recording->mappings);
     close(recording->session.fd);
     if (error)
         *error = here->error;

@@ -28,7 +28,10 @@ struct recording {
     struct trk_record_signals signals;
     struct trk_record_child child;
     struct trk_record_program program;
-    struct trk_record_handlers handlers; /* of the program, when that was looked at last */
+    /* Of the program, when that was looked at last. */
+    struct trk_record_handlers handlers;
+    cJSON *mappings; /* NULL: it could not be */
+    uint64_t first_look_ns, next_look_ns;
     struct trk_record_drain drain;
     struct trk_writer *writer;
     struct trk_record_flight *flight; /* NULL: the recording goes to a file as it comes */
@@ -69,6 +72,8 @@ void trk_record_output_end(struct recording *recording, enum trk_status *status)
 /* See what the header says of the program, while there is one: a dump may be made behind its end.
  */
 void trk_record_output_look(struct recording *recording);
+/* Likewise if it is time again: sooner in the beginning than later on. */
+void trk_record_output_look_again(struct recording *recording);
 /* The HEADER's text as things stand, the caller's to free(); NULL without memory. */
 char *trk_record_output_json(struct recording *recording,
                              const struct trk_record_header_dump *dump);

@@ -2,8 +2,13 @@
 
 #include <stdlib.h>
 
-static void count_lost(struct trk_record_drain *drain, uint32_t kind, uint64_t count)
+#include "clock_ticks.h"
+#include "record_streams.h"
+
+static void count_lost(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
+                       uint32_t kind, uint64_t count)
 {
+    trk_record_streams_lose(ring, trk_session_loss_type(kind));
     drain->dropped += count;
     drain->dropped_of[kind] += count;
     if (drain->trigger)
@@ -19,7 +24,7 @@ bool trk_record_losses_make(struct trk_record_drain *drain, struct trk_record_dr
         return false;
     uint64_t lost = count - ring->told[kind];
     ring->told[kind] = count;
-    count_lost(drain, kind, lost);
+    count_lost(drain, ring, kind, lost);
     struct trk_event event = {
         .argument = lost, .type = TRK_EVENT_DROP, .context = (uint16_t)trk_session_loss_type(kind)};
     uint64_t last_tsc = loss->tsc + trk_event_size(&loss->event);
@@ -60,7 +65,17 @@ void trk_record_losses_nonsense(struct trk_record_drain *drain, struct trk_recor
 {
     *record =
         (struct trk_record){ring->last_tsc, {.argument = 1, .type = TRK_EVENT_DROP, .context = 0}};
-    count_lost(drain, 0, 1);
+    count_lost(drain, ring, 0, 1);
+}
+
+struct trk_record trk_record_losses_own(struct trk_record_drain *drain,
+                                        struct trk_record_drain_ring *ring, uint8_t type,
+                                        uint64_t count)
+{
+    ring->last_tsc = trk_clock_ticks();
+    count_lost(drain, ring, trk_session_loss_kind(type), count);
+    return (struct trk_record){ring->last_tsc,
+                               {.argument = count, .type = TRK_EVENT_DROP, .context = type}};
 }
 
 bool trk_record_losses_discard(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
@@ -77,6 +92,6 @@ bool trk_record_losses_discard(struct trk_record_drain *drain, struct trk_record
     ring->discards->count[kind] += 1;
     ring->discards->any = true;
     drain->discarded += 1;
-    count_lost(drain, kind, 1);
+    count_lost(drain, ring, kind, 1);
     return true;
 }

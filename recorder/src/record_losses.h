@@ -23,6 +23,11 @@ void trk_record_losses_read(struct trk_session_losses *out,
 void trk_record_losses_nonsense(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                                 struct trk_record *record);
 
+/* A loss that no thread tells of, behind all that an ended thread's ring had: counted, and told. */
+struct trk_record trk_record_losses_own(struct trk_record_drain *drain,
+                                        struct trk_record_drain_ring *ring, uint8_t type,
+                                        uint64_t count);
+
 /* Count an event that comes while recording is disabled; without memory for that it is kept. */
 bool trk_record_losses_discard(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                                const struct trk_record *record);

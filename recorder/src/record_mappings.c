@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* getline */
 #include "record_mappings.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #define LINES_MAX   16384
 #define MODULES_MAX 256
 #define GUEST_MAX   1024
-#define LINE_BYTES  1024
+#define NAME_BYTES  2048 /* four for a byte that the kernel does not print */
 
 struct mapping {
     uint64_t first, end;
@@ -25,7 +26,7 @@ struct listing {
     cJSON *modules, *guest;
     int module_count, guest_count, left_out;
     /* Of the file of the line before, which may have several mappings in a row. */
-    char name[LINE_BYTES];
+    char name[NAME_BYTES];
     uint64_t base_addr;
 };
 
@@ -99,11 +100,14 @@ static void take_guest(struct listing *listing, const struct mapping *mapping)
         cJSON_AddStringToObject(guest, "name", mapping->name);
 }
 
-static void read_all(struct listing *listing, FILE *file)
+/* Lines are as long as paths are. */
+static int read_all(struct listing *listing, FILE *file)
 {
-    char line[LINE_BYTES];
+    char *line = NULL;
+    size_t room = 0;
+    int lines = 0;
     struct mapping mapping;
-    for (int lines = 0; fgets(line, sizeof line, file) != NULL; lines++) {
+    for (; getline(&line, &room, file) > 0; lines++) {
         if (lines >= LINES_MAX || !read_line(line, &mapping)) {
             listing->left_out++;
             break;
@@ -112,9 +116,11 @@ static void read_all(struct listing *listing, FILE *file)
         if (is_guest(&mapping))
             take_guest(listing, &mapping);
     }
+    free(line);
+    return lines;
 }
 
-void trk_record_mappings_add(cJSON *root, pid_t pid)
+void trk_record_mappings_look(cJSON **mappings, pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
@@ -122,10 +128,16 @@ void trk_record_mappings_add(cJSON *root, pid_t pid)
     if (file == NULL)
         return;
     struct listing listing = {0};
-    cJSON *mappings = cJSON_AddObjectToObject(root, "mappings");
-    listing.modules = cJSON_AddArrayToObject(mappings, "modules");
-    listing.guest = cJSON_AddArrayToObject(mappings, "guest");
-    read_all(&listing, file);
+    cJSON *seen = cJSON_CreateObject();
+    listing.modules = cJSON_AddArrayToObject(seen, "modules");
+    listing.guest = cJSON_AddArrayToObject(seen, "guest");
+    const bool lives = read_all(&listing, file) > 0;
     fclose(file);
-    cJSON_AddNumberToObject(mappings, "left_out", listing.left_out);
+    cJSON_AddNumberToObject(seen, "left_out", listing.left_out);
+    if (lives) {
+        cJSON *former = *mappings;
+        *mappings = seen;
+        seen = former;
+    }
+    cJSON_Delete(seen);
 }

@@ -1,5 +1,5 @@
 /*
- * What the recorded program had mapped when the header was made: its modules, so that a pc can be
+ * What the recorded program had mapped when it was looked at: its modules, so that a pc can be
  * named, and the guest's memory with the rights that it had.
  */
 #ifndef RECORDER_RECORD_MAPPINGS_H
@@ -9,9 +9,11 @@
 #include <sys/types.h>
 
 /*
- * Add "mappings" to the header. Without it where the process cannot be looked at. The addresses of
- * guest memory in the host are the guest's; a backend with a bias (`about`) has them there.
+ * Look at a process: *mappings is what the header says of it, the caller's to cJSON_Delete(). What
+ * was there stays where the process cannot be looked at, or has ended; NULL: nothing was. The
+ * addresses of guest memory in the host are the guest's; a backend with a bias (`about`) has them
+ * there.
  */
-void trk_record_mappings_add(cJSON *root, pid_t pid);
+void trk_record_mappings_look(cJSON **mappings, pid_t pid);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "record_internal.h"
+#include "record_mappings.h"
 #include "recorder/blobs.h"
 #include "recorder/writer.h"
 
@@ -25,6 +26,7 @@
 #define LATE_NS          UINT64_C(150000000)
 #define HURRIED_NS       UINT64_C(1000000000)
 #define ANCHORS_APART_NS UINT64_C(5000000)
+#define LOOK_NS          UINT64_C(10000000)
 #define ZSTD_LEVEL       1 /* a quarter less work beside the program than 3, a 25th larger */
 
 uint64_t trk_record_now_ns(void)
@@ -212,6 +214,20 @@ void trk_record_output_look(struct recording *recording)
     pid_t program = find_program(recording);
     if (program > 0)
         trk_record_handlers_look(&recording->handlers, program);
+    program = trk_record_program_pid(&recording->session);
+    if (program > 0)
+        trk_record_mappings_look(&recording->mappings, program);
+}
+
+void trk_record_output_look_again(struct recording *recording)
+{
+    const uint64_t now = trk_record_now_ns();
+    if (now < recording->next_look_ns)
+        return;
+    if (recording->first_look_ns == 0)
+        recording->first_look_ns = now;
+    recording->next_look_ns = now + LOOK_NS + (now - recording->first_look_ns);
+    trk_record_output_look(recording);
 }
 
 char *trk_record_output_json(struct recording *recording, const struct trk_record_header_dump *dump)
@@ -223,6 +239,7 @@ char *trk_record_output_json(struct recording *recording, const struct trk_recor
         .child_pid = recording->child.pid,
         .attached = has_joined(recording),
         .handlers = recording->handlers,
+        .mappings = recording->mappings,
         .append_ns = recording->append_ns,
         .anchors = {recording->start, second_anchor(&recording->start)},
         .dump = dump,

@@ -1,6 +1,8 @@
 #include "record_streams.h"
 
+#include "format.h"
 #include "record_book.h"
+#include "record_losses.h"
 
 /*
  * So many uses have a stream of their own. Further streams are for the first shared use of each
@@ -9,6 +11,11 @@
  */
 #define OWN_STREAMS 768u
 #define SHARED_NAME "(several threads)"
+/*
+ * From so many on no use has its stream to itself for how it ended. What is left is for the uses of
+ * now, once more for those behind a guard that has taken over, and for the recorder's own.
+ */
+#define LAST_STREAMS (TRK_FORMAT_STREAMS_MAX - 3 * TRK_SESSION_RINGS)
 
 static void tell(struct trk_record_drain *drain, const struct trk_trace_stream *stream,
                  struct trk_error *error)
@@ -44,9 +51,10 @@ void trk_record_streams_begin(struct trk_record_drain *drain, uint32_t index)
         ring->announced = false;
         ring->last_tsc = 0;
         ring->ordinal = 0;
+        ring->skip = 0;
     }
     ring->reusable = false;
-    ring->open = 0;
+    ring->operations = ring->holds = 0;
     trk_record_book_keep(drain, index);
 }
 
@@ -68,10 +76,25 @@ void trk_record_streams_announce(struct trk_record_drain *drain, uint32_t index,
     tell(drain, &stream, error);
 }
 
+size_t trk_record_streams_cut(struct trk_record_drain *drain, struct trk_record_drain_ring *ring)
+{
+    const uint32_t operations = ring->operations;
+    const uint32_t holds = ring->holds;
+    size_t count = 0;
+    if (drain->known < LAST_STREAMS)
+        return 0;
+    if (holds > 0)
+        drain->batch[count++] = trk_record_losses_own(drain, ring, TRK_EVENT_UNLOCK, holds);
+    if (operations > 0)
+        drain->batch[count++] = trk_record_losses_own(drain, ring, TRK_EVENT_OP_END, operations);
+    ring->operations = ring->holds = 0;
+    return count;
+}
+
 void trk_record_streams_end(struct trk_record_drain *drain, struct trk_record_drain_ring *ring,
                             struct trk_error *error)
 {
-    ring->reusable = ring->open == 0;
+    ring->reusable = ring->operations == 0 && ring->holds == 0;
     if (drain->status != TRK_OK || drain->book) /* its flushes give the rings back */
         return;
     if (drain->flight)

@@ -167,8 +167,8 @@ static struct stream *add_stream(struct trk_writer *writer, uint32_t stream_id,
                                  struct trk_error *error)
 {
     if (stream_id == TRK_FORMAT_NO_STREAM || writer->stream_count == TRK_FORMAT_STREAMS_MAX) {
-        trk_error_set(error, TRK_E_ARGUMENT, "stream %u is one too many, or no number for one",
-                      stream_id);
+        trk_error_set(error, TRK_E_ARGUMENT, "stream %u is %s", stream_id,
+                      stream_id == TRK_FORMAT_NO_STREAM ? "no number" : "one too many for a file");
         return NULL;
     }
     if (writer->stream_count == writer->stream_room) {

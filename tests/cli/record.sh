@@ -64,7 +64,19 @@ for flight in "" "--flight 1M --trigger exit"; do
         get header.program.signals.caught | grep -q "\"$signal\"" || fail "$flight: $signal is not caught"
     done
     same "ignored signal" "$(get header.program.signals.ignored.0)" SIGHUP
+    get header.mappings.modules | grep -q '"trace_tool"' || fail "$flight: no modules"
 done
+
+# A module whose path is long is named, and so are those behind it.
+part=$(printf '%0230d' 0)
+mkdir -p "long/$part/$part/$part/$part/$part"
+cp "$tools/trace_tool" "long/$part/$part/$part/$part/$part/"
+printf 'marks 1\npause 500\n' >short
+run 0 record -f -o x.trk -- "long/$part/$part/$part/$part/$part/trace_tool" obey short
+rm -r long
+run 0 info --json x.trk
+get header.mappings.modules | grep -q '"trace_tool".*"libc' || fail "modules behind a long path: $(get header.mappings)"
+same "left out" "$(get header.mappings.left_out)" 0
 run 0 record -f -o x.trk -- true
 run 0 info --json x.trk
 same "signals of a program that did not join" "$(get header.program.signals)" null

@@ -21,7 +21,10 @@
 
 TRK_EXTERN_C_BEGIN
 
-/* Serve a fault at a host address, or decline it with TRK_FAULT_UNHANDLED. */
+/*
+ * Serve a fault at a host address, or decline it with TRK_FAULT_UNHANDLED. It may also leave by
+ * siglongjmp, while no call of a tracker is under way in it.
+ */
 typedef enum trk_fault_outcome trk_fault_fn(void *context, uint64_t host_addr,
                                             enum trk_access access);
 

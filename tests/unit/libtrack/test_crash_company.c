@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "env.h"
 #include "track/address.h"
 #include "track/crash.h"
 #include "track/fault.h"
@@ -233,6 +234,35 @@ Test(crash_company, jump_out_of_a_report)
     struct child_end end = child_run(child_jump, NULL);
     cr_expect_eq(end.exit_code, END_GOOD);
     cr_expect_str_eq(end.output, "trigger ran\ntrigger ran\ntrigger ran\n");
+}
+
+static volatile bool has_place;
+
+static enum trk_fault_outcome jump_owner(void *context, uint64_t host_addr, enum trk_access access)
+{
+    has_place = env_interrupted() != NULL;
+    (void)owner(context, host_addr, access);
+    siglongjmp(way_out, 1);
+}
+
+static int child_jump_owner(const void *unused)
+{
+    (void)unused;
+    if (!set_up(SIG_DFL) || trk_fault_uninstall(NULL) != TRK_OK ||
+        trk_fault_install(jump_owner, NULL, NULL) != TRK_OK)
+        return END_SET_UP_FAILED;
+    if (sigsetjmp(way_out, 1) == 0)
+        plain_load();
+    bool stays = env_interrupted() != NULL;
+    trk_fault_thread_leave();
+    return has_place && !stays && env_interrupted() == NULL ? END_GOOD : END_SURVIVED;
+}
+
+/* An owner that jumps out takes the place of the access with it. */
+Test(crash_company, jump_out_of_an_owner)
+{
+    struct child_end end = child_run(child_jump_owner, NULL);
+    cr_expect_eq(end.exit_code, END_GOOD, "exit code %d", end.exit_code);
 }
 
 /* ---- reports that nobody takes ---- */

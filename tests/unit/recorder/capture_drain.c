@@ -16,6 +16,7 @@
 
 #include <criterion/criterion.h>
 
+#include "format.h"
 #include "record_header.h"
 #include "record_text.h"
 #include "recorder/capture.h"
@@ -328,6 +329,84 @@ Test(capture_drain, lets_a_thread_go_on_in_the_stream_of_the_one_before)
     expect_end();
     cr_assert(trk_trace_state(trace).complete);
     cr_assert_eq(trk_trace_state(trace).order_gaps, 0);
+}
+
+static void emit(struct trk_ring *ring, uint8_t type)
+{
+    struct trk_event event = {.type = type};
+    trk_ring_append(ring, &event);
+}
+
+/* What a stream is in the middle of, to whoever reads it. */
+struct open {
+    unsigned operations, holds;
+};
+
+/* How many uses' begins there are; each stands in nothing of the use before it. */
+static uint32_t count_begins(uint32_t *drops)
+{
+    struct open *open = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *open);
+    struct trk_trace_event event;
+    uint32_t begins = 0;
+    *drops = 0;
+    cr_assert_not_null(open);
+    while (trk_trace_next(trace, &event, &error) == TRK_OK) {
+        struct open *at = &open[event.stream];
+        bool begins_use = event.event.type == TRK_EVENT_MARK;
+        cr_assert(!begins_use || (at->operations == 0 && at->holds == 0), "use %u", begins);
+        begins += begins_use;
+        at->operations += event.event.type == TRK_EVENT_OP_BEGIN;
+        at->holds += event.event.type == TRK_EVENT_LOCK;
+        if (event.event.type != TRK_EVENT_DROP)
+            continue;
+        *drops += (uint32_t)event.event.argument;
+        at->operations = event.event.context == TRK_EVENT_OP_END ? 0 : at->operations;
+        at->holds = event.event.context == TRK_EVENT_UNLOCK ? 0 : at->holds;
+    }
+    free(open);
+    return begins;
+}
+
+/* An end that is lost leaves nothing open behind the place where the loss is told. */
+Test(capture_drain, lets_a_stream_go_on_behind_a_loss)
+{
+    const uint32_t uses = 1500;
+    for (uint32_t use = 0; use < uses; ++use) {
+        struct trk_ring ring;
+        claim(use % 2, use + 1, &ring);
+        mark(&ring, use, 1);
+        emit(&ring, TRK_EVENT_OP_BEGIN);
+        trk_ring_lose(&ring, TRK_EVENT_OP_END);
+        if (use % 3 == 0)
+            emit(&ring, TRK_EVENT_FRAME);
+        pass();
+        atomic_store(&session.rings[use % 2].state, TRK_RING_ENDED);
+        pass();
+    }
+    finish();
+    uint32_t drops;
+    cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK, "%s", error.text);
+    cr_assert_leq(trk_trace_stream_count(trace), 1024);
+    cr_assert_eq(count_begins(&drops), uses);
+    cr_assert_eq(drops, uses);
+    cr_assert_eq(trk_trace_state(trace).dropped, uses);
+}
+
+/* However many threads end in the middle of something, the file has room, and says so. */
+Test(capture_drain, cuts_what_is_open_where_streams_are_few)
+{
+    const uint32_t uses = 5000;
+    for (uint32_t use = 0; use < uses; ++use)
+        use_once(use % 2, use, use % 2 == 0 ? TRK_EVENT_OP_BEGIN : TRK_EVENT_LOCK);
+    finish();
+    uint32_t drops;
+    cr_assert_eq(trk_trace_scan(trace, &error), TRK_OK, "%s", error.text);
+    cr_assert_leq(trk_trace_stream_count(trace), TRK_FORMAT_STREAMS_MAX - 2 * TRK_SESSION_RINGS);
+    cr_assert_eq(count_begins(&drops), uses);
+    cr_assert_gt(drops, 1000);
+    cr_assert_eq(trk_trace_state(trace).dropped, drops);
+    cr_assert_eq(drain.dropped, drops);
+    cr_assert(trk_trace_state(trace).ended);
 }
 
 Test(capture_drain, writes_a_header_for_any_command_line)
