@@ -14,7 +14,8 @@
 #include "terminal.h"
 #include "track/address.h"
 
-#define SCHEMA "trk-why/1"
+#define SCHEMA     "trk-why/1"
+#define CODE_BYTES 256 /* of a sentence on where code was */
 
 static const struct trk_option why_options[] = {
     {.name = "json", .about = "One JSON object, schema " SCHEMA "."},
@@ -30,12 +31,13 @@ static void print_line(const char *label, const char *text)
 }
 
 /* Where the code was, as a module's if it is in one; "" when that is not known. */
-static const char *code_text(const struct trk_why_fault *fault, const char *at, char out[128])
+static const char *code_text(const struct trk_why_fault *fault, const char *at,
+                             char out[CODE_BYTES])
 {
     out[0] = '\0';
     if (fault->pc != 0) {
-        snprintf(out, 128, ", by code at 0x%" PRIx64 "%s%s%s", fault->pc, at[0] ? " (" : "", at,
-                 at[0] ? ")" : "");
+        snprintf(out, CODE_BYTES, ", by code at 0x%" PRIx64 "%s%.200s%s", fault->pc,
+                 at[0] ? " (" : "", at, at[0] ? ")" : "");
     }
     return out;
 }
@@ -44,7 +46,7 @@ static const char *const access_words[] = {"load", "store", "fetch"};
 
 static void print_fault(const struct trk_why_fault *fault, const char *at)
 {
-    char code[128];
+    char code[CODE_BYTES];
     if (fault->event == TRK_NOT_KNOWN) {
         return;
     }
