@@ -43,8 +43,7 @@ static void broken(struct run *run, const struct foreign_ending *ending, uint64_
 
 bool foreign_rules_sure(const struct run *run)
 {
-    /* A thread of which a cut off file has nothing left may have called the tracker, too. */
-    return !run->foreign.limited && !run->windowed && !run->cut && !run_doubtful(run);
+    return !run->foreign.limited && !run->windowed && !run_doubtful(run);
 }
 
 /* Whether a page was handed over, but not all of it. What became of the rest nobody has noted. */

@@ -131,9 +131,15 @@ enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace)
     return TRK_OK;
 }
 
-void losses_any_views(struct losses *losses)
+enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace)
 {
-    add_views(losses, 0, UINT64_MAX);
+    struct losses all;
+    enum trk_status status = losses_find_all(&all, trace);
+    losses_deinit(losses);
+    losses->views_first_tsc = all.views_first_tsc;
+    losses->views_end_tsc = all.views_end_tsc;
+    losses->disorder = all.disorder;
+    return status;
 }
 
 void losses_deinit(struct losses *losses)

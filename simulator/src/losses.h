@@ -38,8 +38,9 @@ TRK_MUST_USE enum trk_status losses_find(struct losses *losses, struct trk_trace
 /* Likewise, with what the file has lost. */
 TRK_MUST_USE enum trk_status losses_find_all(struct losses *losses, struct trk_trace *trace);
 
-/* Views may have changed at any time: of a thread nothing may be left in a file that is cut off. */
-void losses_any_views(struct losses *losses);
+/* Into views_* and disorder: of all that is missing. What was found before is kept but for these.
+ */
+TRK_MUST_USE enum trk_status losses_find_views(struct losses *losses, struct trk_trace *trace);
 
 /* Where a reader of the trace stands beside them. Zero-initialised, but for losses, at its start.
  */

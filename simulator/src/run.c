@@ -30,10 +30,10 @@ static enum trk_status find_losses(struct run *run, bool dropped)
     enum trk_status status = TRK_OK;
     if (run->damaged)
         status = losses_find_all(losses, run->trace);
-    else if (dropped || run->cut)
+    else if (dropped)
         status = losses_find(losses, run->trace);
-    if (run->cut)
-        losses_any_views(losses);
+    if (status == TRK_OK && run->cut && !run->damaged)
+        status = losses_find_views(losses, run->trace);
     if (run->damaged || run->cut || dropped)
         judge_disorder(&run->judge, &losses->disorder);
     return status;
@@ -75,9 +75,6 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         judge_lose_views(&run->judge, 1);
     if (run->damaged)
         judge_holes(&run->judge);
-    /* A thread may have nothing in what is left, and may have come before any event. */
-    if (status == TRK_OK && (run->cut || run->damaged))
-        judge_doubt(&run->judge, UINT64_MAX);
     return status == TRK_OK ? snapshot_begin(run) : status;
 }
 
@@ -348,6 +345,10 @@ static void note_losses(struct run *run, const struct trk_trace_event *event)
     if (lost) {
         judge_doubt(&run->judge, event->number);
         judge_holes(&run->judge); /* without a mark: there may be more of them */
+    }
+    if (!run->ended_early && run_ends_early(run)) {
+        run->ended_early = true;
+        judge_doubt(&run->judge, UINT64_MAX);
     }
     note_lost_views(run, event);
 }

@@ -112,6 +112,7 @@ struct run {
     bool cut;         /* the file has no END, or lost some before it */
     bool damaged;     /* somewhere in the file */
     bool resumed;     /* it begins at a checkpoint, and behind that nothing is missing */
+    bool ended_early; /* one stream has ended, in a file that is cut */
     bool lossy;       /* events are missing: what differs from now on proves nothing */
     uint64_t guesses; /* events whose order is a guess */
     struct losses losses;

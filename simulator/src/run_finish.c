@@ -22,7 +22,7 @@ bool run_doubtful(const struct run *run)
 {
     struct trk_trace_state state = trk_trace_state(run->trace);
     bool inside = !run->resumed && state.first_damage_offset <= state.last_events_offset;
-    return run->lossy || !judge_sure(&run->judge) || run_ends_early(run) ||
+    return run->lossy || !judge_sure(&run->judge) || run->ended_early || run_ends_early(run) ||
            (state.damaged_chunks > 0 && inside && !trk_trace_gapless(run->trace));
 }
 

@@ -268,21 +268,6 @@ Test(foreign, says_what_could_be_judged)
     tape_destroy(tape);
 }
 
-/* Of a file that just stops, a thread may be missing that called the tracker between. */
-Test(foreign, doubts_what_a_thread_may_have_done_that_is_not_there)
-{
-    void (*const wrong[])(struct tape *) = {left_dirty, left_to_the_gpu, wrong_no, left_open};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct tape *tape = tape_create("default");
-        wrong[i](tape);
-        whole(tape, TRK_OP_MARK_CPU, PAGE_BYTES);
-        tape->end = false;
-        struct trk_sim_report report = tape_judge(tape);
-        cr_expect_str_eq(trk_verdict_name(&report), "trace-incomplete", "%zu: %s", i, report.text);
-        tape_destroy(tape);
-    }
-}
-
 /* Where events are missing nothing of it proves anything. */
 Test(foreign, doubts_what_was_lost)
 {
