@@ -220,8 +220,8 @@ if [ -w /dev/full ]; then
     said "standard output"
 fi
 
-# A thread that copies what another one stored. Where the file just stops nothing tells that there was no such
-# thread, of which nothing was written yet.
+# A thread that copies what another one stored. Where the file just stops such a thread may have more to say, also
+# one of which there is a name only: a stream's NOTE comes before what others do later.
 cat >one.txt <<'END'
 trk-text 1
 file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
@@ -240,13 +240,14 @@ events stream=0 shift=5 flags=1
 END
 sed '$i4000256 witness_check flags=0x1 domain=0x1 seq=16 argument=0x200000000' one.txt | sed '/ gpu_read /d' >stamped.txt
 for read in one stamped; do
-    for end in 0 1; do
-        (cat $read.txt && echo "end status=0 cut=$end") >end$end.txt
-        run 0 assemble -f end$end.txt -o end$end.trk
-    done
+    (cat $read.txt && echo "end status=0 cut=0") >end0.txt
+    run 0 assemble -f end0.txt -o end0.trk
     run 1 sim --json end0.trk
     same "$read, alone: verdict" "$(get verdict)" stale-gpu-read
-    run 0 assemble -f $read.txt -o stops.trk
+    sed '/^note stream=0/a note stream=1 "{\\"tid\\":2,\\"role\\":0,\\"name\\":\\"copier\\"}"' $read.txt >stops.txt
+    (cat stops.txt && echo "end status=0 cut=1") >end1.txt
+    run 0 assemble -f end1.txt -o end1.trk
+    run 0 assemble -f stops.txt -o stops.trk
     for file in stops end1; do
         for how in "" --oracle-only; do
             # shellcheck disable=SC2086
