@@ -96,6 +96,13 @@ static bool ended_by_signal(const struct trk_trace_state *state)
     return state->child_status != -1 && WIFSIGNALED(state->child_status);
 }
 
+/* Whether the program came to an end of its own there: whoever sets watches may take them back
+ * behind a part of a trace, or behind a dump of a flight. */
+static bool ran_to_end(const struct trk_trace_state *state)
+{
+    return state->child_status != -1 && !ended_by_signal(state);
+}
+
 void run_take_counts(struct run *run)
 {
     run->report->copies = run->judge.copies;
@@ -119,7 +126,7 @@ enum trk_status run_finish(struct run *run)
     }
     bool alone = run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0);
     if (alone && !run_doubtful(run) && !run->windowed)
-        alone_end(run, whole && !ended_by_signal(&state));
+        alone_end(run, whole && ran_to_end(&state));
     if (run->stopped)
         return TRK_OK;
     if (run->oracle_only || run->core_lost) {
@@ -134,7 +141,7 @@ enum trk_status run_finish(struct run *run)
             return TRK_OK;
         }
     }
-    if (whole && at_rest(run) && !ended_by_signal(&state)) {
+    if (whole && at_rest(run) && ran_to_end(&state)) {
         enum trk_status status = check_watches(run);
         if (status != TRK_OK || run->stopped)
             return status;

@@ -70,12 +70,14 @@ Test(range, picks)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct trk_range range;
         struct trk_error error = {.text = ""};
-        char picked[20] = "";
+        char picked[64] = "";
         cr_assert_eq(trk_range_parse(cases[i].text, &range, &error), TRK_OK, "%s: %s",
                      cases[i].text, error.text);
         for (size_t j = 0; j < count; j++) {
             if (trk_range_has(&range, &events[j])) {
-                snprintf(picked + strlen(picked), sizeof picked - strlen(picked), "%zu", j);
+                size_t length = strlen(picked);
+                cr_assert_lt(length, sizeof picked - 20);
+                snprintf(picked + length, sizeof picked - length, "%zu", j);
             }
             if (trk_range_ends_at(&range, &events[j])) {
                 break;
