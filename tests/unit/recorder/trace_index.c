@@ -291,7 +291,8 @@ Test(index, end_of_another_length)
         uint8_t raw[256];
         size_t size = take_payload(&pieces, pieces.count - 2, raw, sizeof raw);
         memset(raw + size, 0x5a, sizeof raw - size);
-        put_payload(&pieces, pieces.count - 2, raw, (size_t)((int)size + cases[i].more));
+        size = cases[i].more < 0 ? size - (size_t)-cases[i].more : size + (size_t)cases[i].more;
+        put_payload(&pieces, pieces.count - 2, raw, size);
         unsigned events;
         struct trk_trace_state state = examine(&pieces, NULL, &events);
         cr_expect_eq(state.complete, cases[i].whole, "%s: %s", cases[i].name, state.damage);

@@ -79,13 +79,21 @@ static bool slow_between(const uint64_t *times, size_t first, size_t last)
     return false;
 }
 
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
 Test(disorder, random_orders)
 {
-    srand(5);
+    uint64_t dice = 5;
     for (unsigned round = 0; round < 200; round++) {
         uint64_t times[EVENTS];
         for (size_t i = 0; i < EVENTS; i++)
-            times[i] = i * 10 + (rand() % 4 == 0 ? (uint64_t)(rand() % 60) : 0);
+            times[i] = i * 10 + (next_random(&dice) % 4 == 0 ? next_random(&dice) % 60 : 0);
         struct disorder disorder = of_times(times, EVENTS, EVENTS);
         for (size_t first = 0; first < EVENTS; first += 3)
             for (size_t last = first; last < EVENTS; last += 2)
