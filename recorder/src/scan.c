@@ -116,10 +116,7 @@ static enum trk_status take_note(struct scan *scan, const struct trk_format_chun
     return TRK_OK;
 }
 
-/*
- * [F-16] What the streams should have had: finds chunks that are missing at their ends. What a
- * later minor version has behind it is passed over [F-41].
- */
+/* [F-16] What the streams should have had, but for what a later version has behind it [F-41]. */
 static enum trk_status take_totals(struct scan *scan, const struct trk_format_chunk *chunk)
 {
     struct trk_index *index = scan->index;

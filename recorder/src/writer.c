@@ -379,10 +379,8 @@ enum trk_status trk_writer_flush_stream(struct trk_writer *writer, uint32_t stre
 
 enum trk_status trk_writer_flush(struct trk_writer *writer, struct trk_error *error)
 {
-    enum trk_status status = TRK_OK;
-    if (writer->blobs != NULL) {
-        status = trk_blob_batch_flush(writer->blobs, writer->output, error);
-    }
+    enum trk_status status =
+        writer->blobs != NULL ? trk_blob_batch_flush(writer->blobs, writer->output, error) : TRK_OK;
     for (size_t i = 0; i < writer->stream_count && status == TRK_OK; i++) {
         status = write_events(writer, &writer->streams[i], error);
     }
