@@ -13,6 +13,7 @@
 #ifndef SIMULATOR_JUDGE_H
 #define SIMULATOR_JUDGE_H
 
+#include "ending.h"
 #include "finding.h"
 #include "order.h"
 #include "recorder/trace.h"
@@ -140,8 +141,12 @@ TRK_MUST_USE enum trk_status judge_take(struct judge *judge, const struct trk_tr
 void judge_refusal(const struct judge *judge, const struct trk_trace_event *event,
                    struct finding *finding);
 
-/* After the last event: what nobody has excused. whole: nothing is missing at the end. */
-void judge_end(struct judge *judge, bool whole, struct finding *finding);
+/*
+ * After the last event: what nobody has excused, and can excuse behind it: a check that another
+ * store may have met; and of a program that came to its end, stores that nobody was told of.
+ * whole: nothing is missing.
+ */
+void judge_end(struct judge *judge, bool whole, enum ending ending, struct finding *finding);
 
 /* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */
 struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);

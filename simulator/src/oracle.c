@@ -9,6 +9,7 @@
 struct trk_oracle {
     struct judge judge;
     bool whole; /* nothing is missing */
+    enum ending ending;
 };
 
 /* Events are missing, nobody knows where. */
@@ -36,6 +37,7 @@ enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trac
     }
     const struct trk_trace_state state = trk_trace_state(trace);
     oracle->whole = state.complete || (state.dropped == 0 && trk_trace_gapless(trace));
+    oracle->ending = ending_of(trace);
     if (!oracle->whole)
         doubt(oracle);
     *out = oracle;
@@ -116,7 +118,7 @@ enum trk_status trk_oracle_take(struct trk_oracle *oracle, const struct trk_trac
 void trk_oracle_end(struct trk_oracle *oracle, struct trk_oracle_finding *out)
 {
     struct finding finding = {.found = false};
-    judge_end(&oracle->judge, oracle->whole, &finding);
+    judge_end(&oracle->judge, oracle->whole, oracle->ending, &finding);
     tell(&finding, out);
 }
 
