@@ -416,14 +416,13 @@ enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *ev
     return status;
 }
 
-void judge_end(struct judge *judge, bool whole, enum ending ending, struct finding *finding)
+void judge_end(struct judge *judge, bool whole, struct finding *finding)
 {
-    finding->found = ending != ENDING_OPEN && versions_unexcused(judge->versions, finding);
-    uint32_t latent = whole && ending == ENDING_OWN ? judge->latent_count : 0;
-    for (uint32_t i = 0; !finding->found && i < latent; i++) {
-        const struct finding *one = &judge->latent[i].finding;
-        if (!versions_settled(judge->versions, one->guest_addr, one->store.event))
-            *finding = *one;
+    finding->found = versions_unexcused(judge->versions, finding);
+    for (uint32_t i = 0; whole && !finding->found && i < judge->latent_count; i++) {
+        const struct finding *latent = &judge->latent[i].finding;
+        if (!versions_settled(judge->versions, latent->guest_addr, latent->store.event))
+            *finding = *latent;
     }
     if (finding->found)
         finding_complete(judge, finding);

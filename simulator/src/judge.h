@@ -13,7 +13,6 @@
 #ifndef SIMULATOR_JUDGE_H
 #define SIMULATOR_JUDGE_H
 
-#include "ending.h"
 #include "finding.h"
 #include "order.h"
 #include "recorder/trace.h"
@@ -142,11 +141,10 @@ void judge_refusal(const struct judge *judge, const struct trk_trace_event *even
                    struct finding *finding);
 
 /*
- * After the last event: what nobody has excused, and can excuse behind it: a check that another
- * store may have met; and of a program that came to its end, stores that nobody was told of.
- * whole: nothing is missing.
+ * After the last event of a program that came to its end there: what nobody has excused. Others may
+ * yet have noted a store that a check has met, or told of one. whole: nothing is missing.
  */
-void judge_end(struct judge *judge, bool whole, enum ending ending, struct finding *finding);
+void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
 /* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */
 struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "circle.h"
+#include "ending.h"
 #include "track/pages.h"
 
 bool run_ends_early(const struct run *run)
@@ -120,8 +121,8 @@ enum trk_status run_finish(struct run *run)
     const enum ending ending = ending_of(run->trace);
     run->report->complete = state.complete && whole;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run) && !run->windowed && !run->deaf)
-        judge_end(&run->judge, whole, ending, &finding);
+    if (ending == ENDING_OWN && !run_doubtful(run) && !run->windowed && !run->deaf)
+        judge_end(&run->judge, whole, &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
         return TRK_OK;

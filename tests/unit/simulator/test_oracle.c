@@ -232,7 +232,8 @@ static void fault_of_nobody(struct tape *tape)
 }
 
 /* What only shows when nothing follows is not said where the program went on: a part of a trace,
- * or a dump, ends where it ends. And who was killed had no time to tell of a store. */
+ * or a dump, ends where it ends. And who was killed had no time to tell of a store, or to note it.
+ */
 Test(oracle, judges_an_end_that_is_the_programs)
 {
     static const struct {
@@ -243,8 +244,8 @@ Test(oracle, judges_an_end_that_is_the_programs)
     } ends[] = {
         {"kernel's store", latent_kernel_store, TRK_VERDICT_LOST_CPU_WRITE, false, false},
         {"kernel's, with a core", latent_kernel_store, TRK_VERDICT_LOST_CPU_WRITE, false, true},
-        {"odd bytes", odd_bytes, TRK_VERDICT_STALE_CPU_READ, true, false},
-        {"odd bytes, with a core", odd_bytes, TRK_VERDICT_STALE_CPU_READ, true, true},
+        {"odd bytes", odd_bytes, TRK_VERDICT_STALE_CPU_READ, false, false},
+        {"odd bytes, with a core", odd_bytes, TRK_VERDICT_STALE_CPU_READ, false, true},
         {"fault of nobody", fault_of_nobody, TRK_VERDICT_UNHANDLED_FAULT, true, true},
     };
     static const int32_t statuses[] = {0, 256, 9, -1}; /* by exit, by a signal, not known */
