@@ -1,27 +1,54 @@
 /* The writing half of recovery. */
 #include "recover.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "places.h"
 #include "recorder/packing.h"
 #include "summary.h"
+#include "text_lines.h"
 
 static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
                                    "\"recovered\":true}";
 
+void trk_recover_lose(struct trk_recover *recover, const struct trk_format_chunk *chunk,
+                      const char *why)
+{
+    recover->result->chunks_lost++;
+    if (recover->text != NULL) {
+        fprintf(recover->text, "# chunk %" PRIu32 " at byte %" PRIu64 " %s\n", chunk->file_chunk,
+                recover->offset, why);
+    }
+}
+
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     recover->result->chunks++;
+    if (recover->text != NULL) {
+        return trk_text_chunk(recover->text, chunk, recover->decoder.unpack.raw,
+                              recover->decoder.records);
+    }
     return trk_output_copy(recover->output, chunk, recover->decoder.unpack.packed, recover->error);
+}
+
+/* A chunk that was not in the source like that. */
+static enum trk_status write_made(struct trk_recover *recover, struct trk_format_chunk *chunk,
+                                  const void *payload, size_t size_bytes)
+{
+    if (recover->text != NULL) {
+        chunk->raw_bytes = (uint32_t)size_bytes;
+        return trk_text_chunk(recover->text, chunk, payload, NULL);
+    }
+    return trk_output_chunk(recover->output, chunk, payload, size_bytes, recover->error);
 }
 
 /* [F-41] It may speak of places in the file: it stays as long as all chunks stay where they are. */
 enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     if (!recover->leaves) {
-        recover->unknown = true;
+        recover->unknown = recover->text == NULL;
         return trk_recover_copy(recover, chunk);
     }
     if (recover->result->unknown_left_out++ == 0) {
@@ -38,8 +65,7 @@ enum trk_status trk_recover_header(struct trk_recover *recover)
         .flags = TRK_FORMAT_FLAG_REQUIRED,
         .stream = TRK_FORMAT_NO_STREAM,
     };
-    return trk_output_chunk(recover->output, &chunk, short_header, strlen(short_header),
-                            recover->error);
+    return write_made(recover, &chunk, short_header, strlen(short_header));
 }
 
 static void count(struct trk_recover *recover, size_t stream, const struct trk_record *records,
@@ -95,8 +121,12 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream,
         .places = trk_places_of(&drop, 1),
     };
     const uint8_t *payload;
-    size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
     count(recover, stream, &drop, 1);
+    recover->lost_any = true;
+    if (recover->text != NULL) {
+        return trk_text_chunk(recover->text, &chunk, NULL, &drop);
+    }
+    size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
     trk_output_summary(recover->output, NULL, 0);
     return trk_output_chunk(recover->output, &chunk, payload, size_bytes, recover->error);
 }
@@ -124,7 +154,7 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     if (status == TRK_OK) {
         count(recover, stream, recover->decoder.records, chunk->events);
         chunk->places = trk_places_of(recover->decoder.records, chunk->events);
-        status = give_summary(recover, recover->decoder.columns);
+        status = recover->text != NULL ? TRK_OK : give_summary(recover, recover->decoder.columns);
     }
     if (status == TRK_OK) {
         status = trk_recover_copy(recover, chunk);
@@ -165,18 +195,30 @@ enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_f
     trk_packing_bytes(&out, in.at, (size_t)(in.end - in.at));
     enum trk_status status = TRK_OK;
     if (in.failed) {
-        recover->result->chunks_lost++;
+        trk_recover_lose(recover, chunk, "is damaged");
     } else if (out.failed) {
         status = trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
     } else if (!moved) {
         status = trk_recover_copy(recover, chunk);
     } else {
         recover->result->chunks++;
-        status =
-            trk_output_chunk(recover->output, chunk, out.bytes, out.size_bytes, recover->error);
+        status = write_made(recover, chunk, out.bytes, out.size_bytes);
     }
     free(out.bytes);
     return status;
+}
+
+/*
+ * A text has an end where the trace has one. One that is of less than the trace was says so: nobody
+ * shall take what is made of it for all there was.
+ */
+static void write_text_end(struct trk_recover *recover, struct trk_format_end *end)
+{
+    end->cut = end->cut || !recover->has_mark || recover->lost_any || recover->lost_list ||
+               recover->result->chunks_lost > 0;
+    if (recover->has_totals) {
+        trk_text_end(recover->text, end);
+    }
 }
 
 enum trk_status trk_recover_end(struct trk_recover *recover)
@@ -195,9 +237,14 @@ enum trk_status trk_recover_end(struct trk_recover *recover)
         .child_status = recover->result->child_status,
         .cut = recover->result->cut,
     };
-    if (status == TRK_OK) {
-        status = trk_output_end(recover->output, &end, recover->error);
+    if (status != TRK_OK) {
+        return status;
     }
+    if (recover->text != NULL) {
+        write_text_end(recover, &end);
+        return TRK_OK;
+    }
+    status = trk_output_end(recover->output, &end, recover->error);
     recover->result->bytes = trk_output_bytes(recover->output);
     return status;
 }
