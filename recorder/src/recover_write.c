@@ -162,43 +162,58 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     return status;
 }
 
-/*
- * [F-40] What is lost before it became one event a stream: one that stands already, or one that
- * will be written with the stream's next and belongs to what was before.
- */
-enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
+static enum trk_status write_losses(struct trk_recover *recover)
 {
-    struct trk_unpacking in = {.at = recover->decoder.unpack.raw,
-                               .end = recover->decoder.unpack.raw + chunk->raw_bytes};
-    struct trk_packing out = {.bytes = NULL};
-    bool moved = false;
-    trk_packing_number(&out, trk_unpacking_number(&in, UINT64_MAX));
-    uint64_t streams = trk_unpacking_number(&in, TRK_FORMAT_STREAMS_MAX);
-    trk_packing_number(&out, streams);
-    chunk->first_ordinal = 0;
-    for (uint64_t i = 0; i < streams && !in.failed; i++) {
-        uint32_t id = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
-        uint64_t ordinal = trk_unpacking_number(&in, UINT64_MAX);
+    enum trk_status status = TRK_OK;
+    for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
+        if (recover->streams[i].lost > 0) {
+            status = write_loss(recover, i, NULL);
+        }
+    }
+    return status;
+}
+
+/* The streams' places in the output. False: those in the source are others than the checkpoint's.
+ */
+static bool move_streams(struct trk_recover *recover, struct trk_unpacking *in,
+                         struct trk_packing *out, uint64_t *event_number)
+{
+    trk_packing_number(out, trk_unpacking_number(in, UINT64_MAX));
+    uint64_t streams = trk_unpacking_number(in, TRK_FORMAT_STREAMS_MAX);
+    trk_packing_number(out, streams);
+    *event_number = 0;
+    for (uint64_t i = 0; i < streams && !in->failed; i++) {
+        uint32_t id = (uint32_t)trk_unpacking_number(in, UINT32_MAX);
+        uint64_t ordinal = trk_unpacking_number(in, UINT64_MAX);
         const struct trk_index_stream *stream = trk_index_find(&recover->index, id);
         if (stream != NULL && stream->next_ordinal == ordinal) {
-            const struct trk_recover_stream *to =
-                &recover->streams[stream - recover->index.streams];
-            moved = moved || to->ordinal + (to->lost > 0) != ordinal;
-            ordinal = to->ordinal + (to->lost > 0);
-        } else {
-            in.failed = in.failed || ordinal != 0; /* its chunks before are lost */
+            ordinal = recover->streams[stream - recover->index.streams].ordinal;
+        } else if (ordinal != 0) {
+            return false; /* its chunks before are lost */
         }
-        chunk->first_ordinal += ordinal;
-        trk_packing_number(&out, id);
-        trk_packing_number(&out, ordinal);
+        *event_number += ordinal;
+        trk_packing_number(out, id);
+        trk_packing_number(out, ordinal);
     }
-    trk_packing_bytes(&out, in.at, (size_t)(in.end - in.at));
-    enum trk_status status = TRK_OK;
-    if (in.failed) {
+    trk_packing_bytes(out, in->at, (size_t)(in->end - in->at));
+    return !in->failed;
+}
+
+/* [F-40] What is lost before it became one event a stream, which stands before it, too. */
+enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    const uint8_t *raw = recover->decoder.unpack.raw;
+    struct trk_unpacking in = {.at = raw, .end = raw + chunk->raw_bytes};
+    struct trk_packing out = {.bytes = NULL};
+    enum trk_status status = write_losses(recover);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (!move_streams(recover, &in, &out, &chunk->first_ordinal)) {
         trk_recover_lose(recover, chunk, "is damaged");
     } else if (out.failed) {
-        status = trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
-    } else if (!moved) {
+        status = trk_recover_no_memory(recover);
+    } else if (out.size_bytes == chunk->raw_bytes && memcmp(out.bytes, raw, out.size_bytes) == 0) {
         status = trk_recover_copy(recover, chunk);
     } else {
         recover->result->chunks++;
@@ -223,16 +238,11 @@ static void write_text_end(struct trk_recover *recover, struct trk_format_end *e
 
 enum trk_status trk_recover_end(struct trk_recover *recover)
 {
-    enum trk_status status = TRK_OK;
     if (recover->owes_state && recover->index.stream_count > 0) {
         recover->streams[0].lost += 1;
         recover->streams[0].lost_anytime = true;
     }
-    for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
-        if (recover->streams[i].lost > 0) {
-            status = write_loss(recover, i, NULL);
-        }
-    }
+    enum trk_status status = write_losses(recover);
     struct trk_format_end end = {
         .child_status = recover->result->child_status,
         .cut = recover->result->cut,
