@@ -1,8 +1,9 @@
 /*
  * What events say whose types a file describes, by that description [F-36].
  */
+#include "type_fields.h"
+
 #include "reader.h"
-#include "recorder/event_text.h"
 #include "track/address.h"
 
 static const struct trk_schema_type *shape_of(const struct trk_trace *trace,
@@ -92,12 +93,11 @@ static size_t add_span(const struct trk_schema_type *type, const struct trk_even
     }
 }
 
-size_t trk_trace_event_fields(const struct trk_trace *trace, const struct trk_event *event,
-                              struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+size_t trk_schema_event_fields(const struct trk_schema_type *type, const struct trk_event *event,
+                               struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
 {
-    const struct trk_schema_type *type = shape_of(trace, event);
     size_t count = 0;
-    if (trk_schema_table[event->type].known || !trk_trace_event_fits(trace, event)) {
+    if (trk_schema_table[event->type].known || !trk_schema_fits_type(type, event)) {
         return trk_event_text_fields(event, out);
     }
     if (type->argument == TRK_SCHEMA_ARGUMENT_ADDRESS) {
@@ -112,4 +112,10 @@ size_t trk_trace_event_fields(const struct trk_trace *trace, const struct trk_ev
     }
     return type->context ? add(out, count, TRK_FIELD_NUMBER, TRK_KEY_CONTEXT, event->context)
                          : count;
+}
+
+size_t trk_trace_event_fields(const struct trk_trace *trace, const struct trk_event *event,
+                              struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+{
+    return trk_schema_event_fields(shape_of(trace, event), event, out);
 }
