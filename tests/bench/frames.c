@@ -21,7 +21,7 @@
 #include "samples.h"
 
 #define RESAMPLES 2000u
-/* About 920 events a frame. */
+/* About 966 events a frame. */
 #define DEMO       "demo --json --threads 1 --megabytes 4 --pages 8"
 #define LONG_NS    4.6e6
 #define LONGEST_NS 5.0e6
