@@ -224,10 +224,9 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
 /* [F-9] [F-10] [F-12] */
 static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
-    bool known = trk_format_kind_known(chunk->kind);
-    if ((!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) ||
-        (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD)) {
-        return trk_error_set(recover->error, TRK_E_VERSION, "a chunk needs a newer reader");
+    enum trk_status status = trk_unpack_refuse(recover->offset, chunk, recover->error);
+    if (status != TRK_OK) {
+        return status;
     }
     if (chunk->file_chunk < recover->next_file_chunk) {
         lose(recover, chunk);

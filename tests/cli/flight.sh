@@ -2,6 +2,9 @@
 # end what never fired and what came closest.
 # Method: a program that does what a script says, one script a trigger; the dumps are read back.
 . "$(dirname "$0")/lib.sh"
+XDG_RUNTIME_DIR=$dir/run
+export XDG_RUNTIME_DIR
+mkdir run
 
 # fly CODE OPTION... : the script on standard input is recorded into f.trk and its successors.
 fly() {
@@ -120,23 +123,20 @@ said "no dump was written$"
 cat >script <<'SCRIPT'
 marks 100
 trigger
-pause 200
+await f.trk
 marks 100
 trigger
-pause 200
-marks 100
-touch fix
 await fixed
-marks 7
+marks 107
 trigger
-pause 200
+await f-2.trk
 marks 50
 exit 7
 SCRIPT
-rm -f f*.trk fix fixed
+rm -f f*.trk fixed
 echo junk >f-2.trk
 (
-    while [ ! -e fix ]; do sleep 0.02; done
+    until grep -q 'api: no dump: f-2.trk' err; do sleep 0.02; done
     rm f-2.trk
     : >fixed
 ) &
@@ -156,11 +156,11 @@ same "error of a dump that failed" "$(get error.status)" exists
 said "api: no dump: f-2.trk: File exists"
 said "trigger mark:5000 never fired"
 
-# Each trigger; pauses let the recorder take a turn before the next event comes.
+# Each trigger; the program goes on when the dump is there, so that what comes then is in none.
 fly 0 --trigger api <<'SCRIPT'
 marks 1000
 trigger
-pause 200
+await f.trk
 marks 10
 SCRIPT
 dump_is f.trk api 1000
@@ -169,7 +169,7 @@ same "complete of a whole dump" "$(get complete)" true
 fly 0 <<'SCRIPT'
 marks 1000
 fail
-pause 200
+await f.trk
 marks 10
 SCRIPT
 dump_is f.trk fail 1001
@@ -193,7 +193,7 @@ marks 10
 frame 3
 marks 10
 frame 4
-pause 200
+await f.trk
 marks 10
 SCRIPT
 dump_is f.trk frame 34
@@ -212,22 +212,22 @@ SCRIPT
 dump_is f.trk frame 11
 same "dumps for two triggers at once" "$(get dumps)" 1
 said "exit: one dump with frame, which was still to be made"
-fly 0 --trigger mark:500 <<'SCRIPT'
+fly 0 --trigger mark:599 <<'SCRIPT'
 marks 600
-pause 200
+await f.trk
+marks 10
 SCRIPT
 dump_is f.trk mark 600
 
 # Each place of a list fires, and each that did not is told.
-fly 0 --trigger mark:900,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
+fly 0 --trigger mark:999,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
 marks 1000
-pause 200
+await f.trk
 frame 2
 frame 4
-pause 200
+await f-2.trk
 frame 5
 frame 6
-pause 200
 SCRIPT
 same "dumps of a list of places" "$(get dumps)" 3
 dump_is f.trk mark 1000
@@ -254,33 +254,42 @@ while [ ! -e f.trk ]; do sleep 0.02; done
 wait "$recorder" || fail "recorder with SIGUSR2: $?"
 dump_is f.trk signal 1000
 
-# The time after, the cooldown, and the last dump.
-fly 0 --trigger api --after 300 <<'SCRIPT'
+# The time after: longer than the program lives, or over at once.
+fly 0 --trigger api --after 60000 <<'SCRIPT'
 marks 100
 trigger
-pause 50
+pause 200
 marks 10
-pause 400
 SCRIPT
 dump_is f.trk api 110
-fly 0 --trigger api --cooldown 60000 <<'SCRIPT'
+fly 0 --trigger api --after 1 <<'SCRIPT'
 marks 100
 trigger
-pause 200
-trigger
-pause 200
+await f.trk
+marks 10
 SCRIPT
-same "dumps in the cooldown" "$(get dumps)" 1
-said "1 firings made no dump"
+dump_is f.trk api 100
+
+# The cooldown, in which the recording sees the second firing, and the last dump.
+printf 'marks 100\ntrigger\nawait f.trk\ntrigger\ntouch ready\nawait go\n' >script
+rm -f f*.trk ready go
+"$trk" record --flight 1M --json -o f.trk --trigger api --cooldown 600000 -- "$tools/trace_tool" obey script >rec-out 2>rec-err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+run 0 ctl status "$recorder"
+run 0 ctl status "$recorder" # behind the turn in which the first was answered
+: >go
+wait "$recorder" || fail "recorder with a cooldown: $?"
+same "dumps in the cooldown" "$(get dumps rec-out)" 1
+grep -q "1 firings made no dump" rec-err || fail "a firing in the cooldown: $(cat rec-err)"
 fly 0 --trigger api --cooldown 0 --dumps 2 <<'SCRIPT'
 marks 100
 trigger
-pause 200
+await f.trk
 marks 100
 trigger
-pause 200
+await f-2.trk
 trigger
-pause 200
 SCRIPT
 same "dumps" "$(get dumps)" 2
 dump_is f.trk api 100
@@ -321,16 +330,15 @@ same "complete with events forgotten" "$(get complete)" false
 fly 0 --flight 64K --block 20000 --trigger api --cooldown 0 <<'SCRIPT'
 marks 900000
 trigger
-pause 300
+await f.trk
 marks 8000
 trigger
-pause 300
+await f-2.trk
 marks 8000
 trigger
-pause 300
+await f-3.trk
 marks 8000
 trigger
-pause 300
 SCRIPT
 for dump in f.trk f-2.trk f-3.trk f-4.trk; do
     "$trk" info --json "$dump" >info 2>/dev/null
@@ -419,20 +427,15 @@ SCRIPT
 same "no event" "$("$tools/json_get" info header.flight.trigger_event 2>/dev/null)" ""
 
 # A frame whose event is lost is over with the next one, and the dump says what fired.
-XDG_RUNTIME_DIR=$dir/run
-export XDG_RUNTIME_DIR
-mkdir run
 cat >script <<'SCRIPT'
 frame 1
 touch ready
 await go
 frame 2
 frame 3
-pause 200
 touch ready2
 await go2
 frame 4
-pause 200
 SCRIPT
 rm -f f*.trk ready ready2 go go2
 "$trk" record --flight 1M --trigger frame:2-3,frame:9 -o f.trk -- "$tools/trace_tool" obey script 2>err &
@@ -450,7 +453,6 @@ same "the note" "$("$tools/json_get" info header.flight.trigger_note)" "$note"
 grep -q "^trk record: frame: $note\$" err || fail "standard error does not say what fired"
 grep -q "trigger frame:9 never fired: the last frame was 4; 2 events were lost" err ||
     fail "standard error does not say what was lost"
-rm -rf run
 
 # What cannot be meant, and files that are there.
 run 2 record --flight 1K -o g.trk -- true
@@ -480,11 +482,11 @@ run 0 record --flight 1M --trigger exit -f -o f.trk -- true
 # The name of the second dump is taken when it is made: it gets another one, and the command ran once.
 mkdir kept
 echo another >kept/trk-1-2.trk
-printf 'marks 10\ntrigger\npause 100\nmarks 10\n' >script
+printf 'marks 10\ntrigger\nawait kept/trk-1.trk\nmarks 10\n' >script
 export TRK_TRACE_DIR="$dir/kept"
 run 0 record --flight 1M --trigger api,exit --cooldown 0 -- sh -c 'echo ran >>runs; exec "$0" obey script' \
     "$tools/trace_tool"
-said "api: [12]0 events, .* -> .*/kept/trk-1.trk$"
+said "api: 10 events, .* -> .*/kept/trk-1.trk$"
 said "exit: 20 events, .* -> .*/kept/trk-2.trk$"
 said "2 dumps, .* -> .*/kept/trk-1.trk$"
 unset TRK_TRACE_DIR

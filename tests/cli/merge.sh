@@ -4,10 +4,11 @@
 # order; traces of other recordings, parts with a state, damaged and missing ones.
 . "$(dirname "$0")/lib.sh"
 
-# fly NAME BYTES: the script on standard input, dumped to NAME.trk, NAME-2.trk, ...
+# fly NAME BYTES: the script on standard input, dumped to NAME.trk, NAME-2.trk, ... It waits for each dump, and for
+# room in its ring: the dumps are the same on any machine.
 fly() {
     cat >script
-    "$trk" record --flight "$2" --cooldown 0 --trigger api -o "$1.trk" -- \
+    "$trk" record --flight "$2" --block 60000 --cooldown 0 --trigger api -o "$1.trk" -- \
         "$tools/trace_tool" obey script >out 2>err || fail "record $1"
 }
 
@@ -22,13 +23,12 @@ counts() {
 fly over 1M <<'SCRIPT'
 marks 1000
 trigger
-pause 300
+await over.trk
 marks 500
 trigger
-pause 300
+await over-2.trk
 marks 250
 trigger
-pause 300
 SCRIPT
 counts over.trk 1000 0
 counts over-3.trk 1750 0
@@ -60,16 +60,13 @@ said "marked.trk: [0-9]* checkpoints are left out"
 counts two.trk 1500 0
 
 # A ring that forgets: what is between two dumps is a loss of so many events.
-# It is fed slowly enough for no event to be lost otherwise.
-{
-    printf 'marks 20000\npause 50\ntrigger\npause 300\n'
-    rounds=0
-    while [ "$rounds" -lt 200 ]; do
-        printf 'marks 5000\npause 2\n'
-        rounds=$((rounds + 1))
-    done
-    printf 'pause 50\ntrigger\npause 300\n'
-} | fly apart 64K
+fly apart 64K <<'SCRIPT'
+marks 20000
+trigger
+await apart.trk
+marks 1000000
+trigger
+SCRIPT
 "$trk" info --json apart.trk >first 2>/dev/null
 "$trk" info --json apart-2.trk >second 2>/dev/null
 one=$("$tools/json_get" first events)
@@ -93,22 +90,15 @@ run 3 doctor joined.trk
 # before its state.
 part() {
     state=
-    [ -z "$4" ] || state=',\"flight\":{\"before_state\":[{\"stream\":0,\"events\":\"'$4'\"}]}'
-    {
-        cat <<TEXT
-trk-text 1
-file level=1 plain=0 sync=5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b
-header "{\"clock\":{\"anchors\":[{\"ticks\":\"7\"}]}$state}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+    [ -z "$4" ] || state=',"flight":{"before_state":[{"stream":0,"events":"'$4'"}]}'
+    assembled "$1" <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]}'"$state}" '0 t')
 events stream=0 shift=0 flags=1
+$(seq "$2" "$3" | while read -r number; do
+        echo "$((1000 + number))000 mark argument=$number"
+    done)
+end status=0 cut=0
 TEXT
-        seq "$2" "$3" | while read -r number; do
-            echo "$((1000 + number))000 mark argument=$number"
-        done
-        echo "end status=0 cut=0"
-    } >"$1.txt"
-    run 0 assemble -f "$1.txt" -o "$1.trk"
 }
 
 # In two steps a gap is as long as in one: G begins with the state of its oldest part.
@@ -175,7 +165,6 @@ said "header was lost"
 fly other 1M <<'SCRIPT'
 marks 10
 trigger
-pause 300
 SCRIPT
 run 2 merge over.trk other.trk -o none.trk
 said "another recording than over.trk"

@@ -52,6 +52,7 @@ for command in "info new.trk" "doctor new.trk" "follow new.trk" "dump --text new
 done
 run 0 follow new.trk
 grep -q ' later ' out || fail "follow does not name a newer type"
+same "follow: what an event of a newer type says" "$(sed -n 's/.* later *//p' out)" "number=7"
 run 0 query new.trk "SELECT count(*) FROM events WHERE type = 'later'"
 same "rows of a required type" "$(tail -n 1 out)" 1
 run 4 query new.trk "SELECT * FROM v_stale_reads"

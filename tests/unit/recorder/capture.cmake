@@ -28,7 +28,7 @@ capture_unit(capture_record capture_record.c)
 target_compile_definitions(unit_recorder_capture_record
                            PRIVATE CAPTURE_TARGET="$<TARGET_FILE:capture_target>")
 add_dependencies(unit_recorder_capture_record capture_target)
-capture_unit(capture_drain capture_drain.c)
+capture_unit(capture_drain capture_drain.c capture_drain_order.c)
 capture_unit(capture_ease capture_ease.c)
 capture_unit(capture_trigger capture_trigger.c)
 capture_unit(capture_pages capture_pages.c)
