@@ -53,12 +53,31 @@ run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
 run 0 info --json x.trk
 same "the last of what was taken" "$(get header.about.word)" taken
 
+XDG_RUNTIME_DIR=$dir/run
+export XDG_RUNTIME_DIR
+mkdir run
+
+# held ARGUMENT...: record a program that waits for the file go; that comes when the recording has looked at it, and,
+# without --flight, written its header.
+held() {
+    rm -f go
+    "$trk" record -f "$@" >out 2>err &
+    recorder=$!
+    until "$trk" ctl status "$recorder" 2>ctl-err | grep -q '^ok [1-9]'; do
+        kill -0 "$recorder" || break
+        sleep 0.02
+    done
+    : >go
+    wait "$recorder" || fail "record $*: $?, $(cat err)"
+    rm go
+}
+
 # The signals that the program takes and those that it ignores, as the kernel has it; a flight dump has them
 # though the program has ended.
-printf 'handle\nmarks 10\npause 500\n' >script
+printf 'handle\nmarks 10\nawait go\n' >script
 for flight in "" "--flight 1M --trigger exit"; do
     # shellcheck disable=SC2086 # the options are words
-    run 0 record -f $flight -o x.trk -- sh -c 'trap "" HUP; exec "$0" obey script' "$tools/trace_tool"
+    held $flight -o x.trk -- sh -c 'trap "" HUP; exec "$0" obey script' "$tools/trace_tool"
     run 0 info --json x.trk
     for signal in SIGSEGV SIGBUS SIGILL; do
         get header.program.signals.caught | grep -q "\"$signal\"" || fail "$flight: $signal is not caught"
@@ -71,8 +90,8 @@ done
 part=$(printf '%0230d' 0)
 mkdir -p "long/$part/$part/$part/$part/$part"
 cp "$tools/trace_tool" "long/$part/$part/$part/$part/$part/"
-printf 'marks 1\npause 500\n' >short
-run 0 record -f -o x.trk -- "long/$part/$part/$part/$part/$part/trace_tool" obey short
+printf 'marks 1\nawait go\n' >short
+held -o x.trk -- "long/$part/$part/$part/$part/$part/trace_tool" obey short
 rm -r long
 run 0 info --json x.trk
 get header.mappings.modules | grep -q '"trace_tool".*"libc' || fail "modules behind a long path: $(get header.mappings)"
@@ -85,8 +104,8 @@ same "signals of a program that did not join" "$(get header.program.signals)" nu
 printf 'about first\nmarks 1\n' >script
 run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
 grep -q "said of itself" err && fail "something came too late for the header"
-printf 'marks 1\npause 600\nabout late\nabout later\nmarks 1\n' >script
-run 0 record -f -o x.trk -- "$tools/trace_tool" obey script
+printf 'marks 1\nawait go\nabout late\nabout later\nmarks 1\n' >script
+held -o x.trk -- "$tools/trace_tool" obey script
 said "2 things that the program said of itself came after the header was written"
 run 0 info --json x.trk
 same "what came too late" "$(get header.about.word 2>/dev/null)" ""
