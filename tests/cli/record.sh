@@ -141,7 +141,9 @@ run 0 doctor x.trk
 run 0 sim x.trk
 run 0 info --json x.trk
 at_most "streams of 1200 threads" "$(get threads)" 1024
-at_least "streams of several threads" "$(grep -c '(several threads)' out)" 2
+grep -o '(several threads [0-9]*)' out >names
+at_least "streams of several threads" "$(wc -l <names)" 2
+same "names of those" "$(sort -u names | wc -l)" "$(wc -l <names)"
 
 # What the recording cost the program: what the file says, however often it is asked.
 run 0 record -f -o x.trk -- "$tools/trace_tool" marks 10
