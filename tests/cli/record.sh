@@ -86,6 +86,14 @@ for flight in "" "--flight 1M --trigger exit"; do
     get header.mappings.modules | grep -q '"trace_tool"' || fail "$flight: no modules"
 done
 
+# Where a fault was is told by a module's name, whatever is in that but spaces and quotes.
+cp "$tools/burst_target" "b(1)+e' x"
+ln -s go go-1
+held -o x.trk -- "./b(1)+e' x" 2
+run 0 dump x.trk
+grep -q " at=b(1)+e'?x+0x[0-9a-f]*\$" out || fail "no module's name: $(grep -m 1 ' fault_at ' out)"
+rm go-1 did-1 "b(1)+e' x"
+
 # A module whose path is long is named, and so are those behind it.
 part=$(printf '%0230d' 0)
 mkdir -p "long/$part/$part/$part/$part/$part"
