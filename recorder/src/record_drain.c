@@ -402,6 +402,8 @@ enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct tr
 {
     if (drain->flight)
         settle_known(drain, error);
+    else if (!drain->book) /* who takes over cannot know what was told */
+        settle_unplaced(drain, error);
     if (writes(drain) && drain->writer)
         drain->status = trk_writer_flush(drain->writer, error);
     else if (writes(drain) && drain->flight)

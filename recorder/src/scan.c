@@ -156,26 +156,6 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     return TRK_OK;
 }
 
-/* [F-9] [F-10] Whether this reader must stop at a chunk, having no way to know what it says. */
-static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format_chunk *chunk)
-{
-    bool known = trk_format_kind_known(chunk->kind);
-    enum trk_status status = TRK_OK;
-    if (!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) {
-        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk kind %u needs a newer reader",
-                               chunk->kind);
-    } else if (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD) {
-        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk codec %u needs a newer reader",
-                               chunk->codec);
-    } else if (!known) {
-        trk_index_pass_over(scan->index, chunk->kind);
-    }
-    if (status != TRK_OK && scan->error != NULL) {
-        scan->error->file_offset = scan->offset;
-    }
-    return status;
-}
-
 /* [F-12] Finds chunks whose header is lost by the numbering. False: this one is not to be used. */
 static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -333,7 +313,10 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
 {
     scan->index->at_chunk = chunk->file_chunk;
     scan->index->state.chunks++;
-    enum trk_status status = refuse_unknown(scan, chunk);
+    enum trk_status status = trk_unpack_refuse(scan->offset, chunk, scan->error);
+    if (status == TRK_OK && !trk_format_kind_known(chunk->kind)) {
+        trk_index_pass_over(scan->index, chunk->kind);
+    }
     if (status != TRK_OK || !check_number(scan, chunk)) {
         return status;
     }

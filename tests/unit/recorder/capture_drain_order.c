@@ -101,19 +101,26 @@ static void come(enum newcomer newcomer, uint32_t index)
         atomic_store(&session.rings[index].state, TRK_RING_ENDED);
 }
 
+/* The next chunk of a file, from offset 0 on. False: there is none. */
+static bool next_chunk(int file, off_t *at, struct trk_format_chunk *chunk)
+{
+    struct trk_format_file header;
+    uint8_t bytes[TRK_FORMAT_CHUNK_BYTES];
+    cr_assert_eq(pread(file, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    cr_assert_eq(trk_format_get_file(bytes, &header, &error), TRK_OK);
+    *at += *at == 0 ? TRK_FORMAT_FILE_BYTES : (off_t)trk_format_chunk_span(chunk);
+    if (pread(file, bytes, sizeof bytes, *at) != (ssize_t)sizeof bytes)
+        return false;
+    cr_assert(trk_format_get_chunk(bytes, header.sync, chunk));
+    return true;
+}
+
 /* How many streams have a NOTE before the second chunk of events of the first stream. */
 static uint32_t notes_before_the_second_chunk(int file)
 {
-    struct trk_format_file header;
-    struct trk_format_chunk chunk = {.kind = 0};
-    uint8_t bytes[TRK_FORMAT_CHUNK_BYTES];
+    struct trk_format_chunk chunk;
     uint32_t notes = 0;
-    cr_assert_eq(pread(file, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
-    cr_assert_eq(trk_format_get_file(bytes, &header, &error), TRK_OK);
-    for (off_t at = TRK_FORMAT_FILE_BYTES;
-         pread(file, bytes, sizeof bytes, at) == (ssize_t)sizeof bytes;
-         at += (off_t)trk_format_chunk_span(&chunk)) {
-        cr_assert(trk_format_get_chunk(bytes, header.sync, &chunk));
+    for (off_t at = 0; next_chunk(file, &at, &chunk);) {
         if (chunk.kind == TRK_FORMAT_EVENTS && chunk.stream == 0 && chunk.first_ordinal > 0)
             return notes;
         notes += chunk.kind == TRK_FORMAT_NOTE;
@@ -154,6 +161,34 @@ Test(capture_drain_order, a_thread_is_known_before_what_others_do_later)
         end();
         begin();
     }
+}
+
+/* ---- losses of a file that is cut off ---------------------------------------------------------
+ */
+
+/* Events lost by the chunks that the file has. */
+static uint64_t lost_in(int file)
+{
+    struct trk_format_chunk chunk;
+    uint64_t lost = 0;
+    for (off_t at = 0; next_chunk(file, &at, &chunk);)
+        lost += chunk.dropped;
+    return lost;
+}
+
+Test(capture_drain_order, what_found_no_ring_is_counted_with_each_flush)
+{
+    int file = memfd_create("trace", 0);
+    struct trk_writer_options options = trk_writer_options_default();
+    cr_assert_eq(trk_writer_create(&drain.writer, file, &options, "{}", &error), TRK_OK);
+    for (uint64_t lost = 3; lost <= 6; lost += 3) {
+        atomic_store(&session.losses[session.ring_count].kinds[TRK_EVENT_FAULT].count, lost);
+        pass();
+        cr_assert_eq(trk_record_drain_flush(&drain, &error), TRK_OK);
+        cr_expect_eq(lost_in(file), lost);
+    }
+    trk_writer_destroy(drain.writer);
+    close(file);
 }
 
 /* ---- what comes during a pass ---------------------------------------------------------------- */
