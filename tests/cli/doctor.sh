@@ -37,11 +37,8 @@ cmp t.trk again.trk || fail "a whole trace is not copied as it is"
 # Chunks are copied as they were compressed, and the file says so [F-4]: as text it comes back.
 run 0 pack --level 17 t.trk -o packed.trk
 run 0 recover packed.trk -o whole.trk
-run 0 dump --text whole.trk
-grep -q '^file level=17 ' out || fail "recover forgets how a file was compressed"
-cp out text.txt
-run 0 assemble text.txt -o again2.trk
-cmp whole.trk again2.trk || fail "what recover made is other bytes after text and assemble"
+text_keeps whole.trk
+grep -q '^file level=17 ' text.txt || fail "recover forgets how a file was compressed"
 run 3 recover empty.trk -o none.trk
 echo "no trace at all" >text.trk
 run 3 recover --json text.trk -o none.trk
@@ -52,21 +49,9 @@ run 0 recover u.trk -o -
 same "doctor of what came through a pipe" $? 3
 run 2 recover u.trk -o nofolder/r.trk
 
-# How a trace of two threads begins.
-two_threads() {
-    cat <<'END'
-trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":1,\"name\":\"one\"}"
-note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"two\"}"
-END
-}
 # Each thread has first what the other one must have before: no order is right, and nothing is missing.
-{
-    two_threads
-    cat <<'END'
+assembled circle <<END
+$(text_begin '{}' '1 one' '1 two')
 events stream=0 shift=5 flags=1
 3200 lock domain=0x800 seq=2
 3232 unlock domain=0x800 seq=2
@@ -79,8 +64,6 @@ events stream=1 shift=5 flags=1
 3296 unlock domain=0x800 seq=1
 end status=0 cut=0
 END
-} >circle.txt
-run 0 assemble circle.txt -o circle.trk
 run 3 doctor circle.trk
 grep -q 'and nothing is missing: a fault of the recorder' out || fail "a circle is not called one"
 grep -q '^whole  *no$' out || fail "a circle is called whole"
@@ -92,17 +75,14 @@ run 0 assemble line.txt -o line.trk
 run 0 doctor line.trk
 
 # A thread that was killed behind a hold of a page manager had no time to note it; one hold, not two.
-{
-    two_threads
-    cat <<'END'
+assembled killed <<END
+$(text_begin '{}' '1 one' '1 two')
 events stream=0 shift=5 flags=1
 3200 watch domain=0x30000800 seq=1
 events stream=1 shift=5 flags=1
 3232 watch domain=0x30000800 seq=3
 end status=9 cut=0
 END
-} >killed.txt
-run 0 assemble killed.txt -o killed.trk
 run 0 doctor killed.trk
 grep -q '^unwritten  *1 holds' out || fail "an unwritten hold is not named"
 grep -q '^whole  *yes$' out || fail "a killed program's trace is not whole"
