@@ -35,6 +35,7 @@ target_sources(
           src/reader.c
           src/reader_open.c
           src/recover.c
+          src/recover_begin.c
           src/recover_write.c
           src/scan.c
           src/schema.c

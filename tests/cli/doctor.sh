@@ -1,5 +1,6 @@
 # Goal: doctor names each damage with its place, and recover makes a whole file of what is left,
-# leaves nothing behind when it cannot, and overwrites only when told.
+# leaves nothing behind when it cannot, and overwrites only when told; a text of what is damaged is of no
+# whole trace.
 # Method: small traces, cut at every 7th byte and flipped at every 13th, through the program.
 . "$(dirname "$0")/lib.sh"
 
@@ -102,6 +103,7 @@ while [ "$at" -lt "$size" ]; do
     at=$((at + 7))
 done
 at=70
+texts=0
 while [ "$at" -lt "$size" ]; do
     cp t.trk bad.trk
     printf '\377' | dd of=bad.trk bs=1 seek="$at" conv=notrunc 2>/dev/null
@@ -111,8 +113,24 @@ while [ "$at" -lt "$size" ]; do
         run 0 recover -f bad.trk -o fixed.trk
         "$trk" doctor --json fixed.trk >out 2>err
         same "damage left of byte $at" "$(get damage_count)" 0
+        lost=$(get dropped)
+        # What is made of its text is no more whole, and says the same of what is missing.
+        "$trk" dump --text bad.trk >bad.txt 2>err
+        if [ $((at % 5)) -eq 0 ] && grep -q ^header bad.txt; then
+            texts=$((texts + 1))
+            run 0 assemble -f bad.txt -o again.trk
+            run 3 doctor --json again.trk
+            same "end of the text of byte $at" "$(get ended) $(get cut)" \
+                "$(grep -q ^end bad.txt && echo true true || echo false false)"
+            same "missing in the text of byte $at" "$(get dropped)" "$lost"
+        fi
     fi
     at=$((at + 13))
 done
+at_least "texts of damaged traces" "$texts" 25
+head -c $((size - 32)) t.trk >cut.trk # all chunks are there, and the end mark is not
+"$trk" dump --text cut.trk >out 2>err
+same "dump --text without an end mark" $? 3
+grep -q '^end status=0 cut=1$' out || fail "a text hides that the end mark is missing: $(tail -n 1 out)"
 [ -z "$(find . -name '.trk-*')" ] || fail "temporary files are left"
 finish

@@ -133,6 +133,23 @@ same "code: places" "$(sed -n 's/.* fault_at *\(argument=\)*//p' out | paste -sd
     "0x400123   0x80000000123  "
 run 0 diff code.trk low.trk
 
+# What stands in fields that a type does not use goes, but what a loss says of itself stays; so does the
+# range of an operation that has none, as our tracker says it, and no other.
+sed '/ map /d; / fault_at /d; s/^end /3000 frame argument=0x1 seq=74565 domain=0x7f00\
+3001 lock context=9 domain=0x10000002 seq=1 argument=0x7f12\
+3002 gpu_complete flags=0x1 argument=0x2 page=7 pages=8\
+3003 op_begin context=14 seq=4096 argument=0x7f1234000\
+3004 op_end context=14\
+3005 op_begin context=14 seq=4096 argument=0x1000\
+3006 op_end context=14\
+3007 drop flags=0x3 context=74 seq=9 page=5 argument=0x1\
+&/' code.txt >unused.txt
+run 0 assemble unused.txt -o unused.trk
+run 3 pack -f --redact unused.trk -o low.trk
+"$trk" dump --text low.trk >out 2>err
+same "unused fields" "$(sed -n 's/^30[0-9]* //p' out | paste -sd '|')" \
+    "frame argument=0x1|lock domain=0x10000001 seq=1|gpu_complete argument=0x2|op_begin context=14 seq=4096|op_end context=14|op_begin context=14 seq=4096 argument=0x1000|op_end context=14|drop context=74 seq=9 argument=0x1"
+
 # Without a gap below it, all of it stays: the page before the last region is a neighbour.
 record neighbours <<TEXT
 {"scenario": 1, "name": "neighbours", "policy": {"fault_width": 8},
