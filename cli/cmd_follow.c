@@ -40,7 +40,7 @@ struct follower {
 static void print(const struct follower *follower, const struct trk_trace_event *event)
 {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    size_t count = trk_event_text_fields(&event->event, fields);
+    size_t count = trk_follow_event_fields(follower->follow, &event->event, fields);
     const char *type = trk_follow_type_name(follower->follow, event->event.type);
     char name[100];
     char time[40];

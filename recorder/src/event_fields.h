@@ -12,33 +12,33 @@ struct fields {
     size_t count;
 };
 
-static inline void add(struct fields *fields, enum trk_event_field_kind kind, const char *key,
+static inline void add(struct fields *fields, enum trk_event_field_kind kind, enum trk_event_key id,
                        uint64_t number, const char *word)
 {
     assert(fields->count < TRK_EVENT_FIELDS_MOST);
-    fields->at[fields->count++] =
-        (struct trk_event_field){.key = key, .kind = kind, .number = number, .word = word};
+    fields->at[fields->count++] = (struct trk_event_field){
+        .id = id, .key = trk_event_key_name(id), .kind = kind, .number = number, .word = word};
 }
 
-static inline void add_number(struct fields *fields, const char *key, uint64_t number)
+static inline void add_number(struct fields *fields, enum trk_event_key id, uint64_t number)
 {
-    add(fields, TRK_FIELD_NUMBER, key, number, NULL);
+    add(fields, TRK_FIELD_NUMBER, id, number, NULL);
 }
 
-static inline void add_address(struct fields *fields, const char *key, uint64_t guest_addr)
+static inline void add_address(struct fields *fields, enum trk_event_key id, uint64_t guest_addr)
 {
-    add(fields, TRK_FIELD_ADDRESS, key, guest_addr, NULL);
+    add(fields, TRK_FIELD_ADDRESS, id, guest_addr, NULL);
 }
 
-static inline void add_word(struct fields *fields, const char *key, const char *word)
+static inline void add_word(struct fields *fields, enum trk_event_key id, const char *word)
 {
-    add(fields, TRK_FIELD_WORD, key, 0, word);
+    add(fields, TRK_FIELD_WORD, id, 0, word);
 }
 
-static inline void add_flag(struct fields *fields, const char *key, bool set)
+static inline void add_flag(struct fields *fields, enum trk_event_key id, bool set)
 {
     if (set) {
-        add(fields, TRK_FIELD_FLAG, key, 1, NULL);
+        add(fields, TRK_FIELD_FLAG, id, 1, NULL);
     }
 }
 

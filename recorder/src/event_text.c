@@ -4,12 +4,32 @@
 #include "track/policy.h"
 #include "track/status.h"
 
+static const struct {
+    const char *name;
+    enum trk_event_field_kind kind;
+} keys[] = {
+#define KEY(id, text, of) [TRK_KEY_##id] = {text, TRK_FIELD_##of},
+    TRK_EVENT_KEYS(KEY)
+#undef KEY
+};
+
+const char *trk_event_key_name(enum trk_event_key id)
+{
+    return keys[id].name;
+}
+
+enum trk_event_field_kind trk_event_key_kind(enum trk_event_key id)
+{
+    return keys[id].kind;
+}
+
 /* The text in a LABEL's fields. */
-static void add_label(struct fields *fields, const char *key, const struct trk_event *event)
+static void add_label(struct fields *fields, enum trk_event_key id, const struct trk_event *event)
 {
     assert(fields->count < TRK_EVENT_FIELDS_MOST);
     struct trk_event_field *field = &fields->at[fields->count++];
-    *field = (struct trk_event_field){.key = key, .kind = TRK_FIELD_TEXT};
+    *field =
+        (struct trk_event_field){.id = id, .key = trk_event_key_name(id), .kind = TRK_FIELD_TEXT};
     const uint64_t words[] = {event->argument, trk_event_size(event), trk_event_number32(event)};
     for (size_t i = 0; i < TRK_LABEL_PIECE_BYTES; i++) {
         field->text[i] = (char)(unsigned char)(words[i / 8] >> i % 8 * 8);
@@ -37,27 +57,27 @@ static const char *const backend_words[] = {"simulated", "mprotect", "userfaultf
 
 static void add_rights(struct fields *fields, uint64_t rights)
 {
-    add_word(fields, "rights", WORD_OF(rights_words, rights));
+    add_word(fields, TRK_KEY_RIGHTS, WORD_OF(rights_words, rights));
 }
 
 static void add_range(struct fields *fields, uint64_t guest_addr, uint64_t size_bytes)
 {
-    add_address(fields, "guest_addr", guest_addr);
-    add_number(fields, "size", size_bytes);
+    add_address(fields, TRK_KEY_GUEST_ADDR, guest_addr);
+    add_number(fields, TRK_KEY_SIZE, size_bytes);
 }
 
 static void add_domain(struct fields *fields, const struct trk_event *event)
 {
-    add_word(fields, "domain", WORD_OF(class_words, trk_domain_class(event->domain)));
-    add_number(fields, "tracker", trk_domain_tracker(event->domain));
+    add_word(fields, TRK_KEY_DOMAIN, WORD_OF(class_words, trk_domain_class(event->domain)));
+    add_number(fields, TRK_KEY_TRACKER, trk_domain_tracker(event->domain));
     if (trk_domain_class(event->domain) == TRK_DOMAIN_OWNER) {
-        add_number(fields, "lock", trk_domain_region(event->domain));
+        add_number(fields, TRK_KEY_LOCK, trk_domain_region(event->domain));
     } else if (trk_domain_region(event->domain) == TRK_DOMAIN_SHARED) {
-        add_word(fields, "region", "shared");
+        add_word(fields, TRK_KEY_REGION, "shared");
     } else {
-        add_address(fields, "region", trk_region_address(trk_domain_region(event->domain)));
+        add_address(fields, TRK_KEY_REGION, trk_region_address(trk_domain_region(event->domain)));
     }
-    add_number(fields, "hold", event->seq);
+    add_number(fields, TRK_KEY_HOLD, event->seq);
 }
 
 static uint64_t page_address(const struct trk_event *event)
@@ -70,47 +90,47 @@ static uint64_t page_address(const struct trk_event *event)
 
 static void add_pages(struct fields *fields, const struct trk_event *event)
 {
-    add_address(fields, "guest_addr", page_address(event));
-    add_number(fields, "pages", event->pages);
+    add_address(fields, TRK_KEY_GUEST_ADDR, page_address(event));
+    add_number(fields, TRK_KEY_PAGES, event->pages);
 }
 
 static void op_begin_fields(struct fields *fields, const struct trk_event *event)
 {
-    add_word(fields, "op", trk_op_name(event->context));
+    add_word(fields, TRK_KEY_OP, trk_op_name(event->context));
     add_range(fields, event->argument, trk_event_size(event));
-    add_number(fields, "tracker", event->page);
+    add_number(fields, TRK_KEY_TRACKER, event->page);
     if (event->context == TRK_OP_GUEST_PROTECT || event->context == TRK_OP_GEN_MAP) {
         add_rights(fields, event->pages);
     } else if (event->pages != TRK_ORIGIN_NOT_SAID) {
-        add_word(fields, "origin", WORD_OF(origin_words, event->pages));
+        add_word(fields, TRK_KEY_ORIGIN, WORD_OF(origin_words, event->pages));
     }
-    add_flag(fields, "written", event->flags & TRK_OP_FLAG_WRITTEN);
-    add_flag(fields, "clear", event->flags & TRK_OP_FLAG_CLEAR);
-    add_flag(fields, "read", event->flags & TRK_OP_FLAG_READ);
-    add_flag(fields, "flush", event->flags & TRK_OP_FLAG_FLUSH);
-    add_flag(fields, "read_back", event->flags & TRK_OP_FLAG_READ_BACK);
+    add_flag(fields, TRK_KEY_WRITTEN, event->flags & TRK_OP_FLAG_WRITTEN);
+    add_flag(fields, TRK_KEY_CLEAR, event->flags & TRK_OP_FLAG_CLEAR);
+    add_flag(fields, TRK_KEY_READ, event->flags & TRK_OP_FLAG_READ);
+    add_flag(fields, TRK_KEY_FLUSH, event->flags & TRK_OP_FLAG_FLUSH);
+    add_flag(fields, TRK_KEY_READ_BACK, event->flags & TRK_OP_FLAG_READ_BACK);
 }
 
 static void op_end_fields(struct fields *fields, const struct trk_event *event)
 {
-    add_word(fields, "op", trk_op_name(event->context));
-    add_word(fields, "status", trk_status_name((enum trk_status)event->flags));
+    add_word(fields, TRK_KEY_OP, trk_op_name(event->context));
+    add_word(fields, TRK_KEY_STATUS, trk_status_name((enum trk_status)event->flags));
     if (event->context == TRK_OP_FAULT) {
-        add_word(fields, "outcome", WORD_OF(fault_words, event->argument));
+        add_word(fields, TRK_KEY_OUTCOME, WORD_OF(fault_words, event->argument));
     } else {
-        add_number(fields, "result", event->argument);
+        add_number(fields, TRK_KEY_RESULT, event->argument);
     }
 }
 
 static void fault_fields(struct fields *fields, const struct trk_event *event)
 {
-    add_word(fields, "access", WORD_OF(access_words, event->flags));
-    add_address(fields, "guest_addr", event->argument);
-    add_word(fields, "look", WORD_OF(look_words, event->context));
+    add_word(fields, TRK_KEY_ACCESS, WORD_OF(access_words, event->flags));
+    add_address(fields, TRK_KEY_GUEST_ADDR, event->argument);
+    add_word(fields, TRK_KEY_LOOK, WORD_OF(look_words, event->context));
     if (trk_event_in_hold(event)) {
         add_domain(fields, event);
     } else {
-        add_number(fields, "tracker", trk_domain_tracker(event->domain));
+        add_number(fields, TRK_KEY_TRACKER, trk_domain_tracker(event->domain));
     }
 }
 
@@ -118,37 +138,37 @@ static void policy_fields(struct fields *fields, uint64_t word)
 {
     struct trk_policy policy;
     if (trk_policy_unpack(word, &policy) != TRK_OK) {
-        add_address(fields, "policy", word);
+        add_address(fields, TRK_KEY_POLICY, word);
         return;
     }
-    add_word(fields, "invalidate", trk_invalidate_policy_name(policy.invalidate));
-    add_word(fields, "download", trk_download_policy_name(policy.download));
-    add_word(fields, "arena", trk_arena_name(policy.arena));
-    add_number(fields, "fault_width", policy.fault_width_bytes);
-    add_number(fields, "page_size", policy.page_size_bytes);
-    add_flag(fields, "generations", policy.generations);
+    add_word(fields, TRK_KEY_INVALIDATE, trk_invalidate_policy_name(policy.invalidate));
+    add_word(fields, TRK_KEY_DOWNLOAD, trk_download_policy_name(policy.download));
+    add_word(fields, TRK_KEY_ARENA, trk_arena_name(policy.arena));
+    add_number(fields, TRK_KEY_FAULT_WIDTH, policy.fault_width_bytes);
+    add_number(fields, TRK_KEY_PAGE_SIZE, policy.page_size_bytes);
+    add_flag(fields, TRK_KEY_GENERATIONS, policy.generations);
 }
 
 static void tracker_fields(struct fields *fields, const struct trk_event *event)
 {
-    add_number(fields, "tracker", event->page);
-    add_word(fields, "backend", WORD_OF(backend_words, event->context));
+    add_number(fields, TRK_KEY_TRACKER, event->page);
+    add_word(fields, TRK_KEY_BACKEND, WORD_OF(backend_words, event->context));
     policy_fields(fields, event->argument);
 }
 
 static void foreign_fields(struct fields *fields, const struct trk_event *event)
 {
-    add_number(fields, "tracker", event->page);
-    add_word(fields, "backend", WORD_OF(backend_words, event->context));
-    add_flag(fields, "notes_locks", event->flags & TRK_NOTES_LOCKS);
-    add_flag(fields, "notes_protection", event->flags & TRK_NOTES_PROTECTION);
-    add_flag(fields, "notes_handed", event->flags & TRK_NOTES_HANDED);
-    add_flag(fields, "closes_loads", event->flags & TRK_NOTES_LOADS);
+    add_number(fields, TRK_KEY_TRACKER, event->page);
+    add_word(fields, TRK_KEY_BACKEND, WORD_OF(backend_words, event->context));
+    add_flag(fields, TRK_KEY_NOTES_LOCKS, event->flags & TRK_NOTES_LOCKS);
+    add_flag(fields, TRK_KEY_NOTES_PROTECTION, event->flags & TRK_NOTES_PROTECTION);
+    add_flag(fields, TRK_KEY_NOTES_HANDED, event->flags & TRK_NOTES_HANDED);
+    add_flag(fields, TRK_KEY_CLOSES_LOADS, event->flags & TRK_NOTES_LOADS);
     if (event->argument != 0) {
         policy_fields(fields, event->argument);
     } else {
-        add_word(fields, "policy", "none");
-        add_number(fields, "page_size", trk_event_size(event));
+        add_word(fields, TRK_KEY_POLICY, "none");
+        add_number(fields, TRK_KEY_PAGE_SIZE, trk_event_size(event));
     }
 }
 
@@ -157,20 +177,20 @@ static void protect_fields(struct fields *fields, const struct trk_event *event)
     add_domain(fields, event);
     add_pages(fields, event);
     add_rights(fields, event->flags & 7u);
-    add_flag(fields, "failed", event->flags & TRK_EVENT_FAILED);
-    add_flag(fields, "hold_end", event->flags & TRK_EVENT_HOLD_END);
+    add_flag(fields, TRK_KEY_FAILED, event->flags & TRK_EVENT_FAILED);
+    add_flag(fields, TRK_KEY_HOLD_END, event->flags & TRK_EVENT_HOLD_END);
 }
 
 void trk_event_fields_raw(struct fields *fields, const struct trk_event *event)
 {
-    add_number(fields, "id", event->type);
-    add_address(fields, "argument", event->argument);
-    add_number(fields, "seq", event->seq);
-    add_address(fields, "raw_domain", event->domain);
-    add_number(fields, "page", event->page);
-    add_number(fields, "pages", event->pages);
-    add_number(fields, "flags", event->flags);
-    add_number(fields, "context", event->context);
+    add_number(fields, TRK_KEY_ID, event->type);
+    add_address(fields, TRK_KEY_ARGUMENT, event->argument);
+    add_number(fields, TRK_KEY_SEQ, event->seq);
+    add_address(fields, TRK_KEY_RAW_DOMAIN, event->domain);
+    add_number(fields, TRK_KEY_PAGE, event->page);
+    add_number(fields, TRK_KEY_PAGES, event->pages);
+    add_number(fields, TRK_KEY_FLAGS, event->flags);
+    add_number(fields, TRK_KEY_CONTEXT, event->context);
 }
 
 static void core_fields(struct fields *fields, const struct trk_event *event)
@@ -185,7 +205,7 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
     case TRK_EVENT_UNLOCK:
     case TRK_EVENT_WATCH:
         add_domain(fields, event);
-        add_number(fields, "changed", event->pages);
+        add_number(fields, TRK_KEY_CHANGED, event->pages);
         break;
     case TRK_EVENT_RANGE:
         add_domain(fields, event);
@@ -195,7 +215,7 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
         protect_fields(fields, event);
         break;
     case TRK_EVENT_CALLBACK:
-        add_word(fields, "callback", WORD_OF(callback_words, event->context));
+        add_word(fields, TRK_KEY_CALLBACK, WORD_OF(callback_words, event->context));
         break;
     case TRK_EVENT_OP_END:
         op_end_fields(fields, event);
@@ -204,20 +224,20 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
         fault_fields(fields, event);
         break;
     case TRK_EVENT_FAIL:
-        add_word(fields, "class", trk_status_name((enum trk_status)event->context));
-        add_word(fields, "op", trk_op_name(event->flags));
+        add_word(fields, TRK_KEY_CLASS, trk_status_name((enum trk_status)event->context));
+        add_word(fields, TRK_KEY_OP, trk_op_name(event->flags));
         add_range(fields, event->argument, trk_event_size(event));
         break;
     case TRK_EVENT_MASK:
-        add_number(fields, "word", event->page);
-        add_address(fields, "bits", event->argument);
+        add_number(fields, TRK_KEY_WORD, event->page);
+        add_address(fields, TRK_KEY_BITS, event->argument);
         break;
     case TRK_EVENT_STATE:
         add_domain(fields, event);
-        add_address(fields, "hash", event->argument);
+        add_address(fields, TRK_KEY_HASH, event->argument);
         break;
     case TRK_EVENT_OPERAND:
-        add_address(fields, "operand", event->argument);
+        add_address(fields, TRK_KEY_OPERAND, event->argument);
         break;
     default:
         trk_event_fields_raw(fields, event);
@@ -227,10 +247,10 @@ static void core_fields(struct fields *fields, const struct trk_event *event)
 static void map_fields(struct fields *fields, const struct trk_event *event)
 {
     add_range(fields, event->argument, trk_event_size(event));
-    add_number(fields, "frame", trk_event_number32(event));
+    add_number(fields, TRK_KEY_FRAME, trk_event_number32(event));
     add_rights(fields, event->context);
-    add_flag(fields, "alias", event->flags & TRK_MAP_ALIAS);
-    add_flag(fields, "untracked", event->flags & TRK_MAP_UNTRACKED);
+    add_flag(fields, TRK_KEY_ALIAS, event->flags & TRK_MAP_ALIAS);
+    add_flag(fields, TRK_KEY_UNTRACKED, event->flags & TRK_MAP_UNTRACKED);
 }
 
 /* What only a foreign tracker and its owner say. */
@@ -241,44 +261,44 @@ static void owner_fields(struct fields *fields, const struct trk_event *event)
         foreign_fields(fields, event);
         break;
     case TRK_EVENT_LOCKS:
-        add_number(fields, "tracker", event->page);
-        add_word(fields, "each", WORD_OF(lock_words, event->context));
+        add_number(fields, TRK_KEY_TRACKER, event->page);
+        add_word(fields, TRK_KEY_EACH, WORD_OF(lock_words, event->context));
         add_range(fields, event->argument, trk_event_size(event));
         break;
     case TRK_EVENT_HOST_PROTECT:
-        add_number(fields, "tracker", event->page);
+        add_number(fields, TRK_KEY_TRACKER, event->page);
         add_range(fields, event->argument, trk_event_size(event));
         add_rights(fields, event->flags & 7u);
-        add_flag(fields, "failed", event->flags & TRK_EVENT_FAILED);
-        add_number(fields, "errno", event->context);
+        add_flag(fields, TRK_KEY_FAILED, event->flags & TRK_EVENT_FAILED);
+        add_number(fields, TRK_KEY_ERRNO, event->context);
         if (event->flags & TRK_EVENT_HAS_FORMER)
-            add_word(fields, "former",
+            add_word(fields, TRK_KEY_FORMER,
                      WORD_OF(rights_words, event->flags >> TRK_EVENT_FORMER_SHIFT & 7u));
         break;
     case TRK_EVENT_HANDED:
-        add_number(fields, "tracker", event->page);
+        add_number(fields, TRK_KEY_TRACKER, event->page);
         add_range(fields, event->argument, trk_event_size(event));
         break;
     case TRK_EVENT_DECISION:
-        add_number(fields, "tracker", event->page);
-        add_address(fields, "guest_addr", event->argument);
-        add_word(fields, "decision", WORD_OF(decision_words, event->context));
+        add_number(fields, TRK_KEY_TRACKER, event->page);
+        add_address(fields, TRK_KEY_GUEST_ADDR, event->argument);
+        add_word(fields, TRK_KEY_DECISION, WORD_OF(decision_words, event->context));
         break;
     case TRK_EVENT_ACCESS:
-        add_word(fields, "agent", WORD_OF(agent_words, event->flags));
-        add_word(fields, "access", WORD_OF(access_words, event->context));
+        add_word(fields, TRK_KEY_AGENT, WORD_OF(agent_words, event->flags));
+        add_word(fields, TRK_KEY_ACCESS, WORD_OF(access_words, event->context));
         add_range(fields, event->argument, trk_event_size(event));
         break;
     case TRK_EVENT_OBJECT:
-        add_number(fields, "object", event->page);
-        add_word(fields, "change", WORD_OF(change_words, event->context));
+        add_number(fields, TRK_KEY_OBJECT, event->page);
+        add_word(fields, TRK_KEY_CHANGE, WORD_OF(change_words, event->context));
         add_range(fields, event->argument, trk_event_size(event));
         break;
     case TRK_EVENT_LABEL:
-        add_number(fields, "object", event->context);
-        add_number(fields, "piece", event->flags & ~TRK_LABEL_LAST);
-        add_flag(fields, "last", event->flags & TRK_LABEL_LAST);
-        add_label(fields, "text", event);
+        add_number(fields, TRK_KEY_OBJECT, event->context);
+        add_number(fields, TRK_KEY_PIECE, event->flags & ~TRK_LABEL_LAST);
+        add_flag(fields, TRK_KEY_LAST, event->flags & TRK_LABEL_LAST);
+        add_label(fields, TRK_KEY_TEXT, event);
         break;
     default:
         trk_event_fields_detail(fields, event);
@@ -289,14 +309,14 @@ static void gpu_fields(struct fields *fields, const struct trk_event *event)
 {
     if (event->type == TRK_EVENT_IMAGE) {
         add_range(fields, event->argument, trk_event_size(event));
-        add_number(fields, "width", event->page);
-        add_number(fields, "height", event->pages);
-        add_number(fields, "texel", event->flags);
-        add_number(fields, "resource", event->context);
+        add_number(fields, TRK_KEY_WIDTH, event->page);
+        add_number(fields, TRK_KEY_HEIGHT, event->pages);
+        add_number(fields, TRK_KEY_TEXEL, event->flags);
+        add_number(fields, TRK_KEY_RESOURCE, event->context);
     } else {
-        add_number(fields, "accesses", event->argument);
-        add_number(fields, "tick", trk_event_number32(event));
-        add_number(fields, "shader", event->context);
+        add_number(fields, TRK_KEY_ACCESSES, event->argument);
+        add_number(fields, TRK_KEY_TICK, trk_event_number32(event));
+        add_number(fields, TRK_KEY_SHADER, event->context);
     }
 }
 
@@ -308,15 +328,15 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
         break;
     case TRK_EVENT_COPY_BEGIN:
     case TRK_EVENT_COPY_END:
-        add_word(fields, "direction", WORD_OF(copy_words, event->context));
+        add_word(fields, TRK_KEY_DIRECTION, WORD_OF(copy_words, event->context));
         add_range(fields, event->argument, trk_event_size(event));
-        add_number(fields, "resource", event->page);
+        add_number(fields, TRK_KEY_RESOURCE, event->page);
         break;
     case TRK_EVENT_GPU_WRITE:
     case TRK_EVENT_GPU_READ:
         add_range(fields, event->argument, event->seq);
-        add_number(fields, "stamp", event->domain);
-        add_number(fields, "tick", trk_event_number32(event));
+        add_number(fields, TRK_KEY_STAMP, event->domain);
+        add_number(fields, TRK_KEY_TICK, trk_event_number32(event));
         break;
     case TRK_EVENT_IMAGE:
     case TRK_EVENT_DISPATCH:
@@ -332,36 +352,36 @@ static void annotation_fields(struct fields *fields, const struct trk_event *eve
         break;
     case TRK_EVENT_INVALIDATE_REQUEST:
         add_range(fields, event->argument, trk_event_size(event));
-        add_word(fields, "outcome", WORD_OF(request_words, event->context));
+        add_word(fields, TRK_KEY_OUTCOME, WORD_OF(request_words, event->context));
         break;
     case TRK_EVENT_PAGE:
-        add_word(fields, "moment", WORD_OF(moment_words, event->flags));
-        add_address(fields, "guest_addr", event->argument);
-        add_address(fields, "hash", trk_event_size(event));
+        add_word(fields, TRK_KEY_MOMENT, WORD_OF(moment_words, event->flags));
+        add_address(fields, TRK_KEY_GUEST_ADDR, event->argument);
+        add_address(fields, TRK_KEY_HASH, trk_event_size(event));
         break;
     case TRK_EVENT_WITNESS_STORE:
     case TRK_EVENT_WITNESS_CHECK:
-        add_word(fields, "agent", WORD_OF(agent_words, event->flags));
+        add_word(fields, TRK_KEY_AGENT, WORD_OF(agent_words, event->flags));
         add_range(fields, event->argument, event->seq);
-        add_number(fields, "stamp", event->domain);
+        add_number(fields, TRK_KEY_STAMP, event->domain);
         break;
     case TRK_EVENT_SIGNAL:
     case TRK_EVENT_AWAIT:
-        add_number(fields, "timeline", event->domain);
-        add_number(fields, "value", event->argument);
+        add_number(fields, TRK_KEY_TIMELINE, event->domain);
+        add_number(fields, TRK_KEY_VALUE, event->argument);
         break;
     case TRK_EVENT_GPU_COMPLETE:
-        add_number(fields, "tick", event->argument);
+        add_number(fields, TRK_KEY_TICK, event->argument);
         break;
     case TRK_EVENT_DROP:
-        add_number(fields, "number", event->argument);
+        add_number(fields, TRK_KEY_NUMBER, event->argument);
         if (event->context != TRK_EVENT_NONE)
-            add_word(fields, "of", trk_event_type_name((uint8_t)event->context));
-        add_number(fields, "ticks", trk_event_size(event));
+            add_word(fields, TRK_KEY_OF, trk_event_type_name((uint8_t)event->context));
+        add_number(fields, TRK_KEY_TICKS, trk_event_size(event));
         break;
     case TRK_EVENT_FRAME:
     case TRK_EVENT_MARK:
-        add_number(fields, "number", event->argument);
+        add_number(fields, TRK_KEY_NUMBER, event->argument);
         break;
     default:
         owner_fields(fields, event);

@@ -93,13 +93,13 @@ static enum trk_status write_prologue(const struct trk_flight_view *view, uint32
 }
 
 /*
- * A stream's first appearance: its name, what is pinned of it, and what is missing. That stands at
- * the begin of the whole dump, or behind what is pinned: nothing of other streams is before it.
+ * A stream's first events: what is pinned of it, and what is missing. That stands at the begin of
+ * the whole dump, or behind what is pinned: nothing of other streams is before it.
  */
 static enum trk_status begin_stream(const struct trk_flight_view *view, uint32_t stream,
                                     struct trk_writer *writer, struct trk_error *error)
 {
-    enum trk_status status = trk_writer_stream(writer, &view->streams[stream], error);
+    enum trk_status status = TRK_OK;
     uint32_t id = view->streams[stream].stream_id;
     struct trk_record missing = {
         .tsc = view->begin_ticks,
@@ -202,7 +202,10 @@ static enum trk_status write_rest(const struct trk_flight_view *view, const bool
                             : status;
 }
 
-/* All streams begin: each by itself, or, where there are many, those that are left. */
+/*
+ * All streams begin: each by itself, or, where there are many, those that are left. Each is known
+ * before anything of another one is written [F-15].
+ */
 static enum trk_status begin_streams(const struct trk_flight_view *view, struct trk_writer *writer,
                                      struct trk_error *error)
 {
@@ -213,15 +216,21 @@ static enum trk_status begin_streams(const struct trk_flight_view *view, struct 
     if (left == NULL)
         return no_memory(error);
     find_left(view, left);
+    for (size_t i = 0; i < view->stream_count; ++i)
+        left[i] = left[i] || all;
+    for (size_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
+        if (left[i])
+            status = trk_writer_stream(writer, &view->streams[i], error);
+    }
+    if (status == TRK_OK)
+        status = write_rest(view, left, writer, error);
     for (uint32_t i = 0; i < view->stream_count && status == TRK_OK; ++i) {
-        if (!all && !left[i])
+        if (!left[i])
             continue;
         status = begin_stream(view, i, writer, error);
         if (status == TRK_OK && ++begun % STREAMS_AT_ONCE == 0)
             status = trk_writer_flush(writer, error);
     }
-    if (!all && status == TRK_OK)
-        status = write_rest(view, left, writer, error);
     free(left);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "chunk_decoder.h"
 #include "index.h"
 #include "note.h"
+#include "type_fields.h"
 
 struct trk_follow {
     struct trk_trace *trace; /* opened for its header, and closed with it */
@@ -14,6 +15,8 @@ struct trk_follow {
     struct trk_chunk_decoder decoder;
     struct trk_index index; /* streams only */
     uint64_t offset;        /* of the next chunk */
+    uint64_t next_chunk;    /* number that it should have */
+    bool counted;           /* END is there: only the end mark may come */
     uint64_t number;
     struct trk_format_chunk chunk; /* whose events are given */
     uint32_t next;                 /* of them; chunk.events: none are left */
@@ -85,6 +88,12 @@ const char *trk_follow_type_name(const struct trk_follow *follow, uint8_t id)
     return described ? follow->decoder.names[id] : trk_event_type_name(id);
 }
 
+size_t trk_follow_event_fields(const struct trk_follow *follow, const struct trk_event *event,
+                               struct trk_event_field out[TRK_EVENT_FIELDS_MOST])
+{
+    return trk_schema_event_fields(&follow->decoder.types[event->type], event, out);
+}
+
 const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id)
 {
     for (size_t i = 0; i < follow->index.stream_count; i++) {
@@ -107,6 +116,48 @@ static enum trk_status take_note(struct trk_follow *follow, const struct trk_for
     return status == TRK_E_MEMORY ? no_memory(error) : TRK_OK;
 }
 
+static enum trk_status say_damaged(const struct trk_follow *follow, const char *what,
+                                   struct trk_error *error)
+{
+    trk_error_set(error, TRK_E_DAMAGED, "%s", what);
+    if (error != NULL) {
+        error->file_offset = follow->offset;
+    }
+    return TRK_E_DAMAGED;
+}
+
+/* [F-9] [F-12] [F-13] Whether what a chunk says can be known, and nothing is missing before it. */
+static enum trk_status check_place(struct trk_follow *follow, const struct trk_format_chunk *chunk,
+                                   struct trk_error *error)
+{
+    enum trk_status status = trk_unpack_refuse(follow->offset, chunk, error);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (chunk->file_chunk != follow->next_chunk) {
+        return say_damaged(follow,
+                           chunk->file_chunk < follow->next_chunk
+                               ? "the chunk that stands there is out of order"
+                               : "chunks are missing before the one that stands there",
+                           error);
+    }
+    if (chunk->kind != TRK_FORMAT_EVENTS) {
+        return TRK_OK;
+    }
+    struct trk_index_stream *stream;
+    status = trk_index_stream(&follow->index, chunk->stream, &stream);
+    if (status == TRK_E_MEMORY) {
+        return no_memory(error);
+    }
+    if (status != TRK_OK) {
+        return say_damaged(follow, "the stream of the chunk that stands there is one too many",
+                           error);
+    }
+    return chunk->first_ordinal == stream->next_ordinal
+               ? TRK_OK
+               : say_damaged(follow, "events are missing before those that stand there", error);
+}
+
 /* The chunk at the offset, whose header this is, and all of which is there. */
 static enum trk_status take_chunk(struct trk_follow *follow, const struct trk_format_chunk *chunk,
                                   struct trk_error *error)
@@ -115,6 +166,7 @@ static enum trk_status take_chunk(struct trk_follow *follow, const struct trk_fo
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         status = trk_chunk_decoder_events(&follow->decoder, follow->offset, chunk, error);
         if (status == TRK_OK) {
+            trk_index_find(&follow->index, chunk->stream)->next_ordinal += chunk->events;
             follow->chunk = *chunk;
             follow->next = 0;
         }
@@ -145,22 +197,27 @@ static enum trk_status look_for_more(struct trk_follow *follow, struct trk_error
     struct trk_format_end end;
     status = trk_unpack_header(&follow->decoder.unpack, follow->offset, &chunk, error);
     if (status == TRK_OK) {
+        status = check_place(follow, &chunk, error);
+        if (status != TRK_OK) {
+            return status;
+        }
         status = take_chunk(follow, &chunk, error);
         if (status == TRK_OK) {
             follow->offset += trk_format_chunk_span(&chunk);
+            follow->next_chunk = (uint64_t)chunk.file_chunk + 1;
+            follow->counted = chunk.kind == TRK_FORMAT_END;
         }
     } else if (trk_unpack_is_damage(status)) {
         enum trk_status at_end =
             trk_unpack_end(&follow->decoder.unpack, follow->offset, &end, error);
+        if (at_end == TRK_OK && !follow->counted) {
+            return say_damaged(follow, "chunks are missing before the end that stands there",
+                               error);
+        }
         status = at_end == TRK_OK ? TRK_E_END : at_end == TRK_E_END ? status : at_end;
     }
-    if (status == TRK_E_DAMAGED) {
-        trk_error_set(error, status, "what stands there is no chunk");
-        if (error != NULL) {
-            error->file_offset = follow->offset;
-        }
-    }
-    return status;
+    return status == TRK_E_DAMAGED ? say_damaged(follow, "what stands there is no chunk", error)
+                                   : status;
 }
 
 enum trk_status trk_follow_next(struct trk_follow *follow, struct trk_trace_event *event,

@@ -193,12 +193,13 @@ static size_t take_batch(struct trk_record_drain *drain, uint32_t index, uint64_
     return (size_t)taken;
 }
 
-/* Take everything up to the head that the ring has now, of the time that is wanted. */
+/* Take everything up to the head that the ring had when all were looked at, of the time that is
+ * wanted. */
 static void take_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
                       struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
-    uint64_t head = atomic_load_explicit(&drain->session->rings[index].head, memory_order_acquire);
+    const uint64_t head = ring->head; /* those who catch up look again meanwhile */
     *held = head - ring->tail;
     if (*held > drain->session->ring_records) {
         ring->broken = true; /* written over by the program: its records are anybody's bytes */
@@ -237,32 +238,69 @@ static void settle(struct trk_record_drain *drain, struct trk_record_drain_ring 
     ring_append(drain, ring, drain->batch, kept, error);
 }
 
+static bool is_read(const struct trk_record_drain_ring *ring)
+{
+    return ring->in_use && !ring->ended && !ring->broken;
+}
+
 /*
- * Whether a ring in that state is to be read; then the trace knows its use. A new one has begun
- * when a ring is live that was not.
+ * Let the trace know the use that a ring is in. A new one has begun when a ring is live that was
+ * not.
  */
-static bool meet(struct trk_record_drain *drain, uint32_t index, uint32_t state,
-                 struct trk_error *error)
+static void meet(struct trk_record_drain *drain, uint32_t index, struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
-    if (ring->broken || ring->ended ||
-        (state != TRK_RING_LIVE && state != TRK_RING_ENDED && !ring->in_use))
-        return false;
+    const uint32_t state =
+        atomic_load_explicit(&drain->session->rings[index].state, memory_order_acquire);
+    if (ring->broken || ring->ended)
+        return;
+    if (!ring->in_use && state != TRK_RING_LIVE && state != TRK_RING_ENDED)
+        return;
     if (!ring->in_use)
         trk_record_streams_begin(drain, index);
     trk_record_streams_announce(drain, index, error);
+}
+
+/* Events of threads that found no ring have a stream of their own, of nothing but the loss. */
+static bool meet_unplaced(struct trk_record_drain *drain, struct trk_error *error)
+{
+    struct trk_record_drain_ring *ring = &drain->unplaced;
+    struct trk_trace_stream stream = {.name = "(no ring)"};
+    if (!trk_record_losses_untold(ring, &drain->session->losses[drain->session->ring_count]))
+        return false;
+    if (!ring->in_use) {
+        trk_record_streams_add(drain, &stream, error);
+        ring->in_use = true;
+        ring->stream_id = stream.stream_id;
+    }
     return true;
+}
+
+/*
+ * See how far each ring is to be taken, and then which uses there are. Who had seen what another
+ * thread did before it published an event had that one's ring before it live: so no chunk with what
+ * is taken now stands before the first NOTE of a stream whose events come earlier [F-15].
+ */
+static void look(struct trk_record_drain *drain, struct trk_error *error)
+{
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
+        const struct trk_session_ring *shared = &drain->session->rings[i];
+        /* The state first: whatever an ended thread has published is seen afterwards. */
+        drain->rings[i].state = atomic_load_explicit(&shared->state, memory_order_acquire);
+        drain->rings[i].head = atomic_load_explicit(&shared->head, memory_order_acquire);
+    }
+    for (uint32_t i = 0; i < drain->session->ring_count; ++i)
+        meet(drain, i, error);
+    (void)meet_unplaced(drain, error);
 }
 
 static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *held,
                       struct trk_error *error)
 {
     struct trk_record_drain_ring *ring = &drain->rings[index];
-    struct trk_session_ring *shared = &drain->session->rings[index];
-    /* The state first: whatever an ended thread has published is seen afterwards. */
-    uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
+    const uint32_t state = ring->state; /* what take_ring takes is all only if it had ended then */
     *held = 0;
-    if (!meet(drain, index, state, error))
+    if (!is_read(ring))
         return;
     take_ring(drain, index, held, error);
     if (state == TRK_RING_ENDED && !ring->broken) {
@@ -272,7 +310,8 @@ static void pass_ring(struct trk_record_drain *drain, uint32_t index, uint64_t *
         ring->ended = drain->behind = drain->book != NULL;
         if (!ring->ended) {
             ring->in_use = false;
-            atomic_store_explicit(&shared->state, TRK_RING_FREE, memory_order_release);
+            atomic_store_explicit(&drain->session->rings[index].state, TRK_RING_FREE,
+                                  memory_order_release);
         }
     }
 }
@@ -284,11 +323,10 @@ static void catch_up(struct trk_record_drain *drain, const struct trk_record_dra
     struct trk_record *batch = drain->batch; /* is still to be handed on */
     drain->batch = batch + BATCH_RECORDS;
     drain->until = drain->trigger->firing.ticks;
+    look(drain, error);
     for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         uint64_t held = 0;
-        uint32_t state =
-            atomic_load_explicit(&drain->session->rings[i].state, memory_order_acquire);
-        if (&drain->rings[i] != but && meet(drain, i, state, error))
+        if (&drain->rings[i] != but && is_read(&drain->rings[i]))
             take_ring(drain, i, &held, error);
     }
     drain->until = UINT64_MAX;
@@ -317,6 +355,7 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
 {
     uint32_t in_use = 0;
     *fullest = 0;
+    look(drain, error);
     for (uint32_t i = 0; i < drain->session->ring_count; ++i) {
         uint64_t held = 0;
         pass_ring(drain, i, &held, error);
@@ -332,20 +371,10 @@ enum trk_status trk_record_drain_pass(struct trk_record_drain *drain, uint64_t *
     return drain->status;
 }
 
-/* Events of threads that found no ring: a stream of their own that holds nothing but the loss. */
 static void settle_unplaced(struct trk_record_drain *drain, struct trk_error *error)
 {
-    const struct trk_session_losses *losses = &drain->session->losses[drain->session->ring_count];
-    struct trk_record_drain_ring *ring = &drain->unplaced;
-    if (!trk_record_losses_untold(ring, losses))
-        return;
-    if (!ring->in_use) {
-        struct trk_trace_stream stream = {.name = "(no ring)"};
-        trk_record_streams_add(drain, &stream, error);
-        ring->in_use = true;
-        ring->stream_id = stream.stream_id;
-    }
-    settle(drain, ring, losses, error);
+    if (meet_unplaced(drain, error))
+        settle(drain, &drain->unplaced, &drain->session->losses[drain->session->ring_count], error);
 }
 
 /*
@@ -373,6 +402,8 @@ enum trk_status trk_record_drain_flush(struct trk_record_drain *drain, struct tr
 {
     if (drain->flight)
         settle_known(drain, error);
+    else if (!drain->book) /* who takes over cannot know what was told */
+        settle_unplaced(drain, error);
     if (writes(drain) && drain->writer)
         drain->status = trk_writer_flush(drain->writer, error);
     else if (writes(drain) && drain->flight)

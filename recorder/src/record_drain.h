@@ -47,6 +47,8 @@ struct trk_record_drain_ring {
     bool is_shared; /* and is that of several threads, one after the other */
     bool reusable;  /* the last use ended in the middle of nothing: the stream may go on */
     bool broken;    /* its header makes no sense any more; nothing is read from it */
+    uint32_t state; /* of the session's ring, when all were looked at last */
+    uint64_t head;  /* what it held then, seen behind the state */
     uint32_t stream_id;
     uint32_t name_version;
     uint64_t tail;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "blob_chunk.h"
+#include "checkpoint_chain.h"
 #include "index_chunk.h"
 #include "note.h"
 #include "summary.h"
@@ -76,6 +77,7 @@ static enum trk_status take_events(struct scan *scan, const struct trk_format_ch
     }
     uint64_t missing = chunk->first_ordinal - stream->next_ordinal;
     if (missing > 0) {
+        trk_checkpoint_chain_gap(&index->checkpoints.chain, stream, chunk->first_ordinal);
         trk_index_lose(index, stream, missing);
         trk_index_damage(index, scan->offset, "%llu events of stream %u are missing here",
                          (unsigned long long)missing, chunk->stream);
@@ -156,26 +158,6 @@ static enum trk_status take_totals(struct scan *scan, const struct trk_format_ch
     return TRK_OK;
 }
 
-/* [F-9] [F-10] Whether this reader must stop at a chunk, having no way to know what it says. */
-static enum trk_status refuse_unknown(struct scan *scan, const struct trk_format_chunk *chunk)
-{
-    bool known = trk_format_kind_known(chunk->kind);
-    enum trk_status status = TRK_OK;
-    if (!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) {
-        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk kind %u needs a newer reader",
-                               chunk->kind);
-    } else if (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD) {
-        status = trk_error_set(scan->error, TRK_E_VERSION, "chunk codec %u needs a newer reader",
-                               chunk->codec);
-    } else if (!known) {
-        trk_index_pass_over(scan->index, chunk->kind);
-    }
-    if (status != TRK_OK && scan->error != NULL) {
-        scan->error->file_offset = scan->offset;
-    }
-    return status;
-}
-
 /* [F-12] Finds chunks whose header is lost by the numbering. False: this one is not to be used. */
 static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -187,6 +169,7 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
     }
     uint64_t missing = chunk->file_chunk - scan->next_file_chunk;
     if (missing > 0) {
+        trk_checkpoint_chain_missing(&index->checkpoints.chain, missing);
         index->state.damaged_chunks += missing;
         trk_index_damage(index, scan->offset, "%llu chunks are missing here",
                          (unsigned long long)missing);
@@ -299,6 +282,14 @@ static enum trk_status take_blob(struct scan *scan, const struct trk_format_chun
     return status == TRK_E_MEMORY ? no_memory(scan) : TRK_OK;
 }
 
+/* [F-40] Without its payload, which is damaged, those behind it may be of no use. */
+static enum trk_status take_checkpoint(struct scan *scan, const struct trk_format_chunk *chunk,
+                                       const uint8_t *payload)
+{
+    enum trk_status status = trk_index_checkpoint(scan->index, scan->offset, chunk, payload);
+    return status == TRK_OK ? TRK_OK : no_memory(scan);
+}
+
 /* A chunk of a kind that is read whole, whose payload is good. */
 static enum trk_status take_payload(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -311,7 +302,7 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
         take_index(scan, chunk);
         return TRK_OK;
     case TRK_FORMAT_SNAPSHOT:
-        return trk_index_snapshot(scan->index, scan->unpack->raw, chunk->raw_bytes) == TRK_OK
+        return trk_index_snapshot(scan->index, scan->offset, chunk, scan->unpack->raw) == TRK_OK
                    ? TRK_OK
                    : no_memory(scan);
     case TRK_FORMAT_SCHEMA:
@@ -319,10 +310,7 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
     case TRK_FORMAT_BLOB:
         return take_blob(scan, chunk);
     case TRK_FORMAT_CHECKPOINT:
-        return trk_checkpoint_list_add(&scan->index->checkpoints, scan->offset,
-                                       chunk->first_ordinal) == TRK_E_MEMORY
-                   ? no_memory(scan)
-                   : TRK_OK;
+        return take_checkpoint(scan, chunk, scan->unpack->raw);
     default:
         return TRK_OK;
     }
@@ -333,7 +321,10 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
 {
     scan->index->at_chunk = chunk->file_chunk;
     scan->index->state.chunks++;
-    enum trk_status status = refuse_unknown(scan, chunk);
+    enum trk_status status = trk_unpack_refuse(scan->offset, chunk, scan->error);
+    if (status == TRK_OK && !trk_format_kind_known(chunk->kind)) {
+        trk_index_pass_over(scan->index, chunk->kind);
+    }
     if (status != TRK_OK || !check_number(scan, chunk)) {
         return status;
     }
@@ -360,7 +351,10 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(scan, chunk, payload);
     }
-    return payload == TRK_OK ? take_payload(scan, chunk) : TRK_OK;
+    if (payload != TRK_OK) {
+        return chunk->kind == TRK_FORMAT_CHECKPOINT ? take_checkpoint(scan, chunk, NULL) : TRK_OK;
+    }
+    return take_payload(scan, chunk);
 }
 
 /* [F-17] The end mark is the last thing in the file and points to the END chunk. */

@@ -76,6 +76,24 @@ enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64_t offset,
     return status;
 }
 
+enum trk_status trk_unpack_refuse(uint64_t offset, const struct trk_format_chunk *chunk,
+                                  struct trk_error *error)
+{
+    bool known = trk_format_kind_known(chunk->kind);
+    enum trk_status status = TRK_OK;
+    if (!known && (chunk->flags & TRK_FORMAT_FLAG_REQUIRED)) {
+        status =
+            trk_error_set(error, TRK_E_VERSION, "chunk kind %u needs a newer reader", chunk->kind);
+    } else if (known && chunk->codec != TRK_FORMAT_CODEC_ZSTD) {
+        status = trk_error_set(error, TRK_E_VERSION, "chunk codec %u needs a newer reader",
+                               chunk->codec);
+    }
+    if (status != TRK_OK && error != NULL) {
+        error->file_offset = offset;
+    }
+    return status;
+}
+
 enum trk_status trk_unpack_check(struct trk_unpack *unpack, uint64_t offset,
                                  const struct trk_format_chunk *chunk, struct trk_error *error)
 {

@@ -47,6 +47,12 @@ TRK_MUST_USE enum trk_status trk_unpack_header(struct trk_unpack *unpack, uint64
                                                struct trk_format_chunk *chunk,
                                                struct trk_error *error);
 /*
+ * [F-9] [F-10] Whether this reader must stop at the chunk at an offset, having no way to know what
+ * it says. TRK_OK, TRK_E_VERSION.
+ */
+TRK_MUST_USE enum trk_status
+trk_unpack_refuse(uint64_t offset, const struct trk_format_chunk *chunk, struct trk_error *error);
+/*
  * Read summary and payload of the chunk at an offset, whose header this is, and try their CRCs. A
  * bad summary is no bad chunk: see summary_good.
  */

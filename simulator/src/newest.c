@@ -33,6 +33,12 @@ static void find_sides(struct newest *out)
         if (other == TRK_WHY_CURRENT)
             other = copy->begin > history->overwritten ? TRK_WHY_OLDER : TRK_WHY_UNCLEAR;
         out->lost = other == TRK_WHY_OLDER;
+    } else if (history->doubted != 0) {
+        /* Either side may have the older bytes that such a copy may have brought. */
+        out->doubted = true;
+        own = TRK_WHY_UNCLEAR;
+        if (other == TRK_WHY_CURRENT)
+            other = TRK_WHY_UNCLEAR;
     }
     out->guest = gpu ? other : own;
     out->gpu = gpu ? own : other;

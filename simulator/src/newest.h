@@ -17,7 +17,8 @@ struct newest {
     bool mapped; /* by the log some view shows it */
     enum trk_why_copy guest, gpu;
     enum trk_why_copy guest_given, gpu_given; /* the same, whatever was copied over it since */
-    bool lost; /* neither side has them: a copy put older ones over the only newest */
+    bool lost;    /* neither side has them: a copy put older ones over the only newest */
+    bool doubted; /* a copy may have */
 };
 
 void newest_find(const struct judge *judge, uint64_t guest_addr, struct newest *out);

@@ -180,7 +180,7 @@ void shadow_add_store(struct shadow_history *history, const struct shadow_store 
 {
     memmove(history->stores + 1, history->stores, (SHADOW_STORES - 1) * sizeof *store);
     history->stores[0] = *store;
-    history->overwritten = 0;
+    history->overwritten = history->doubted = 0;
     history->store_count += history->store_count < SHADOW_STORES;
 }
 

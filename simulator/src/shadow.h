@@ -64,6 +64,7 @@ struct shadow_history {
     uint32_t store_count, up_count, down_count, reserved;
     uint64_t overwritten; /* the end of the copy that put older bytes over the newest store, where
                              no other copy had it; 0: none is known to have */
+    uint64_t doubted;     /* likewise of the first that may have: what it brought is not known */
 };
 
 struct shadow_segment {

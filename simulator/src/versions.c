@@ -105,6 +105,9 @@ static void segment_change(const struct versions *versions, const struct piece *
         (copy->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) == 0 &&
         copy_overwrites(versions, history, copy, direction))
         history->overwritten = copy->end;
+    if (history->doubted == 0 && (copy->flags & SHADOW_COPY_FETCHED) == 0 &&
+        copy_may_overwrite(history, copy, direction))
+        history->doubted = copy->end;
     if (change->lost != NULL && !change->lost->found &&
         copy_loses(versions, history, copy, direction, change->lost)) {
         change->lost->guest_addr = piece->guest_addr + (segment->first - piece->first);

@@ -49,6 +49,30 @@ bool copy_overwrites(const struct versions *versions, const struct shadow_histor
                                     : only_guest_has(versions, history, copy);
 }
 
+/* Whether one of these copies brought the bytes of a store to the other side before an event. */
+static bool brought(const struct shadow_store *store, const struct shadow_copy *copies,
+                    uint32_t count, uint64_t before)
+{
+    const uint32_t open = SHADOW_COPY_FETCHED | SHADOW_COPY_EARLY | SHADOW_COPY_ENDED;
+    for (uint32_t i = 0; i < count; i++) {
+        if ((copies[i].flags & open) == 0 && copies[i].begin > store->event &&
+            copies[i].end < before)
+            return true;
+    }
+    return false;
+}
+
+bool copy_may_overwrite(const struct shadow_history *history, const struct shadow_copy *copy,
+                        enum trk_copy direction)
+{
+    const struct shadow_store *store = &history->stores[0];
+    bool up = direction == TRK_COPY_UP;
+    if (history->store_count == 0 || ((store->flags & SHADOW_STORE_GPU) != 0) != up)
+        return false;
+    return up ? !brought(store, history->down, history->down_count, copy->begin)
+              : !brought(store, history->up, history->up_count, copy->begin);
+}
+
 bool copy_loses(const struct versions *versions, const struct shadow_history *history,
                 const struct shadow_copy *copy, enum trk_copy direction, struct finding *lost)
 {

@@ -59,6 +59,13 @@ bool copy_overwrites(const struct versions *versions, const struct shadow_histor
                      const struct shadow_copy *copy, enum trk_copy direction);
 
 /*
+ * Whether a copy may do so: it brings something over the newest bytes, and no copy the other way is
+ * known to have taken these to where it comes from.
+ */
+bool copy_may_overwrite(const struct shadow_history *history, const struct shadow_copy *copy,
+                        enum trk_copy direction);
+
+/*
  * Whether a copy by this stream loses the newest bytes of this history: an upload the GPU's, a
  * download the CPU's. Fills store, copy, kind, cause and the event at fault.
  */

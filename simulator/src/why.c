@@ -132,7 +132,7 @@ static void find_byte(struct looking *looking)
                        versions_in_doubt(looking->judge.versions, history->stores[0].event);
     if (looking->missing) {
         looking->newest.guest = looking->newest.gpu = TRK_WHY_UNCLEAR;
-        looking->newest.lost = false;
+        looking->newest.lost = looking->newest.doubted = false;
     }
     report->first_addr = looking->newest.first_addr;
     report->size_bytes = looking->newest.size_bytes;
@@ -249,6 +249,11 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
                  "older: it was written there, and the copy %s that ended at event %" PRIu64
                  " put older bytes over it",
                  gpu ? "to the GPU" : "home", history->overwritten);
+    else if (own && looking->newest.doubted)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: it was written there, and the copy %s that ended at event %" PRIu64
+                 " may have put older bytes over it",
+                 gpu ? "to the GPU" : "home", history->doubted);
     else if (own)
         snprintf(text, TRK_WHY_TEXT_BYTES, "current: it was written there");
     else if (copies == 0)
@@ -266,6 +271,12 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
         snprintf(text, TRK_WHY_TEXT_BYTES,
                  "older: the last copy there, by %s, event %" PRIu64
                  ", brought what was put over the newest bytes",
+                 name_of(looking, copy->stream).text, copy->begin);
+    else if (looking->newest.doubted && copy->begin > history->stores[0].event &&
+             what == TRK_WHY_UNCLEAR && (copy->flags & SHADOW_COPY_FETCHED) == 0)
+        snprintf(text, TRK_WHY_TEXT_BYTES,
+                 "not clear: the last copy there, by %s, event %" PRIu64
+                 ", brought what may have been put over the newest bytes",
                  name_of(looking, copy->stream).text, copy->begin);
     else if ((copy->flags & SHADOW_COPY_FETCHED) != 0 && what == TRK_WHY_UNCLEAR)
         snprintf(text, TRK_WHY_TEXT_BYTES,
@@ -289,6 +300,9 @@ static void say_side(const struct looking *looking, bool gpu, char text[TRK_WHY_
 static const char for_lost[] =
     "these bytes to be stored anew: neither guest memory nor the GPU's copy has them";
 
+static const char for_doubted[] =
+    "not known: a copy may have put older bytes over the newest, and neither side has them then";
+
 static const char missing_since[] = "not known: events since the store are missing";
 
 /* Of a side that is not current: what must happen depends on the page's state. */
@@ -300,6 +314,8 @@ static const char *for_gpu(const struct looking *looking)
         return for_lost;
     if (looking->report->gpu == TRK_WHY_CURRENT)
         return "nothing: the GPU's copy is current";
+    if (looking->newest.doubted)
+        return for_doubted;
     if (looking->missing)
         return missing_since;
     if (!state_known(looking))
@@ -324,6 +340,8 @@ static const char *for_cpu(const struct looking *looking)
         return for_lost;
     if (looking->report->guest == TRK_WHY_CURRENT)
         return "nothing: guest memory is current";
+    if (looking->newest.doubted)
+        return for_doubted;
     if (looking->missing)
         return missing_since;
     if (!state_known(looking))

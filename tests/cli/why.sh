@@ -87,6 +87,64 @@ same "overwritten: for the GPU" "$(get for_gpu)" \
     "these bytes to be stored anew: neither guest memory nor the GPU's copy has them"
 same "overwritten: for the CPU" "$(get for_cpu)" "$(get for_gpu)"
 
+# Copies over the newest bytes whose own bytes nobody knows: from there on nothing is known of either side.
+# doubt NAME EVENT...: a trace of these events, looked at behind the last.
+doubt() {
+    name=$1
+    shift
+    {
+        echo 'trk-text 1
+file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
+header "{}"
+schema
+note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+events stream=0 shift=5 flags=1
+32 tracker argument=0x10001000
+64 map context=3 seq=1048576 argument=0x200000000'
+        at=96
+        for event; do
+            echo "$at $event argument=0x200000000"
+            at=$((at + 32))
+        done
+        echo 'end status=0 cut=0'
+    } >doubt.txt
+    run 0 assemble -f doubt.txt -o bad.trk
+    addr=0x200000000
+    last=$(($# + 1))
+}
+cpu="witness_store domain=1 seq=16"
+gpu="gpu_write domain=2 seq=16"
+up="copy_begin seq=4096/copy_end seq=4096"
+down="copy_begin context=1 seq=4096/copy_end context=1 seq=4096"
+# doubts GUEST GPU STEPS: what is known of each side behind the steps, with "/" between them.
+doubts() {
+    IFS=/
+    # shellcheck disable=SC2086 # a word an event
+    set -- "$1" "$2" $3
+    unset IFS
+    expected_guest=$1 expected_gpu=$2
+    shift 2
+    doubt "$*" "$@"
+    why guest "$last" "$expected_guest"
+    why gpu "$last" "$expected_gpu"
+}
+doubts unclear older "$cpu/$down"
+get guest_text | grep -q "^not clear: .* the copy home that ended at event 4 may have put older" || fail "$name: $(get guest_text)"
+same "$name: for the GPU" "$(get for_gpu)" \
+    "not known: a copy may have put older bytes over the newest, and neither side has them then"
+same "$name: for the CPU" "$(get for_cpu)" "$(get for_gpu)"
+doubts unclear unclear "$cpu/$down/$up"
+get gpu_text | grep -q "^not clear: the last copy there, by render, event 5, brought what may have been put over" ||
+    fail "$name: $(get gpu_text)"
+doubts unclear unclear "$cpu/$down/$up/$down/$up/$down"
+doubts unclear unclear "${down%/*}/$gpu/${down#*/}/$up"
+# What is known, on the other hand.
+doubts current current "$cpu/$up/$down/$up/$down"
+doubts current current "$gpu/$down/$up/$down/$up"
+doubts current older "$cpu/$down/$cpu"
+doubts older older "$gpu/$down/$cpu/$down"
+doubts older older "$gpu/$up"
+
 # A copy home that was left out; the page is given back, and nobody will bring the bytes.
 record lost-read-back
 visible=$(get event_visible bad.txt)

@@ -6,72 +6,89 @@
 #include <string.h>
 
 #include "query.h"
-#include "recorder/event_text.h"
 #include "track/address.h"
 
-/* In the order of enum trk_query_column; then the fields. */
-static const char *const columns[] = {
-    "event INTEGER",      "stream INTEGER",      "thread TEXT",       "ordinal INTEGER",
-    "tsc INTEGER",        "time_us REAL",        "frame INTEGER",     "type TEXT",
-    "region ADDRESS",     "page INTEGER",        "page_addr ADDRESS", "duration_us REAL",
-    "ranges INTEGER",     "pages_moved INTEGER", "written INTEGER",   "op TEXT",
-    "guest_addr ADDRESS", "size INTEGER",        "pages INTEGER",     "tracker INTEGER",
-    "domain TEXT",        "hold INTEGER",        "rights TEXT",       "access TEXT",
-    "look TEXT",          "agent TEXT",          "direction TEXT",    "moment TEXT",
-    "hash ADDRESS",       "stamp INTEGER",       "tick INTEGER",      "timeline INTEGER",
-    "value INTEGER",      "number INTEGER",      "callback TEXT",     "changed INTEGER",
-    "resource INTEGER",   "object INTEGER",      "origin TEXT",       "decision TEXT",
-    "failed INTEGER",     "status TEXT",         "outcome TEXT",      "result INTEGER",
-    "lock INTEGER",       "errno INTEGER",       "change TEXT",       "class TEXT",
-    "clear INTEGER",      "read INTEGER",        "flush INTEGER",     "read_back INTEGER",
-    "hold_end INTEGER",   "alias INTEGER",       "untracked INTEGER",
+struct column {
+    const char *name, *type;
 };
 
-/* Fields that an event has or has not: 1 or 0. */
-static const char *const flags[] = {"written",   "failed",   "clear", "read",     "flush",
-                                    "read_back", "hold_end", "alias", "untracked"};
+static const struct column places[TRK_QUERY_FIRST_FIELD] = {
+    [TRK_QUERY_EVENT] = {"event", "INTEGER"},
+    [TRK_QUERY_STREAM] = {"stream", "INTEGER"},
+    [TRK_QUERY_THREAD] = {"thread", "TEXT"},
+    [TRK_QUERY_ORDINAL] = {"ordinal", "INTEGER"},
+    [TRK_QUERY_TSC] = {"tsc", "INTEGER"},
+    [TRK_QUERY_TIME_US] = {"time_us", "REAL"},
+    [TRK_QUERY_FRAME] = {"frame", "INTEGER"},
+    [TRK_QUERY_TYPE] = {"type", "TEXT"},
+    [TRK_QUERY_REGION] = {"region", "ADDRESS"},
+    [TRK_QUERY_PAGE] = {"page", "INTEGER"},
+    [TRK_QUERY_PAGE_ADDR] = {"page_addr", "ADDRESS"},
+    [TRK_QUERY_DURATION_US] = {"duration_us", "REAL"},
+    [TRK_QUERY_RANGES] = {"ranges", "INTEGER"},
+    [TRK_QUERY_PAGES_MOVED] = {"pages_moved", "INTEGER"},
+};
 
-#define COLUMNS (sizeof columns / sizeof columns[0])
-_Static_assert(COLUMNS <= TRK_QUERY_COLUMNS_MOST, "a table's columns are bits of 64, and facts");
-
-const char *trk_query_column_text(unsigned column)
+static enum trk_event_key key_of(unsigned column)
 {
-    return column < COLUMNS ? columns[column] : NULL;
+    return (enum trk_event_key)(column - TRK_QUERY_FIRST_FIELD);
 }
 
-/* COLUMNS: there is none of that name. */
-static unsigned find(const char *name, size_t length)
+static enum trk_event_field_kind kind_of(unsigned column)
 {
-    unsigned at = 0;
-    while (at < COLUMNS &&
-           (strncmp(columns[at], name, length) != 0 || columns[at][length] != ' ')) {
-        at++;
-    }
-    return at;
+    return trk_event_key_kind(key_of(column));
 }
 
-static bool is_flag(unsigned column)
+static unsigned field_column(enum trk_event_key id)
 {
-    bool found = false;
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        found |= find(flags[i], strlen(flags[i])) == column;
+    return TRK_QUERY_FIRST_FIELD + (unsigned)id;
+}
+
+static struct column describe(unsigned column)
+{
+    static const char *const types[] = {[TRK_FIELD_NUMBER] = "INTEGER",
+                                        [TRK_FIELD_ADDRESS] = "ADDRESS",
+                                        [TRK_FIELD_WORD] = "TEXT",
+                                        [TRK_FIELD_FLAG] = "INTEGER",
+                                        [TRK_FIELD_TEXT] = "TEXT"};
+    if (column < TRK_QUERY_FIRST_FIELD) {
+        return places[column];
     }
-    return found;
+    /* A mapping's frame is a place in the memory object. */
+    return (struct column){key_of(column) == TRK_KEY_FRAME ? "map_frame"
+                                                           : trk_event_key_name(key_of(column)),
+                           types[kind_of(column)]};
+}
+
+int trk_query_column_text(unsigned column, char *out, size_t size)
+{
+    const struct column of = describe(column);
+    return snprintf(out, size, "%s %s", of.name, of.type);
 }
 
 unsigned trk_query_column_of(const char *name, size_t length)
 {
-    unsigned column = find(name, length);
-    assert(column < COLUMNS);
-    return column;
+    for (unsigned at = 0; at < TRK_QUERY_COLUMNS_MOST; at++) {
+        const char *own = describe(at).name;
+        if (strncmp(own, name, length) == 0 && own[length] == '\0') {
+            return at;
+        }
+    }
+    assert(false);
+    return 0;
+}
+
+bool trk_query_column_of_field(unsigned column)
+{
+    return column >= TRK_QUERY_FIRST_FIELD && key_of(column) != TRK_KEY_REGION &&
+           key_of(column) != TRK_KEY_PAGE && kind_of(column) != TRK_FIELD_TEXT;
 }
 
 bool trk_query_column_of_end(unsigned column)
 {
     return column == TRK_QUERY_DURATION_US || column == TRK_QUERY_RANGES ||
-           column == TRK_QUERY_PAGES_MOVED || strncmp(columns[column], "status ", 7) == 0 ||
-           strncmp(columns[column], "outcome ", 8) == 0 ||
-           strncmp(columns[column], "result ", 7) == 0;
+           column == TRK_QUERY_PAGES_MOVED || column == field_column(TRK_KEY_STATUS) ||
+           column == field_column(TRK_KEY_OUTCOME) || column == field_column(TRK_KEY_RESULT);
 }
 
 bool trk_query_extent(const struct trk_trace *trace, const struct trk_event *event,
@@ -82,12 +99,12 @@ bool trk_query_extent(const struct trk_trace *trace, const struct trk_event *eve
     bool found = false;
     *size_bytes = 1;
     for (size_t i = 0; i < count; i++) {
-        if (fields[i].kind == TRK_FIELD_ADDRESS && strcmp(fields[i].key, "guest_addr") == 0) {
+        if (fields[i].id == TRK_KEY_GUEST_ADDR) {
             *guest_addr = fields[i].number;
             found = true;
-        } else if (strcmp(fields[i].key, "size") == 0) {
+        } else if (fields[i].id == TRK_KEY_SIZE) {
             *size_bytes = fields[i].number;
-        } else if (strcmp(fields[i].key, "pages") == 0) {
+        } else if (fields[i].id == TRK_KEY_PAGES) {
             *size_bytes = fields[i].number * TRK_HOST_PAGE_BYTES;
         }
     }
@@ -102,15 +119,13 @@ static void take_fields(const struct trk_trace *trace, struct trk_query_facts *f
     size_t count = trk_trace_event_fields(trace, event, fields);
     for (size_t i = 0; i < count; i++) {
         const struct trk_event_field *field = &fields[i];
-        unsigned column = find(field->key, strlen(field->key));
-        if (strcmp(field->key, "region") == 0) {
+        unsigned column = field_column(field->id);
+        if (field->id == TRK_KEY_REGION) {
             facts->has_region = field->kind == TRK_FIELD_ADDRESS;
             facts->numbers[TRK_QUERY_REGION] = (int64_t)field->number;
         }
-        bool taken = (column >= TRK_QUERY_FIRST_FIELD || column == TRK_QUERY_WRITTEN) &&
-                     column < COLUMNS && (!end || trk_query_column_of_end(column));
-        if (taken && field->kind != TRK_FIELD_TEXT) {
-            facts->known |= UINT64_C(1) << column;
+        if (trk_query_column_of_field(column) && (!end || trk_query_column_of_end(column))) {
+            facts->known[column] = true;
             facts->numbers[column] = (int64_t)field->number;
             facts->words[column] = field->kind == TRK_FIELD_WORD ? field->word : NULL;
         }
@@ -120,8 +135,8 @@ static void take_fields(const struct trk_trace *trace, struct trk_query_facts *f
 /* Where an event with a guest address is; else the region of its lock, if that is one. */
 static void take_place(struct trk_query_facts *facts)
 {
-    unsigned addr_column = find("guest_addr", 10);
-    bool addressed = (facts->known >> addr_column & 1u) != 0;
+    const unsigned addr_column = field_column(TRK_KEY_GUEST_ADDR);
+    bool addressed = facts->known[addr_column];
     uint64_t guest_addr =
         facts->row.touched ? facts->row.page_addr : (uint64_t)facts->numbers[addr_column];
     if (addressed && trk_range_valid(TRK_ARENA_LOW_EXTENDED, guest_addr, 1)) {
@@ -130,16 +145,16 @@ static void take_place(struct trk_query_facts *facts)
         facts->numbers[TRK_QUERY_PAGE] =
             (int64_t)((guest_addr - region_addr) / TRK_HOST_PAGE_BYTES);
         facts->numbers[TRK_QUERY_PAGE_ADDR] = (int64_t)(guest_addr & ~(TRK_HOST_PAGE_BYTES - 1));
-        facts->known |= UINT64_C(1) << TRK_QUERY_REGION | UINT64_C(1) << TRK_QUERY_PAGE |
-                        UINT64_C(1) << TRK_QUERY_PAGE_ADDR;
+        facts->known[TRK_QUERY_REGION] = facts->known[TRK_QUERY_PAGE] =
+            facts->known[TRK_QUERY_PAGE_ADDR] = true;
     } else if (!addressed && facts->has_region) {
-        facts->known |= UINT64_C(1) << TRK_QUERY_REGION;
+        facts->known[TRK_QUERY_REGION] = true;
     }
 }
 
 static void unfold(const struct trk_trace *trace, struct trk_query_facts *facts)
 {
-    facts->known = 0;
+    memset(facts->known, 0, sizeof facts->known);
     facts->has_region = false;
     facts->unfolded = true;
     take_fields(trace, facts, &facts->row.event, false);
@@ -186,7 +201,7 @@ static void give_type(const struct trk_query *query, uint8_t id, sqlite3_context
 
 static bool is_address(unsigned column)
 {
-    return strstr(columns[column], " ADDRESS") != NULL;
+    return strcmp(describe(column).type, "ADDRESS") == 0;
 }
 
 static void give_field(const struct trk_query *query, struct trk_query_facts *facts,
@@ -195,8 +210,8 @@ static void give_field(const struct trk_query *query, struct trk_query_facts *fa
     if (!facts->unfolded) {
         unfold(query->trace, facts);
     }
-    if ((facts->known >> column & 1u) == 0) {
-        if (is_flag(column)) {
+    if (!facts->known[column]) {
+        if (column >= TRK_QUERY_FIRST_FIELD && kind_of(column) == TRK_FIELD_FLAG) {
             sqlite3_result_int(to, 0);
         }
     } else if (column >= TRK_QUERY_FIRST_FIELD && facts->words[column] != NULL) {

@@ -1,7 +1,8 @@
 /*
  * The columns of tables of events, and what an event has in them.
  *
- * Most are the fields of events by their names (recorder/event_text.h): what `trk dump` prints.
+ * Most are the fields of events by their names (recorder/event_text.h): what `trk dump` prints. So
+ * a field that is new there is a column.
  */
 #ifndef TRACES_QUERY_COLUMNS_H
 #define TRACES_QUERY_COLUMNS_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "query_frames.h"
+#include "recorder/event_text.h"
 #include "recorder/trace.h"
 #include "track/event.h"
 
@@ -45,17 +47,19 @@ enum trk_query_column {
     TRK_QUERY_DURATION_US,
     TRK_QUERY_RANGES,
     TRK_QUERY_PAGES_MOVED,
-    TRK_QUERY_WRITTEN,
-    TRK_QUERY_FIRST_FIELD, /* from here on: fields */
+    TRK_QUERY_FIRST_FIELD, /* from here on: fields, in the order of enum trk_event_key */
 };
 
-#define TRK_QUERY_COLUMNS_MOST 64
+#define TRK_QUERY_COLUMNS_MOST (TRK_QUERY_FIRST_FIELD + TRK_EVENT_KEY_COUNT)
 
-/* Its definition in a table: "region ADDRESS". NULL: there are no more. */
-const char *trk_query_column_text(unsigned column);
+/* Write its definition in a table: "region ADDRESS". The length, as snprintf's. */
+int trk_query_column_text(unsigned column, char *out, size_t size);
 
 /* A column by its name; there must be one. */
 unsigned trk_query_column_of(const char *name, size_t length);
+
+/* Whether it is a field of events that has a column, and that no column before the fields tells. */
+bool trk_query_column_of_field(unsigned column);
 
 /* Whether a column tells of an operation's end. */
 bool trk_query_column_of_end(unsigned column);
@@ -64,7 +68,7 @@ bool trk_query_column_of_end(unsigned column);
 struct trk_query_facts {
     struct trk_query_row row;
     bool unfolded;
-    uint64_t known; /* fields, a bit each, and: */
+    bool known[TRK_QUERY_COLUMNS_MOST];
     int64_t numbers[TRK_QUERY_COLUMNS_MOST];
     const char *words[TRK_QUERY_COLUMNS_MOST];
     bool has_region;

@@ -21,7 +21,7 @@ struct table {
     bool (*takes)(const struct trk_event *event);
     bool in_holds;       /* its events may be in holds */
     bool beside_holds;   /* and in none; a fault of no region counts as in one */
-    const char *columns; /* behind those of all tables, by name */
+    const char *columns; /* behind those of all tables, by name; NULL: all fields */
 };
 
 static bool takes_all(const struct trk_event *event)
@@ -56,20 +56,15 @@ static bool takes_protections(const struct trk_event *event)
     return event->type == TRK_EVENT_PROTECT;
 }
 
-#define PLACE_COLUMNS "event stream thread ordinal tsc time_us frame type region page page_addr "
-#define FIELD_COLUMNS                                                                              \
-    "op guest_addr size pages tracker domain hold rights access look agent direction moment hash " \
-    "stamp tick timeline value number callback changed resource object origin decision failed "    \
-    "status outcome result written clear read flush read_back lock hold_end errno change class "   \
-    "alias untracked"
-#define END_COLUMNS "duration_us status"
+#define PLACE_COLUMNS "event stream thread ordinal tsc time_us frame type region page page_addr"
+#define END_COLUMNS   "duration_us status"
 #define COPY_COLUMNS                                                                               \
     "op guest_addr size tracker written clear read flush read_back origin ranges pages_moved "     \
     "result "
 
 static const struct table tables[] = {
-    {"events", TABLE_EVENTS, takes_all, true, true, FIELD_COLUMNS},
-    {"touches", TABLE_TOUCHES, takes_all, true, true, FIELD_COLUMNS},
+    {"events", TABLE_EVENTS, takes_all, true, true, NULL},
+    {"touches", TABLE_TOUCHES, takes_all, true, true, NULL},
     {"faults", TABLE_OPERATIONS, takes_faults, true, false,
      "guest_addr access look tracker domain hold outcome " END_COLUMNS},
     {"operations", TABLE_OPERATIONS, takes_operations, true, true,
@@ -103,28 +98,46 @@ struct events_cursor {
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static bool add_columns(struct events_table *table, const char *names, char *text, size_t room)
+/* A text of a table's columns that grows. */
+struct definition {
+    char text[8192];
+    size_t used;
+};
+
+static void add_column(struct events_table *table, unsigned column, struct definition *to)
 {
-    size_t used = strlen(text);
+    const char *before = table->column_count > 0 ? ", " : "CREATE TABLE x(";
+    size_t room = sizeof to->text - to->used;
+    int wrote = snprintf(to->text + to->used, room, "%s", before);
+    to->used += (size_t)wrote;
+    room -= (size_t)wrote;
+    wrote = trk_query_column_text(column, to->text + to->used, room);
+    assert((size_t)wrote < room);
+    to->used += (size_t)wrote;
+    table->columns[table->column_count++] = column;
+}
+
+static void add_columns(struct events_table *table, const char *names, struct definition *to)
+{
     for (const char *at = names; *at != '\0';) {
         size_t length = strcspn(at, " ");
-        unsigned column = trk_query_column_of(at, length);
-        int wrote = snprintf(text + used, room - used, "%s%s",
-                             table->column_count > 0 ? ", " : "CREATE TABLE x(",
-                             trk_query_column_text(column));
-        if (wrote < 0 || (size_t)wrote >= room - used) {
-            return false;
-        }
-        used += (size_t)wrote;
-        table->columns[table->column_count++] = column;
+        add_column(table, trk_query_column_of(at, length), to);
         at += length + (at[length] == ' ');
     }
-    return true;
+}
+
+static void add_fields(struct events_table *table, struct definition *to)
+{
+    for (unsigned column = 0; column < TRK_QUERY_COLUMNS_MOST; column++) {
+        if (trk_query_column_of_field(column)) {
+            add_column(table, column, to);
+        }
+    }
 }
 
 static int connect_table(TRK_SQLITE_CONNECT)
 {
-    char text[2048] = "";
+    struct definition text = {.used = 0};
     struct trk_query *query = context;
     const struct table *found = NULL;
     (void)argc;
@@ -142,12 +155,16 @@ static int connect_table(TRK_SQLITE_CONNECT)
     const char *key = found->kind == TABLE_TOUCHES
                           ? ", PRIMARY KEY (stream, ordinal, page_addr)) WITHOUT ROWID"
                           : ", PRIMARY KEY (stream, ordinal)) WITHOUT ROWID";
-    bool fits = add_columns(table, PLACE_COLUMNS, text, sizeof text - strlen(key)) &&
-                add_columns(table, found->columns, text, sizeof text - strlen(key));
-    assert(fits);
-    (void)fits;
-    memcpy(text + strlen(text), key, strlen(key) + 1);
-    int code = sqlite3_declare_vtab(db, text);
+    add_columns(table, PLACE_COLUMNS, &text);
+    if (found->columns != NULL) {
+        add_columns(table, found->columns, &text);
+    } else {
+        add_fields(table, &text);
+    }
+    int wrote = snprintf(text.text + text.used, sizeof text.text - text.used, "%s", key);
+    assert((size_t)wrote < sizeof text.text - text.used);
+    (void)wrote;
+    int code = sqlite3_declare_vtab(db, text.text);
     if (code != SQLITE_OK) {
         sqlite3_free(table);
         return code;

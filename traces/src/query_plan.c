@@ -74,7 +74,8 @@ int trk_query_plan_choose(sqlite3_index_info *info, const unsigned *columns, siz
     }
     plan[2 * used] = '\0';
     for (size_t i = 0; i < column_count; i++) {
-        bool wanted = (info->colUsed >> i & 1u) != 0;
+        /* The last bit is of all columns from it on. */
+        bool wanted = (info->colUsed >> (i < 63 ? i : 63) & 1u) != 0;
         info->idxNum |= wanted && columns[i] == TRK_QUERY_EVENT ? TRK_QUERY_PLAN_IN_ORDER : 0;
         info->idxNum |= wanted && columns[i] == TRK_QUERY_FRAME ? TRK_QUERY_PLAN_FRAMES : 0;
         info->idxNum |= wanted && trk_query_column_of_end(columns[i]) ? TRK_QUERY_PLAN_ENDS : 0;

@@ -7,6 +7,7 @@
 #ifndef RECORDER_FOLLOW_H
 #define RECORDER_FOLLOW_H
 
+#include "recorder/event_text.h"
 #include "recorder/trace.h"
 
 TRK_EXTERN_C_BEGIN
@@ -30,6 +31,10 @@ const char *trk_follow_header_json(const struct trk_follow *follow);
 /* What a type is called, by the file where it is newer than this version. */
 const char *trk_follow_type_name(const struct trk_follow *follow, uint8_t id);
 
+/* What an event says, of a newer type by what the file says of it: as trk_trace_event_fields. */
+size_t trk_follow_event_fields(const struct trk_follow *follow, const struct trk_event *event,
+                               struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);
+
 /* A thread's name as far as it is known; "" if not. */
 const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id);
 
@@ -37,8 +42,8 @@ const char *trk_follow_name(const struct trk_follow *follow, uint32_t stream_id)
  * The next event. event->stream is the id in the file, event->number how many came before.
  *
  * @return TRK_OK; TRK_E_INCOMPLETE: no more has been written yet; TRK_E_END: the trace has ended;
- *         TRK_E_DAMAGED: what stands there is no chunk (error says where); TRK_E_MEMORY;
- *         TRK_E_SYSTEM; TRK_E_VERSION.
+ *         TRK_E_DAMAGED: what stands there is no chunk, or some are missing before it (error says
+ *         where); TRK_E_MEMORY; TRK_E_SYSTEM; TRK_E_VERSION: it needs a newer reader.
  */
 TRK_MUST_USE enum trk_status
 trk_follow_next(struct trk_follow *follow, struct trk_trace_event *event, struct trk_error *error);

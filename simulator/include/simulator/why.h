@@ -23,7 +23,7 @@ enum trk_why_copy {
     TRK_WHY_UNKNOWN = 0, /* no store to it is known */
     TRK_WHY_CURRENT,
     TRK_WHY_OLDER,
-    TRK_WHY_UNCLEAR, /* a copy was under way beside the store */
+    TRK_WHY_UNCLEAR, /* a copy was under way beside the store, or has brought bytes unknown */
 };
 
 struct trk_why_store {

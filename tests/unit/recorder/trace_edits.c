@@ -1,13 +1,18 @@
 /*
  * Goal: of a file whose frames were lost, repeated, moved or changed, the reader gives what is
- * right and says what is missing, and where [F-6] to [F-17].
- * Method: files of the real writer cut into their frames; each named case changes them, sealing
- * them anew where the checksums are not the matter.
+ * right and says what is missing, and where [F-6] to [F-17]; who follows it gets what stands
+ * before. Method: files of the real writer cut into their frames; each named case changes them,
+ * sealing them anew where the checksums are not the matter.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "recorder/follow.h"
 #include "trace_pieces.h"
 
 /* Add an empty-payload chunk of another kind before END; the chunks behind it move up by one. */
@@ -158,38 +163,78 @@ struct edit_case {
     const char *events; /* letters of those given */
     uint64_t dropped;
     uint64_t damaged_chunks;
-    size_t damage_piece; /* first damage at the start of it; PIECES_MAX: none */
+    size_t damage_piece;      /* first damage at the start of it; PIECES_MAX: none */
+    enum trk_status followed; /* how it ends for who follows it */
+    const char *before;       /* letters given until then */
 };
 
 static const struct edit_case edit_cases[] = {
-    {"as written", edit_nothing, TRK_OK, true, "abcd", 0, 0, PIECES_MAX},
-    {"no end mark", edit_drop_end_mark, TRK_OK, false, "abcd", 0, 0, END_MARK},
-    {"no END chunk and no end mark", edit_drop_ends, TRK_OK, false, "abcd", 0, 0, END_CHUNK},
-    {"no END chunk", edit_drop_totals, TRK_OK, false, "abcd", 0, 0, END_CHUNK},
-    {"last events missing", edit_drop_last_events, TRK_OK, false, "abc", 1, 1, EVENT_D},
-    {"first events missing", edit_drop_first_events, TRK_OK, false, "bcd", 1, 1, EVENT_A},
-    {"note missing", edit_drop_a_note, TRK_OK, false, "abcd", 0, 1, NOTE_6},
-    {"chunk twice", edit_repeat, TRK_OK, false, "abcd", 0, 1, EVENT_B},
-    {"chunks swapped", edit_swap, TRK_OK, false, "cd", 2, 4, EVENT_A},
-    {"end mark twice", edit_end_twice, TRK_OK, false, "abcd", 0, 0, END_MARK + 1},
-    {"a byte behind the end", edit_trailing_byte, TRK_OK, false, "abcd", 0, 0, ALL_PIECES},
-    {"garbage between chunks", edit_garbage_between, TRK_OK, false, "abcd", 0, 0, EVENT_B},
-    {"foreign skippable frame", edit_foreign_skippable, TRK_OK, false, "abcd", 0, 0, EVENT_B},
-    {"unknown optional kind", edit_optional_kind, TRK_OK, false, "abcd", 0, 1, END_CHUNK + 1},
-    {"unknown required kind", edit_required_kind, TRK_E_VERSION, false, "", 0, 0, EVENT_A},
-    {"unknown codec", edit_codec, TRK_E_VERSION, false, "", 0, 0, EVENT_B},
-    {"payload checksum", edit_payload_crc, TRK_OK, false, "acd", 1, 1, EVENT_B},
-    {"raw size disagrees with the frame", edit_raw_size, TRK_OK, false, "acd", 1, 1, EVENT_B},
+    {"as written", edit_nothing, TRK_OK, true, "abcd", 0, 0, PIECES_MAX, TRK_E_END, "abcd"},
+    {"no end mark", edit_drop_end_mark, TRK_OK, false, "abcd", 0, 0, END_MARK, TRK_E_INCOMPLETE,
+     "abcd"},
+    {"no END chunk and no end mark", edit_drop_ends, TRK_OK, false, "abcd", 0, 0, END_CHUNK,
+     TRK_E_INCOMPLETE, "abcd"},
+    {"no END chunk", edit_drop_totals, TRK_OK, false, "abcd", 0, 0, END_CHUNK, TRK_E_DAMAGED,
+     "abcd"},
+    {"last events missing", edit_drop_last_events, TRK_OK, false, "abc", 1, 1, EVENT_D,
+     TRK_E_DAMAGED, "abc"},
+    {"first events missing", edit_drop_first_events, TRK_OK, false, "bcd", 1, 1, EVENT_A,
+     TRK_E_DAMAGED, ""},
+    {"note missing", edit_drop_a_note, TRK_OK, false, "abcd", 0, 1, NOTE_6, TRK_E_DAMAGED, ""},
+    {"chunk twice", edit_repeat, TRK_OK, false, "abcd", 0, 1, EVENT_B, TRK_E_DAMAGED, "a"},
+    {"chunks swapped", edit_swap, TRK_OK, false, "cd", 2, 4, EVENT_A, TRK_E_DAMAGED, ""},
+    {"end mark twice", edit_end_twice, TRK_OK, false, "abcd", 0, 0, END_MARK + 1, TRK_E_END,
+     "abcd"},
+    {"a byte behind the end", edit_trailing_byte, TRK_OK, false, "abcd", 0, 0, ALL_PIECES,
+     TRK_E_END, "abcd"},
+    {"garbage between chunks", edit_garbage_between, TRK_OK, false, "abcd", 0, 0, EVENT_B,
+     TRK_E_DAMAGED, "a"},
+    {"foreign skippable frame", edit_foreign_skippable, TRK_OK, false, "abcd", 0, 0, EVENT_B,
+     TRK_E_DAMAGED, "a"},
+    {"unknown optional kind", edit_optional_kind, TRK_OK, false, "abcd", 0, 1, END_CHUNK + 1,
+     TRK_E_DAMAGED, "abcd"},
+    {"unknown required kind", edit_required_kind, TRK_E_VERSION, false, "", 0, 0, EVENT_A,
+     TRK_E_VERSION, ""},
+    {"unknown codec", edit_codec, TRK_E_VERSION, false, "", 0, 0, EVENT_B, TRK_E_VERSION, "a"},
+    {"payload checksum", edit_payload_crc, TRK_OK, false, "acd", 1, 1, EVENT_B, TRK_E_DAMAGED, "a"},
+    {"raw size disagrees with the frame", edit_raw_size, TRK_OK, false, "acd", 1, 1, EVENT_B,
+     TRK_E_DAMAGED, "a"},
     {"event count disagrees with the columns", edit_event_count, TRK_OK, false, "abc", 2, 1,
-     EVENT_D},
-    {"more events than a chunk may have", edit_too_many_events, TRK_OK, false, "abc", 1, 1,
-     EVENT_D},
-    {"sizes above every limit", edit_huge_sizes, TRK_OK, false, "abc", 1, 1, EVENT_D},
-    {"last time disagrees with the events", edit_time, TRK_OK, false, "acd", 1, 1, EVENT_B},
-    {"losses disagree with the events", edit_dropped, TRK_OK, false, "acd", 4, 1, EVENT_B},
-    {"ordinal goes back", edit_ordinal_back, TRK_OK, false, "abd", 1, 1, EVENT_C},
-    {"ordinal wraps", edit_ordinal_wraps, TRK_OK, false, "abd", 1, 1, EVENT_C},
+     EVENT_D, TRK_E_DAMAGED, "abc"},
+    {"more events than a chunk may have", edit_too_many_events, TRK_OK, false, "abc", 1, 1, EVENT_D,
+     TRK_E_DAMAGED, "abc"},
+    {"sizes above every limit", edit_huge_sizes, TRK_OK, false, "abc", 1, 1, EVENT_D, TRK_E_DAMAGED,
+     "abc"},
+    {"last time disagrees with the events", edit_time, TRK_OK, false, "acd", 1, 1, EVENT_B,
+     TRK_E_DAMAGED, "a"},
+    {"losses disagree with the events", edit_dropped, TRK_OK, false, "acd", 4, 1, EVENT_B,
+     TRK_E_DAMAGED, "a"},
+    {"ordinal goes back", edit_ordinal_back, TRK_OK, false, "abd", 1, 1, EVENT_C, TRK_E_DAMAGED,
+     "ab"},
+    {"ordinal wraps", edit_ordinal_wraps, TRK_OK, false, "abd", 1, 1, EVENT_C, TRK_E_DAMAGED, "ab"},
 };
+
+/* Give the file to who follows it. */
+static void follow(const struct edit_case *c, const uint8_t *bytes, size_t size_bytes)
+{
+    char path[40];
+    char letters[PIECES_MAX] = "";
+    size_t count = 0;
+    struct trk_follow *follow = NULL;
+    struct trk_trace_event event;
+    struct trk_error error = {.text = ""};
+    int fd = memfd_create("followed", MFD_CLOEXEC);
+    cr_assert(fd >= 0 && write(fd, bytes, size_bytes) == (ssize_t)size_bytes);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    enum trk_status status = trk_follow_open(&follow, path, &error);
+    while (status == TRK_OK && (status = trk_follow_next(follow, &event, &error)) == TRK_OK) {
+        letters[count++] = (char)event.event.argument;
+    }
+    cr_expect_eq(status, c->followed, "%s: followed to %d: %s", c->name, status, error.text);
+    cr_expect_str_eq(letters, c->before, "%s: followed %s", c->name, letters);
+    trk_follow_close(follow);
+    close(fd);
+}
 
 static void run_edit_case(const struct edit_case *c)
 {
@@ -199,6 +244,7 @@ static void run_edit_case(const struct edit_case *c)
     uint8_t *bytes = pieces_join(&pieces, &size_bytes);
     struct trace_events events = trace_read_bytes(bytes, size_bytes);
     cr_expect_eq(events.status, c->status, "%s: %s", c->name, events.error.text);
+    follow(c, bytes, size_bytes);
     uint64_t offset = 0;
     for (size_t i = 0; i < c->damage_piece && i < pieces.count; i++) {
         offset += pieces.size_bytes[i];
