@@ -48,6 +48,7 @@ events stream=0 shift=5 flags=1
 1000000 foreign seq=4096
 1000032 map context=3 seq=1048576 argument=0x200000000
 1000064 op_begin context=7 seq=4096 argument=0x200000000
+1000080 handed seq=4096 argument=0x200000000
 1000096 copy_begin seq=4096 argument=0x200000000
 1000128 copy_end seq=4096 argument=0x200000000
 1000160 op_end context=7 argument=1
@@ -59,7 +60,7 @@ END
 run 0 assemble latent.txt -o latent.trk
 run 1 sim latent.trk
 run 1 bisect run latent.trk --json -- sh -c '"$1" sim "$2"; [ $? -ne 1 ]' - "$trk" '{}'
-same "run: what shows at the end alone" "$(get event)" 7
+same "run: what shows at the end alone" "$(get event)" 8
 for place in 0 777 $((all - 1)); do
     printf '#!/bin/sh\n"%s" info --json "$1" >info.txt\n[ "$("%s" info.txt events)" -le %s ]\n' \
         "$trk" "$tools/json_get" "$place" >ask
