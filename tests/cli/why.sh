@@ -93,12 +93,8 @@ doubt() {
     name=$1
     shift
     {
-        echo 'trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
-events stream=0 shift=5 flags=1
+        text_begin '{}' '0 render'
+        echo 'events stream=0 shift=5 flags=1
 32 tracker argument=0x10001000
 64 map context=3 seq=1048576 argument=0x200000000'
         at=96
