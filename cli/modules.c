@@ -25,13 +25,9 @@ static bool read_module(const cJSON *item, struct trk_module *out)
     }
     size_t length = 0;
     for (; length < sizeof out->name - 1 && name[length] != '\0'; length++) {
-        char c = name[length];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr(".+-_", c) != NULL;
-        out->name[length] = '?';
-        if (plain) {
-            out->name[length] = c;
-        }
+        const char c = name[length];
+        const bool plain = c > ' ' && c <= '~' && c != '"' && c != '\\';
+        out->name[length] = plain ? c : '?';
     }
     out->name[length] = '\0';
     return true;

@@ -10,7 +10,7 @@
 
 struct trk_module {
     uint64_t base_addr, first_addr, end_addr;
-    char name[64]; /* letters, digits and .+-_ only; '?' for others */
+    char name[64]; /* a word: '?' for spaces, quotes, backslashes, and what is not ASCII */
 };
 
 /* Zero: none are known. */

@@ -36,11 +36,16 @@ static bool has_region(const struct trk_redact *redact, const struct trk_event *
            (class == TRK_DOMAIN_REGION || class == TRK_DOMAIN_PAGES);
 }
 
+/* The range of this operation is the same wherever the guest's memory is. */
+static bool is_formality(const struct trk_event *event)
+{
+    return event->type == TRK_EVENT_OP_BEGIN && event->context == TRK_OP_RESOURCE_LAYER;
+}
+
 /* Whether argument is a guest address, as the text form of the event says. */
 static bool has_address(const struct trk_redact *redact, const struct trk_event *event)
 {
-    /* The range of this operation is a formality, the same wherever the guest's memory is. */
-    if (event->type == TRK_EVENT_OP_BEGIN && event->context == TRK_OP_RESOURCE_LAYER) {
+    if (is_formality(event)) {
         return false;
     }
     /* Of a region with shared pages; its text form has the first page's address. */
@@ -223,6 +228,10 @@ uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region)
 void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
                       const struct trk_event *begin)
 {
+    trk_event_clear_unused(event); /* whatever it is, nothing reads it */
+    if (is_formality(event) && event->argument != TRK_LOW_FIRST) {
+        event->argument = 0; /* not our tracker's, and nobody's business */
+    }
     if (has_address(redact, event)) {
         event->argument = moved_range(redact, event->argument, size_of(redact, event));
     } else if (has_other_view(event, begin)) {

@@ -158,6 +158,14 @@ static void demo_on_failure(void *context, const struct trk_failure *failure)
     (void)!writev(STDERR_FILENO, line, 3);
 }
 
+/* The demo is about to die: a flight recording writes down how it came to that. */
+static void demo_on_crash(void *context, const struct trk_crash *crash)
+{
+    (void)context;
+    (void)crash;
+    trk_capture_trigger();
+}
+
 static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
 {
     struct trk_tracker_options options = trk_tracker_options_default();
@@ -176,6 +184,14 @@ static enum trk_status demo_track(struct demo *demo, struct trk_error *error)
     if (demo->paranoid != NULL) {
         trk_paranoid_watch(demo->paranoid, demo->tracker);
     }
+    trk_crash_trigger_set(demo_on_crash, NULL);
+    status = trk_fault_install(demo_guest_fault, demo, error);
+    demo->installed = status == TRK_OK;
+    if (status != TRK_OK) {
+        return status;
+    }
+    /* Once the tracker is named the recording's header may be written, with the handlers of then.
+     */
     tell_of_device(&demo->gpu);
     trk_capture_about_backend(demo->backend);
     trk_capture_tracker(options.id, &options.policy, demo->backend->kind);
@@ -215,14 +231,6 @@ static enum trk_status demo_protect(struct demo *demo, struct trk_error *error)
     return status == TRK_OK ? demo_memory_attach(&demo->memory, demo->backend, error) : status;
 }
 
-/* The demo is about to die: a flight recording writes down how it came to that. */
-static void demo_on_crash(void *context, const struct trk_crash *crash)
-{
-    (void)context;
-    (void)crash;
-    trk_capture_trigger();
-}
-
 /* The areas that images hold, where there are such: one goes up only, one both ways. */
 static enum trk_status demo_open_gpu(struct demo *demo, struct trk_error *error)
 {
@@ -254,11 +262,6 @@ static enum trk_status demo_open(struct demo *demo, struct trk_error *error)
     }
     if (status == TRK_OK) {
         status = demo_track(demo, error);
-    }
-    if (status == TRK_OK) {
-        trk_crash_trigger_set(demo_on_crash, NULL);
-        status = trk_fault_install(demo_guest_fault, demo, error);
-        demo->installed = status == TRK_OK;
     }
     return status;
 }

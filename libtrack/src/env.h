@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "track/address.h"
 #include "track/backend.h"
 #include "track/event_values.h"
 #include "track/thread.h"
@@ -44,7 +45,9 @@ struct region;
 struct env_interrupted {
     uint64_t pc, stack_addr;
     enum trk_access_source source; /* how load and store were told apart */
+    uint64_t host_addr;            /* that the signal told; 0: none */
     uintptr_t frame;               /* of the handler; 0: there is none */
+    uintptr_t floor;               /* of the alternate stack that it is on; 0: it is on none */
 };
 
 #ifdef TRK_SIM
@@ -56,14 +59,19 @@ extern _Thread_local struct env_interrupted trk_fault_interrupted
     __attribute__((tls_model("initial-exec")));
 
 /*
- * NULL outside of the handler. An owner may have jumped out of that: then whoever calls stands
- * before it on the stack, or on another one.
+ * Where an access at a guest address was that a handler asks for; NULL: no handler does. An owner
+ * may have jumped out of it: then whoever calls stands before it on the stack, or on another one.
+ * Where the handler was on the thread's own stack, a later caller may stand deeper: it is known by
+ * another place in the page, which is the same in every view.
  */
-static inline const struct env_interrupted *env_interrupted(void)
+static inline const struct env_interrupted *env_interrupted(uint64_t guest_addr)
 {
-    return (uintptr_t)__builtin_frame_address(0) < trk_fault_interrupted.frame
-               ? &trk_fault_interrupted
-               : NULL;
+    const struct env_interrupted *at = &trk_fault_interrupted;
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const uint64_t in_page = TRK_HOST_PAGE_BYTES - 1;
+    if (here >= at->frame || here < at->floor)
+        return NULL;
+    return at->host_addr == 0 || ((guest_addr ^ at->host_addr) & in_page) == 0 ? at : NULL;
 }
 
 #define ENV_SLEEPER_SLOTS 64u

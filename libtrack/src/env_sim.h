@@ -12,8 +12,9 @@
 #include "track/sim_build.h"
 
 /* No processor has faulted. */
-static inline const struct env_interrupted *env_interrupted(void)
+static inline const struct env_interrupted *env_interrupted(uint64_t guest_addr)
 {
+    (void)guest_addr;
     return NULL;
 }
 

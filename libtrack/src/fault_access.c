@@ -118,9 +118,15 @@ uint64_t trk_fault_host_addr(const struct fault *fault)
 
 struct env_interrupted trk_fault_interrupted_code(const struct fault *fault)
 {
+    const bool decoded = fault->signal_number == SIGILL; /* what it accesses is not told */
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    const uintptr_t floor = (uintptr_t)fault->context->uc_stack.ss_sp;
+    const bool alternate = frame >= floor && frame - floor < fault->context->uc_stack.ss_size;
     return (struct env_interrupted){
         .pc = program_counter(fault->context),
         .stack_addr = stack_pointer(fault->context),
-        .source = fault->signal_number == SIGILL ? TRK_SOURCE_INSTRUCTION : TRK_SOURCE_PROCESSOR,
+        .source = decoded ? TRK_SOURCE_INSTRUCTION : TRK_SOURCE_PROCESSOR,
+        .host_addr = decoded ? 0 : trk_fault_host_addr(fault),
+        .floor = alternate ? floor : 0,
     };
 }

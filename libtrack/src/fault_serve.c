@@ -259,9 +259,9 @@ static enum trk_status serve_generations(const struct operation *operation,
 }
 
 /* Of the FAULT that comes next: where the access was, if a handler brought it. */
-static void tell_place(const struct trk_tracker *tracker)
+static void tell_place(const struct trk_tracker *tracker, uint64_t guest_addr)
 {
-    const struct env_interrupted *at = env_interrupted();
+    const struct env_interrupted *at = env_interrupted(guest_addr);
     if (at == NULL)
         return;
     struct trk_event event = trk_event_of(TRK_EVENT_FAULT_AT, at->pc);
@@ -281,7 +281,7 @@ enum trk_fault_outcome trk_tracker_fault(struct trk_tracker *tracker, uint64_t g
     if (!trk_range_valid(tracker->policy.arena, guest_addr, 1))
         return TRK_FAULT_UNHANDLED;
     if (observed(tracker))
-        tell_place(tracker);
+        tell_place(tracker, guest_addr);
     struct page_look look;
     trk_pages_look_views(&operation, access, &look);
     if (look.look == TRK_LOOK_FORBIDDEN || look.look == TRK_LOOK_UNKNOWN)

@@ -52,6 +52,12 @@ char *trk_note_print(const struct trk_trace_stream *stream)
         cJSON_AddNumberToObject(note, "role", stream->role) != NULL &&
         cJSON_AddStringToObject(note, "name", name) != NULL && add_clocks(note, &stream->clocks) &&
         (stream->more == NULL || more != NULL)) {
+        cJSON *clocks = cJSON_GetObjectItemCaseSensitive(note, "clocks");
+        cJSON *newer = cJSON_GetObjectItemCaseSensitive(more, "clocks");
+        if (clocks != NULL && cJSON_IsObject(newer)) {
+            move_members(newer, clocks);
+            cJSON_DeleteItemFromObjectCaseSensitive(more, "clocks");
+        }
         move_members(more, note);
         text = cJSON_PrintUnformatted(note);
     }
@@ -89,13 +95,36 @@ static uint64_t take_u64(const cJSON *object, const char *key)
     return sum;
 }
 
+/*
+ * What is kept of the clocks in stream->clocks goes; what a newer version says beside it stays, and
+ * all of them where they are not said in a way that this version understands.
+ */
+static void take_clocks(cJSON *note, const struct trk_trace_stream *stream)
+{
+    static const char *const keys[] = {"ticks", "monotonic_raw_ns", "realtime_ns"};
+    cJSON *clocks = cJSON_GetObjectItemCaseSensitive(note, "clocks");
+    if (!cJSON_IsObject(clocks) || (stream->clocks.ticks == 0 && clocks->child != NULL)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(clocks, keys[i]);
+        if (cJSON_IsString(item) &&
+            (take_u64(clocks, keys[i]) != 0 || strcmp(item->valuestring, "0") == 0)) {
+            cJSON_DeleteItemFromObjectCaseSensitive(clocks, keys[i]);
+        }
+    }
+    if (clocks->child == NULL) {
+        cJSON_DeleteItemFromObjectCaseSensitive(note, "clocks");
+    }
+}
+
 /* [F-15] [F-41] What a newer version says; a later NOTE replaces what an earlier one said. */
 static bool take_more(cJSON *note, struct trk_trace_stream *stream)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(note, "tid");
     cJSON_DeleteItemFromObjectCaseSensitive(note, "role");
     cJSON_DeleteItemFromObjectCaseSensitive(note, "name");
-    cJSON_DeleteItemFromObjectCaseSensitive(note, "clocks");
+    take_clocks(note, stream);
     if (note->child == NULL) {
         return true;
     }

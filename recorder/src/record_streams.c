@@ -1,5 +1,7 @@
 #include "record_streams.h"
 
+#include <stdio.h>
+
 #include "format.h"
 #include "record_book.h"
 #include "record_losses.h"
@@ -10,7 +12,7 @@
  * file takes more, but who re-executes it takes 1024 streams.
  */
 #define OWN_STREAMS 768u
-#define SHARED_NAME "(several threads)"
+#define SHARED_NAME "(several threads %u)" /* so that a report tells them apart */
 /*
  * From so many on no use has its stream to itself for how it ended. What is left is for the uses of
  * now, once more for those behind a guard that has taken over, and for the recorder's own.
@@ -70,8 +72,10 @@ void trk_record_streams_announce(struct trk_record_drain *drain, uint32_t index,
         return;
     if (named)
         ring->name_version = version;
-    if (ring->is_shared)
-        stream = (struct trk_trace_stream){.stream_id = ring->stream_id, .name = SHARED_NAME};
+    if (ring->is_shared) {
+        stream = (struct trk_trace_stream){.stream_id = ring->stream_id};
+        snprintf(stream.name, sizeof stream.name, SHARED_NAME, ring->stream_id);
+    }
     ring->announced = true;
     tell(drain, &stream, error);
 }

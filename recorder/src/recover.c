@@ -2,79 +2,19 @@
 #include "recover.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "blob_chunk.h"
-#include "bytes.h"
 #include "index_chunk.h"
 #include "scan.h"
 #include "totals.h"
 
-/* The search for a first chunk header, where the file header does not give the marker. */
-#define WINDOW_BYTES 65536u
-
-/* zstd's, where the file header does not say how its chunks were compressed; and its highest. */
-#define LEVEL_DEFAULT 3
-#define LEVEL_MOST    22
-
-static enum trk_status no_memory(struct trk_recover *recover)
+static void lose(struct trk_recover *recover, const struct trk_format_chunk *chunk)
 {
-    return trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
-}
-
-/* Take the marker from the first chunk header anywhere that is right in itself. */
-static enum trk_status find_marker(struct trk_recover *recover, uint8_t *sync)
-{
-    uint8_t *window = malloc(WINDOW_BYTES);
-    if (window == NULL) {
-        return no_memory(recover);
-    }
-    enum trk_status status = TRK_E_DAMAGED;
-    for (uint64_t at = 0; trk_unpack_is_damage(status);
-         at += WINDOW_BYTES - TRK_FORMAT_CHUNK_BYTES) {
-        struct trk_source_part part = {.offset = at, .to = window, .size_bytes = WINDOW_BYTES};
-        enum trk_status read = trk_source_read(&recover->source, &part, recover->error);
-        if (read != TRK_OK || part.got < TRK_FORMAT_CHUNK_BYTES) {
-            status = read != TRK_OK ? read : status;
-            break;
-        }
-        for (size_t i = 0; i + TRK_FORMAT_CHUNK_BYTES <= part.got && trk_unpack_is_damage(status);
-             i++) {
-            struct trk_format_chunk chunk;
-            const uint8_t *marker = window + i + TRK_FORMAT_CHUNK_SYNC_AT;
-            if (trk_bytes_get32(window + i) == TRK_FORMAT_FRAME_CHUNK &&
-                trk_format_get_chunk(window + i, marker, &chunk)) {
-                memcpy(sync, marker, TRK_FORMAT_SYNC_BYTES);
-                status = TRK_OK;
-            }
-        }
-    }
-    free(window);
-    if (status == TRK_E_DAMAGED) {
-        trk_error_set(recover->error, status, "no part of a .trk file is in it");
-    }
-    return status;
-}
-
-static enum trk_status read_marker(struct trk_recover *recover, uint8_t *sync, int *level)
-{
-    struct trk_format_file file;
-    enum trk_status status = trk_unpack_file(&recover->source, &file, recover->error);
-    if (status == TRK_OK) {
-        memcpy(sync, file.sync, TRK_FORMAT_SYNC_BYTES);
-        bool usable = file.zstd_level != 0 && file.zstd_level <= LEVEL_MOST;
-        *level = usable ? file.zstd_level : *level;
-    }
-    return trk_unpack_is_damage(status) ? find_marker(recover, sync) : status;
-}
-
-/* Events of which not even the header of their chunk is there. */
-static void lose_unseen(struct trk_recover_stream *to, uint64_t events)
-{
-    to->lost += events;
-    to->lost_anytime = to->lost_anytime || events > 0;
+    trk_recover_lose(recover, chunk, "is damaged");
 }
 
 /* Those of a chunk whose header says when they were. */
@@ -95,16 +35,17 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     struct trk_index_stream *stream;
     enum trk_status status = trk_index_stream(&recover->index, chunk->stream, &stream);
     if (status == TRK_E_MEMORY) {
-        return no_memory(recover);
+        return trk_recover_no_memory(recover);
     }
     if (status != TRK_OK || chunk->first_ordinal < stream->next_ordinal) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     }
     size_t number = (size_t)(stream - recover->index.streams);
     struct trk_recover_stream *to = &recover->streams[number];
-    lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
-    lose_unseen(to, recover->owes_state);
+    trk_checkpoint_chain_gap(&recover->chain, stream, chunk->first_ordinal);
+    trk_recover_lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
+    trk_recover_lose_unseen(to, recover->owes_state);
     recover->owes_state = false;
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
@@ -112,7 +53,7 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
             trk_chunk_decoder_events(&recover->decoder, recover->offset, chunk, recover->error);
     }
     if (trk_unpack_is_damage(payload)) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         lose_chunk(to, chunk);
         return TRK_OK;
     }
@@ -127,10 +68,10 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
     struct trk_index_stream *stream;
     enum trk_status status = trk_index_stream(&recover->index, chunk->stream, &stream);
     if (status == TRK_E_MEMORY) {
-        return no_memory(recover);
+        return trk_recover_no_memory(recover);
     }
     if (status != TRK_OK) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     }
     return trk_recover_copy(recover, chunk);
@@ -142,7 +83,6 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
  */
 static void lose_state(struct trk_recover *recover)
 {
-    recover->result->chunks_lost++;
     if (!recover->has_state && !recover->result->state_lost) {
         recover->result->state_lost = true;
         recover->owes_state = true;
@@ -158,8 +98,7 @@ static void take_index(struct trk_recover *recover, const struct trk_format_chun
     for (uint32_t i = 0; whole && !recover->result->state_lost && i < head.count; i++) {
         if (trk_index_chunk_entry(raw, i).chunk.kind == TRK_FORMAT_SNAPSHOT &&
             !recover->has_state) {
-            recover->result->chunks_lost--; /* counted by its number already */
-            lose_state(recover);
+            lose_state(recover); /* its chunk is counted by its number already */
         }
     }
 }
@@ -170,9 +109,10 @@ static enum trk_status take_totals(struct trk_recover *recover,
 {
     struct trk_totals_head head;
     if (!trk_totals_head(recover->decoder.unpack.raw, chunk->raw_bytes, &head)) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     }
+    recover->has_totals = true;
     recover->result->child_status = head.child_status;
     recover->result->cut = head.cut;
     for (uint32_t i = 0; i < head.count; i++) {
@@ -180,11 +120,11 @@ static enum trk_status take_totals(struct trk_recover *recover,
         struct trk_index_stream *stream;
         enum trk_status status = trk_index_stream(&recover->index, total.stream_id, &stream);
         if (status == TRK_E_MEMORY) {
-            return no_memory(recover);
+            return trk_recover_no_memory(recover);
         }
         if (status == TRK_OK && total.events > stream->next_ordinal) {
-            lose_unseen(&recover->streams[stream - recover->index.streams],
-                        total.events - stream->next_ordinal);
+            trk_recover_lose_unseen(&recover->streams[stream - recover->index.streams],
+                                    total.events - stream->next_ordinal);
             stream->next_ordinal = total.events;
         }
     }
@@ -196,7 +136,7 @@ static enum trk_status take_schema(struct trk_recover *recover, struct trk_forma
 {
     enum trk_status status = trk_chunk_decoder_schema(&recover->decoder, chunk);
     if (status == TRK_E_DAMAGED) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     }
     return status == TRK_OK ? trk_recover_copy(recover, chunk)
@@ -211,13 +151,17 @@ static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_
     const uint8_t *body = recover->decoder.unpack.body;
     uint32_t pages = trk_blob_chunk_pages(chunk);
     bool listed = trk_blob_chunk_sealed(body, chunk->summary_bytes, pages);
+    recover->lost_list = recover->lost_list || !listed;
     if (pages == 0 || (listed && !trk_blob_chunk_match(body, recover->decoder.unpack.raw, pages))) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
+    }
+    if (recover->text != NULL) { /* which has the pages only */
+        return trk_recover_copy(recover, chunk);
     }
     uint8_t *frame = malloc(TRK_BLOB_FRAME_BYTES(pages));
     if (frame == NULL) {
-        return no_memory(recover);
+        return trk_recover_no_memory(recover);
     }
     trk_blob_chunk_frame(frame, recover->decoder.unpack.raw, pages);
     trk_output_summary(recover->output, frame, TRK_BLOB_FRAME_BYTES(pages));
@@ -234,15 +178,17 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
     if (payload != TRK_OK && !trk_unpack_is_damage(payload)) {
         return payload;
     }
+    recover->lost_list =
+        recover->lost_list || (chunk->summary_bytes > 0 && !recover->decoder.unpack.summary_good);
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(recover, chunk, payload);
     }
-    if (chunk->kind == TRK_FORMAT_SNAPSHOT && payload != TRK_OK) {
-        lose_state(recover);
-        return TRK_OK;
-    }
     if (payload != TRK_OK) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
+        if (chunk->kind == TRK_FORMAT_SNAPSHOT) {
+            lose_state(recover);
+        }
+        recover->chain.sound = recover->chain.sound && chunk->kind != TRK_FORMAT_CHECKPOINT;
         return TRK_OK;
     }
     switch (chunk->kind) {
@@ -263,7 +209,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
     case TRK_FORMAT_CHECKPOINT:
         return trk_recover_checkpoint(recover, chunk);
     case TRK_FORMAT_HEADER: /* a second one */
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     default:
         return trk_recover_unknown(recover, chunk);
@@ -278,10 +224,16 @@ static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format
         return status;
     }
     if (chunk->file_chunk < recover->next_file_chunk) {
-        recover->result->chunks_lost++;
+        lose(recover, chunk);
         return TRK_OK;
     }
-    recover->result->chunks_lost += chunk->file_chunk - recover->next_file_chunk;
+    uint64_t missing = chunk->file_chunk - recover->next_file_chunk;
+    recover->result->chunks_lost += missing;
+    trk_checkpoint_chain_missing(&recover->chain, missing);
+    if (missing > 0 && recover->text != NULL) {
+        fprintf(recover->text, "# %" PRIu64 " chunks are missing before byte %" PRIu64 "\n",
+                missing, recover->offset);
+    }
     recover->next_file_chunk = (uint64_t)chunk->file_chunk + 1;
     recover->lost_place = false;
     return take_payload(recover, chunk);
@@ -299,7 +251,8 @@ static enum trk_status take_all(struct trk_recover *recover)
             uint64_t span = trk_format_chunk_span(&chunk); /* of the output it may be another */
             bool again = chunk.kind == TRK_FORMAT_INDEX || chunk.kind == TRK_FORMAT_END;
             recover->moves =
-                recover->moves || (!again && trk_output_bytes(recover->output) != recover->offset);
+                recover->moves || (!again && recover->text == NULL &&
+                                   trk_output_bytes(recover->output) != recover->offset);
             status = take_chunk(recover, &chunk);
             recover->offset += span;
             trk_scan_tell(&recover->watch, true, recover->offset, recover->source.size_bytes);
@@ -311,10 +264,15 @@ static enum trk_status take_all(struct trk_recover *recover)
         status = trk_unpack_end(&recover->decoder.unpack, recover->offset, &end, recover->error);
         if (status == TRK_OK) {
             recover->result->child_status = end.child_status;
+            recover->has_mark = true;
             break;
         }
         if (status == TRK_E_END) {
             recover->lost_place = true;
+            if (recover->text != NULL) {
+                fprintf(recover->text, "# a chunk header at byte %" PRIu64 " is damaged\n",
+                        recover->offset);
+            }
             status = trk_unpack_find(&recover->decoder.unpack, recover->offset + 1,
                                      &recover->offset, recover->error);
         }
@@ -324,61 +282,11 @@ static enum trk_status take_all(struct trk_recover *recover)
     return status == TRK_E_END ? TRK_OK : status;
 }
 
-/* HEADER, or a short one where it is damaged. */
-static enum trk_status take_header(struct trk_recover *recover)
-{
-    struct trk_format_chunk chunk;
-    enum trk_status status =
-        trk_unpack_header(&recover->decoder.unpack, TRK_FORMAT_FILE_BYTES, &chunk, recover->error);
-    bool found = status == TRK_OK && chunk.kind == TRK_FORMAT_HEADER && chunk.file_chunk == 0 &&
-                 chunk.codec == TRK_FORMAT_CODEC_ZSTD;
-    if (found) {
-        status = trk_unpack_payload(&recover->decoder.unpack, TRK_FORMAT_FILE_BYTES, &chunk,
-                                    recover->error);
-    }
-    if (status != TRK_OK && !trk_unpack_is_damage(status)) {
-        return status;
-    }
-    recover->next_file_chunk = 1;
-    recover->offset = TRK_FORMAT_FILE_BYTES;
-    if (found) {
-        recover->offset += trk_format_chunk_span(&chunk);
-    }
-    bool text = found && status == TRK_OK && chunk.raw_bytes > 0 &&
-                memchr(recover->decoder.unpack.raw, '\0', chunk.raw_bytes) == NULL;
-    if (text) {
-        return trk_recover_copy(recover, &chunk);
-    }
-    recover->result->chunks_lost++;
-    return trk_recover_header(recover);
-}
-
-static enum trk_status start(struct trk_recover *recover, int fd)
-{
-    uint8_t sync[TRK_FORMAT_SYNC_BYTES];
-    int level = LEVEL_DEFAULT;
-    enum trk_status status = read_marker(recover, sync, &level);
-    if (status != TRK_OK) {
-        return status;
-    }
-    recover->streams = calloc(TRK_FORMAT_STREAMS_MAX, sizeof *recover->streams);
-    if (recover->streams == NULL ||
-        trk_chunk_decoder_init(&recover->decoder, &recover->source, sync) != TRK_OK ||
-        trk_columns_create_encoder(&recover->encoder, 1) != TRK_OK) {
-        return no_memory(recover);
-    }
-    struct trk_output_options options = {.zstd_level = level, .sync = sync};
-    return trk_output_create(&recover->output, fd, &options, recover->error);
-}
-
 static enum trk_status go_over(struct trk_recover *recover, int fd)
 {
     trk_index_init(&recover->index);
     *recover->result = (struct trk_recover_result){.cut = true, .child_status = -1};
-    enum trk_status status = start(recover, fd);
-    if (status == TRK_OK) {
-        status = take_header(recover);
-    }
+    enum trk_status status = trk_recover_begin(recover, fd);
     if (status == TRK_OK) {
         status = take_all(recover);
     }
@@ -440,4 +348,12 @@ enum trk_status trk_recover_bytes(const void *bytes, size_t size_bytes, int fd,
     struct trk_recover recover = {.result = result, .error = error};
     trk_source_open_bytes(&recover.source, bytes, size_bytes);
     return run(&recover, fd);
+}
+
+enum trk_status trk_recover_text(const char *path, FILE *text, struct trk_recover_result *result,
+                                 struct trk_error *error)
+{
+    struct trk_recover recover = {.result = result, .error = error, .text = text};
+    enum trk_status status = trk_source_open(&recover.source, path, error);
+    return status == TRK_OK ? run(&recover, -1) : status;
 }

@@ -1,27 +1,54 @@
 /* The writing half of recovery. */
 #include "recover.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "places.h"
 #include "recorder/packing.h"
 #include "summary.h"
+#include "text_lines.h"
 
 static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
                                    "\"recovered\":true}";
 
+void trk_recover_lose(struct trk_recover *recover, const struct trk_format_chunk *chunk,
+                      const char *why)
+{
+    recover->result->chunks_lost++;
+    if (recover->text != NULL) {
+        fprintf(recover->text, "# chunk %" PRIu32 " at byte %" PRIu64 " %s\n", chunk->file_chunk,
+                recover->offset, why);
+    }
+}
+
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     recover->result->chunks++;
+    if (recover->text != NULL) {
+        return trk_text_chunk(recover->text, chunk, recover->decoder.unpack.raw,
+                              recover->decoder.records);
+    }
     return trk_output_copy(recover->output, chunk, recover->decoder.unpack.packed, recover->error);
+}
+
+/* A chunk that was not in the source like that. */
+static enum trk_status write_made(struct trk_recover *recover, struct trk_format_chunk *chunk,
+                                  const void *payload, size_t size_bytes)
+{
+    if (recover->text != NULL) {
+        chunk->raw_bytes = (uint32_t)size_bytes;
+        return trk_text_chunk(recover->text, chunk, payload, NULL);
+    }
+    return trk_output_chunk(recover->output, chunk, payload, size_bytes, recover->error);
 }
 
 /* [F-41] It may speak of places in the file: it stays as long as all chunks stay where they are. */
 enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     if (!recover->leaves) {
-        recover->unknown = true;
+        recover->unknown = recover->text == NULL;
         return trk_recover_copy(recover, chunk);
     }
     if (recover->result->unknown_left_out++ == 0) {
@@ -38,8 +65,7 @@ enum trk_status trk_recover_header(struct trk_recover *recover)
         .flags = TRK_FORMAT_FLAG_REQUIRED,
         .stream = TRK_FORMAT_NO_STREAM,
     };
-    return trk_output_chunk(recover->output, &chunk, short_header, strlen(short_header),
-                            recover->error);
+    return write_made(recover, &chunk, short_header, strlen(short_header));
 }
 
 static void count(struct trk_recover *recover, size_t stream, const struct trk_record *records,
@@ -95,8 +121,12 @@ static enum trk_status write_loss(struct trk_recover *recover, size_t stream,
         .places = trk_places_of(&drop, 1),
     };
     const uint8_t *payload;
-    size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
     count(recover, stream, &drop, 1);
+    recover->lost_any = true;
+    if (recover->text != NULL) {
+        return trk_text_chunk(recover->text, &chunk, NULL, &drop);
+    }
+    size_t size_bytes = trk_columns_encode(recover->encoder, &drop, 1, clock_shift, &payload);
     trk_output_summary(recover->output, NULL, 0);
     return trk_output_chunk(recover->output, &chunk, payload, size_bytes, recover->error);
 }
@@ -124,7 +154,7 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     if (status == TRK_OK) {
         count(recover, stream, recover->decoder.records, chunk->events);
         chunk->places = trk_places_of(recover->decoder.records, chunk->events);
-        status = give_summary(recover, recover->decoder.columns);
+        status = recover->text != NULL ? TRK_OK : give_summary(recover, recover->decoder.columns);
     }
     if (status == TRK_OK) {
         status = trk_recover_copy(recover, chunk);
@@ -132,72 +162,129 @@ enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
     return status;
 }
 
-/*
- * [F-40] What is lost before it became one event a stream: one that stands already, or one that
- * will be written with the stream's next and belongs to what was before.
- */
-enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
-{
-    struct trk_unpacking in = {.at = recover->decoder.unpack.raw,
-                               .end = recover->decoder.unpack.raw + chunk->raw_bytes};
-    struct trk_packing out = {.bytes = NULL};
-    bool moved = false;
-    trk_packing_number(&out, trk_unpacking_number(&in, UINT64_MAX));
-    uint64_t streams = trk_unpacking_number(&in, TRK_FORMAT_STREAMS_MAX);
-    trk_packing_number(&out, streams);
-    chunk->first_ordinal = 0;
-    for (uint64_t i = 0; i < streams && !in.failed; i++) {
-        uint32_t id = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
-        uint64_t ordinal = trk_unpacking_number(&in, UINT64_MAX);
-        const struct trk_index_stream *stream = trk_index_find(&recover->index, id);
-        if (stream != NULL && stream->next_ordinal == ordinal) {
-            const struct trk_recover_stream *to =
-                &recover->streams[stream - recover->index.streams];
-            moved = moved || to->ordinal + (to->lost > 0) != ordinal;
-            ordinal = to->ordinal + (to->lost > 0);
-        } else {
-            in.failed = in.failed || ordinal != 0; /* its chunks before are lost */
-        }
-        chunk->first_ordinal += ordinal;
-        trk_packing_number(&out, id);
-        trk_packing_number(&out, ordinal);
-    }
-    trk_packing_bytes(&out, in.at, (size_t)(in.end - in.at));
-    enum trk_status status = TRK_OK;
-    if (in.failed) {
-        recover->result->chunks_lost++;
-    } else if (out.failed) {
-        status = trk_error_set(recover->error, TRK_E_MEMORY, "no memory to recover the trace");
-    } else if (!moved) {
-        status = trk_recover_copy(recover, chunk);
-    } else {
-        recover->result->chunks++;
-        status =
-            trk_output_chunk(recover->output, chunk, out.bytes, out.size_bytes, recover->error);
-    }
-    free(out.bytes);
-    return status;
-}
-
-enum trk_status trk_recover_end(struct trk_recover *recover)
+static enum trk_status write_losses(struct trk_recover *recover)
 {
     enum trk_status status = TRK_OK;
-    if (recover->owes_state && recover->index.stream_count > 0) {
-        recover->streams[0].lost += 1;
-        recover->streams[0].lost_anytime = true;
-    }
     for (size_t i = 0; i < recover->index.stream_count && status == TRK_OK; i++) {
         if (recover->streams[i].lost > 0) {
             status = write_loss(recover, i, NULL);
         }
     }
+    return status;
+}
+
+/* Chunks that nothing else tells of had the events up to where the streams are at a checkpoint. */
+static void lose_before(struct trk_recover *recover, struct trk_unpacking in, uint64_t chunks)
+{
+    (void)trk_unpacking_number(&in, UINT64_MAX);
+    uint64_t streams = trk_unpacking_number(&in, TRK_FORMAT_STREAMS_MAX);
+    for (uint64_t i = 0; i < streams && !in.failed && chunks > 0; i++) {
+        uint32_t id = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
+        uint64_t ordinal = trk_unpacking_number(&in, UINT64_MAX);
+        struct trk_index_stream *stream = trk_index_find(&recover->index, id);
+        if (stream == NULL || ordinal <= stream->next_ordinal ||
+            (ordinal - stream->next_ordinal) / TRK_FORMAT_EVENTS_MAX >= chunks) {
+            continue;
+        }
+        trk_recover_lose_unseen(&recover->streams[stream - recover->index.streams],
+                                ordinal - stream->next_ordinal);
+        stream->next_ordinal = ordinal;
+        chunks--;
+    }
+}
+
+/* The streams' places in the output. False: those in the source are others than the checkpoint's.
+ */
+static bool move_streams(struct trk_recover *recover, struct trk_unpacking *in,
+                         struct trk_packing *out, uint64_t *event_number)
+{
+    trk_packing_number(out, trk_unpacking_number(in, UINT64_MAX));
+    uint64_t streams = trk_unpacking_number(in, TRK_FORMAT_STREAMS_MAX);
+    trk_packing_number(out, streams);
+    *event_number = 0;
+    for (uint64_t i = 0; i < streams && !in->failed; i++) {
+        uint32_t id = (uint32_t)trk_unpacking_number(in, UINT32_MAX);
+        uint64_t ordinal = trk_unpacking_number(in, UINT64_MAX);
+        const struct trk_index_stream *stream = trk_index_find(&recover->index, id);
+        if (stream != NULL && stream->next_ordinal == ordinal) {
+            ordinal = recover->streams[stream - recover->index.streams].ordinal;
+        } else if (ordinal != 0) {
+            return false; /* its chunks before are lost */
+        }
+        *event_number += ordinal;
+        trk_packing_number(out, id);
+        trk_packing_number(out, ordinal);
+    }
+    trk_packing_bytes(out, in->at, (size_t)(in->end - in->at));
+    return !in->failed;
+}
+
+/* [F-40] What is lost before it became one event a stream, which stands before it, too. */
+enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    const uint8_t *raw = recover->decoder.unpack.raw;
+    struct trk_unpacking in = {.at = raw, .end = raw + chunk->raw_bytes};
+    struct trk_packing out = {.bytes = NULL};
+    uint64_t unseen = recover->chain.unseen;
+    enum trk_status status =
+        trk_checkpoint_chain_take(&recover->chain, &recover->index, raw, chunk->raw_bytes);
+    if (status == TRK_E_DAMAGED || status == TRK_E_END) {
+        trk_recover_lose(recover, chunk,
+                         status == TRK_E_END ? "rests on a lost one" : "is damaged");
+        return TRK_OK;
+    }
+    lose_before(recover, in, unseen);
+    status = status == TRK_OK ? write_losses(recover) : trk_recover_no_memory(recover);
+    if (status != TRK_OK) {
+        return status;
+    }
+    if (!move_streams(recover, &in, &out, &chunk->first_ordinal)) {
+        trk_recover_lose(recover, chunk, "is damaged");
+        recover->chain.sound = false;
+    } else if (out.failed) {
+        status = trk_recover_no_memory(recover);
+    } else if (out.size_bytes == chunk->raw_bytes && memcmp(out.bytes, raw, out.size_bytes) == 0) {
+        status = trk_recover_copy(recover, chunk);
+    } else {
+        recover->result->chunks++;
+        status = write_made(recover, chunk, out.bytes, out.size_bytes);
+    }
+    free(out.bytes);
+    return status;
+}
+
+/*
+ * A text has an end where the trace has one. One that is of less than the trace was says so: nobody
+ * shall take what is made of it for all there was.
+ */
+static void write_text_end(struct trk_recover *recover, struct trk_format_end *end)
+{
+    end->cut = end->cut || !recover->has_mark || recover->lost_any || recover->lost_list ||
+               recover->result->chunks_lost > 0;
+    if (recover->has_totals) {
+        trk_text_end(recover->text, end);
+    }
+}
+
+enum trk_status trk_recover_end(struct trk_recover *recover)
+{
+    if (recover->owes_state && recover->index.stream_count > 0) {
+        recover->streams[0].lost += 1;
+        recover->streams[0].lost_anytime = true;
+    }
+    enum trk_status status = write_losses(recover);
     struct trk_format_end end = {
         .child_status = recover->result->child_status,
         .cut = recover->result->cut,
     };
-    if (status == TRK_OK) {
-        status = trk_output_end(recover->output, &end, recover->error);
+    if (status != TRK_OK) {
+        return status;
     }
+    if (recover->text != NULL) {
+        write_text_end(recover, &end);
+        return TRK_OK;
+    }
+    status = trk_output_end(recover->output, &end, recover->error);
     recover->result->bytes = trk_output_bytes(recover->output);
     return status;
 }

@@ -1,5 +1,7 @@
 #include "schema.h"
 
+#include <string.h>
+
 #include "recorder/event_text.h"
 
 #define PAIR(x)    .pair = TRK_SCHEMA_PAIR_##x
@@ -77,32 +79,50 @@ bool trk_schema_fits(const struct trk_event *event)
     return trk_schema_fits_type(&trk_schema_table[event->type], event);
 }
 
-bool trk_schema_fits_type(const struct trk_schema_type *type, const struct trk_event *event)
+static void clear_unused(const struct trk_schema_type *type, struct trk_event *event)
 {
-    uint64_t unused = 0;
+    bool no_pair = type->pair == TRK_SCHEMA_PAIR_NONE;
+    bool no_span = type->span == TRK_SCHEMA_SPAN_NONE;
     if (!type->flags) {
-        unused |= event->flags;
+        event->flags = 0;
     }
     if (!type->context) {
-        unused |= event->context;
+        event->context = 0;
     }
     if (type->argument == TRK_SCHEMA_ARGUMENT_NONE) {
-        unused |= event->argument;
+        event->argument = 0;
     }
-    if (type->pair == TRK_SCHEMA_PAIR_NONE) {
-        unused |= event->domain;
+    if (no_pair) {
+        event->domain = 0;
     }
-    if (type->pair == TRK_SCHEMA_PAIR_NONE || type->pair == TRK_SCHEMA_PAIR_TIMELINE) {
-        unused |= event->seq;
+    if (no_pair || type->pair == TRK_SCHEMA_PAIR_TIMELINE) {
+        event->seq = 0;
     }
-    if (type->span == TRK_SCHEMA_SPAN_NONE || type->span == TRK_SCHEMA_SPAN_COUNT) {
-        unused |= event->page;
+    if (no_span || type->span == TRK_SCHEMA_SPAN_COUNT) {
+        event->page = 0;
     }
-    if (type->span == TRK_SCHEMA_SPAN_NONE || type->span == TRK_SCHEMA_SPAN_PAGE ||
-        type->span == TRK_SCHEMA_SPAN_ID) {
-        unused |= event->pages;
+    if (no_span || type->span == TRK_SCHEMA_SPAN_PAGE || type->span == TRK_SCHEMA_SPAN_ID) {
+        event->pages = 0;
     }
-    return type->known && unused == 0;
+}
+
+bool trk_schema_fits_type(const struct trk_schema_type *type, const struct trk_event *event)
+{
+    struct trk_event used = *event;
+    clear_unused(type, &used);
+    return type->known && memcmp(&used, event, sizeof used) == 0;
+}
+
+void trk_event_clear_unused(struct trk_event *event)
+{
+    /* [F-32] What was lost, and for how long, stands with the others [F-21]. */
+    if (event->type == TRK_EVENT_DROP) {
+        event->flags = 0;
+        event->page = 0;
+        event->pages = 0;
+    } else if (trk_schema_table[event->type].known) {
+        clear_unused(&trk_schema_table[event->type], event);
+    }
 }
 
 bool trk_event_range(const struct trk_event *event, uint64_t *size_bytes)

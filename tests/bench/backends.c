@@ -254,19 +254,15 @@ static void print_all(unsigned rounds, uint32_t megabytes, const struct backend_
     for (unsigned i = BY_GUARDS; i < BACKEND_VARIANTS; i++)
         printf(", \"%s\": %u", variant_names[i], mappings_taken[i]);
     puts("},");
-    struct bench_spread store = bench_samples_spread(&async->store_ns);
-    struct bench_spread harvest = bench_samples_spread(&async->harvest_us);
-    struct bench_spread store_ratio =
-        bench_samples_ratio(&async->store_ns, &measures[SEQUENTIAL].variants[BY_MPROTECT]);
-    struct bench_spread harvest_ratio = bench_samples_ratio(&async->harvest_us, &async->scan_us);
-    printf("  \"async\": {\"megabytes\": %u, ", megabytes);
-    bench_spread_print(stdout, "store_ns", &store);
-    fputs(", ", stdout);
-    bench_spread_print(stdout, "store_ratio", &store_ratio);
-    fputs(", ", stdout);
-    bench_spread_print(stdout, "harvest_1_percent_us", &harvest);
-    fputs(", ", stdout);
-    bench_spread_print(stdout, "harvest_ratio_to_bare_scan", &harvest_ratio);
+    const struct bench_samples *stores = &measures[SEQUENTIAL].variants[BY_MPROTECT];
+    const struct bench_row rows[] = {
+        {"store_ns", bench_samples_spread(&async->store_ns)},
+        {"store_ratio", bench_samples_ratio(&async->store_ns, stores)},
+        {"harvest_1_percent_us", bench_samples_spread(&async->harvest_us)},
+        {"harvest_ratio_to_bare_scan", bench_samples_ratio(&async->harvest_us, &async->scan_us)},
+    };
+    printf("  \"async\": {\"megabytes\": %u", megabytes);
+    bench_rows_print(stdout, ", ", rows, sizeof rows / sizeof rows[0]);
     puts("}}");
 }
 

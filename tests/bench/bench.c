@@ -36,19 +36,12 @@ static unsigned parse_count(const char *text)
 static int live_child(unsigned rounds, int fd)
 {
     static struct bench_live live;
-    struct trk_error error;
-    if (trk_capture_open(&error) != TRK_OK) {
-        fprintf(stderr, "not recorded: %s\n", error.text);
-        return 1;
-    }
-    trk_capture_thread("bench", TRK_ROLE_GUEST);
-    if (bench_append(rounds, &live) || bench_singles(rounds, &live.singles) ||
-        bench_faults(rounds, NULL, &live.faults)) {
+    if (bench_recorded_begin("bench") || bench_append(rounds, &live) ||
+        bench_singles(rounds, &live.singles) || bench_faults(rounds, NULL, &live.faults)) {
         return 1;
     }
     live.dropped = trk_capture_dropped() - live.two_dropped;
-    trk_capture_thread_end();
-    return write(fd, &live, sizeof live) != (ssize_t)sizeof live;
+    return bench_recorded_end(fd, &live, sizeof live);
 }
 
 static int live_parent(const struct options *options, const char *scratch, struct bench_live *out)
@@ -97,27 +90,21 @@ static void print_singles(const struct bench_singles *singles)
 static void print_live(const struct bench_live *live)
 {
     const struct bench_faults *faults = &live->faults;
-    const struct {
-        const char *name;
-        const struct bench_spread *spread;
-    } rows[] = {
-        {"fault_bare_ns", &faults->bare_ns},
-        {"fault_tracker_ns", &faults->tracker_ns},
-        {"fault_recorder_ns", &faults->recorder_ns},
-        {"fault_tracker_to_bare", &faults->tracker_ratio},
-        {"fault_recorder_to_tracker", &faults->recorder_ratio},
-        {"append_bare_ns", &live->append.bare_ns},
-        {"append_ns", &live->append.recorder_ns},
-        {"append_to_bare", &live->append.ratio},
-        {"append_two_threads_to_one", &live->two_threads},
-        {"append_called_ns", &live->singles.called_ns},
-        {"append_handler_ns", &live->singles.handler_ns},
-        {"append_handler_to_called", &live->singles.handler_ratio},
+    const struct bench_row rows[] = {
+        {"fault_bare_ns", faults->bare_ns},
+        {"fault_tracker_ns", faults->tracker_ns},
+        {"fault_recorder_ns", faults->recorder_ns},
+        {"fault_tracker_to_bare", faults->tracker_ratio},
+        {"fault_recorder_to_tracker", faults->recorder_ratio},
+        {"append_bare_ns", live->append.bare_ns},
+        {"append_ns", live->append.recorder_ns},
+        {"append_to_bare", live->append.ratio},
+        {"append_two_threads_to_one", live->two_threads},
+        {"append_called_ns", live->singles.called_ns},
+        {"append_handler_ns", live->singles.handler_ns},
+        {"append_handler_to_called", live->singles.handler_ratio},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        printf(",\n ");
-        bench_spread_print(stdout, rows[i].name, rows[i].spread);
-    }
+    bench_rows_print(stdout, ",\n ", rows, sizeof rows / sizeof rows[0]);
     print_singles(&live->singles);
     printf(",\n \"faults_per_second\": {\"bare\": %.0f, \"tracker\": %.0f, \"recorder\": %.0f}",
            1e9 / faults->bare_ns.median, 1e9 / faults->tracker_ns.median,
@@ -129,6 +116,14 @@ static void print_live(const struct bench_live *live)
 
 static void print_stored(const struct bench_stored *demo)
 {
+    const struct bench_row rows[] = {
+        {"encode_ns_per_event", demo->encode_ns},
+        {"decode_events_per_second", demo->decode_per_second},
+        {"simulate_events_per_second", demo->simulate_per_second},
+        {"oracle_events_per_second", demo->oracle_per_second},
+        {"oracle_lines_events_per_second", demo->lines_per_second},
+        {"oracle_pages_events_per_second", demo->pages_per_second},
+    };
     printf(",\n \"demo_events\": %llu,\n \"demo_faults\": %llu,\n \"demo_dropped\": %llu",
            (unsigned long long)demo->events, (unsigned long long)demo->faults,
            (unsigned long long)demo->dropped);
@@ -136,18 +131,7 @@ static void print_stored(const struct bench_stored *demo)
            (unsigned long long)demo->bytes,
            demo->events == 0 ? 0.0 : (double)demo->bytes / (double)demo->events,
            demo->ok ? "true" : "false");
-    printf(",\n ");
-    bench_spread_print(stdout, "encode_ns_per_event", &demo->encode_ns);
-    printf(",\n ");
-    bench_spread_print(stdout, "decode_events_per_second", &demo->decode_per_second);
-    printf(",\n ");
-    bench_spread_print(stdout, "simulate_events_per_second", &demo->simulate_per_second);
-    printf(",\n ");
-    bench_spread_print(stdout, "oracle_events_per_second", &demo->oracle_per_second);
-    printf(",\n ");
-    bench_spread_print(stdout, "oracle_lines_events_per_second", &demo->lines_per_second);
-    printf(",\n ");
-    bench_spread_print(stdout, "oracle_pages_events_per_second", &demo->pages_per_second);
+    bench_rows_print(stdout, ",\n ", rows, sizeof rows / sizeof rows[0]);
 }
 
 static int run(const struct options *options)

@@ -195,16 +195,14 @@ static int measure_round(const struct demo_rounds *asked, unsigned round, struct
 
 static void print_load(const char *name, const struct load *load)
 {
-    struct bench_spread plain = bench_samples_spread(&load->plain_ns);
-    struct bench_spread recorded = bench_samples_spread(&load->recorded_ns);
-    struct bench_spread events = bench_samples_spread(&load->events);
-    printf("  {\"load\": \"%s\", \"work_kib\": %u, \"at_most_five_ms\": %s,\n   ", name,
-           load->work_kib, plain.median <= LONGEST_NS ? "true" : "false");
-    bench_spread_print(stdout, "plain_frame_ns", &plain);
-    printf(",\n   ");
-    bench_spread_print(stdout, "recorded_frame_ns", &recorded);
-    printf(",\n   ");
-    bench_spread_print(stdout, "events_a_frame", &events);
+    const struct bench_row rows[] = {
+        {"plain_frame_ns", bench_samples_spread(&load->plain_ns)},
+        {"recorded_frame_ns", bench_samples_spread(&load->recorded_ns)},
+        {"events_a_frame", bench_samples_spread(&load->events)},
+    };
+    printf("  {\"load\": \"%s\", \"work_kib\": %u, \"at_most_five_ms\": %s", name, load->work_kib,
+           rows[0].spread.median <= LONGEST_NS ? "true" : "false");
+    bench_rows_print(stdout, ",\n   ", rows, sizeof rows / sizeof rows[0]);
     for (unsigned i = 0; i < RATIOS; i++) {
         print_interval(ratio_names[i], &load->ratios[i]);
     }

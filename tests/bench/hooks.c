@@ -156,14 +156,13 @@ static void measure(size_t kind, unsigned rounds, bool recorded)
         }
         nanosleep(&pause, NULL); /* the parent drains */
     }
-    struct bench_spread spreads[] = {bench_samples_spread(&least), bench_samples_spread(&note),
-                                     bench_samples_ratio(&note, &least)};
-    printf("    {\"note\": \"%s\", ", kinds[kind].name);
-    bench_spread_print(stdout, recorded ? "bare_append_ns" : "untaken_branch_ns", &spreads[0]);
-    fputs(", ", stdout);
-    bench_spread_print(stdout, "note_ns", &spreads[1]);
-    fputs(", ", stdout);
-    bench_spread_print(stdout, "ratio", &spreads[2]);
+    const struct bench_row rows[] = {
+        {recorded ? "bare_append_ns" : "untaken_branch_ns", bench_samples_spread(&least)},
+        {"note_ns", bench_samples_spread(&note)},
+        {"ratio", bench_samples_ratio(&note, &least)},
+    };
+    printf("    {\"note\": \"%s\"", kinds[kind].name);
+    bench_rows_print(stdout, ", ", rows, sizeof rows / sizeof rows[0]);
     printf("}%s\n", kind + 1 < KINDS ? "," : "");
 }
 

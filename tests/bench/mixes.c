@@ -65,13 +65,10 @@ static struct trk_record *load(const char *path, size_t *count)
 static int append_child(const char *path, const char *rounds, const char *target)
 {
     static struct bench_appends figures;
-    struct trk_error error;
     size_t count;
-    if (trk_capture_open(&error) != TRK_OK) {
-        fprintf(stderr, "not recorded: %s\n", error.text);
+    if (bench_recorded_begin("mix")) {
         return 1;
     }
-    trk_capture_thread("mix", TRK_ROLE_GUEST);
     static struct trk_event events[LOADED_MOST];
     struct trk_record *records = load(path, &count);
     for (size_t i = 0; i < count; i++) {
@@ -80,16 +77,12 @@ static int append_child(const char *path, const char *rounds, const char *target
     int failed = records == NULL ||
                  bench_append_events(events, count, (unsigned)strtoul(rounds, NULL, 10), &figures);
     free(records);
-    trk_capture_thread_end();
-    return failed || write((int)strtol(target, NULL, 10), &figures, sizeof figures) !=
-                         (ssize_t)sizeof figures;
+    return failed || bench_recorded_end((int)strtol(target, NULL, 10), &figures, sizeof figures);
 }
 
 static int mix_child(const char *name)
 {
-    struct trk_error error;
-    if (trk_capture_open(&error) != TRK_OK) {
-        fprintf(stderr, "not recorded: %s\n", error.text);
+    if (bench_recorded_begin(NULL)) {
         return 1;
     }
     for (const struct bench_mix *mix = bench_mixes; mix->name != NULL; mix++) {
@@ -114,39 +107,30 @@ static int measure_columns(const char *path, unsigned rounds, struct mix_figures
 
 static void print_columns(const struct bench_against_raw *columns)
 {
-    const struct {
-        const char *name;
-        const struct bench_spread *spread;
-    } rows[] = {
-        {"encode_ns_per_event", &columns->encode_ns},
-        {"raw_encode_ns_per_event", &columns->raw_encode_ns},
-        {"writer_to_raw", &columns->writer_ratio},
-        {"decode_events_per_second", &columns->decode_per_second},
-        {"ordered_events_per_second", &columns->ordered_per_second},
-        {"raw_decode_events_per_second", &columns->raw_decode_per_second},
-        {"reader_to_raw", &columns->reader_ratio},
-        {"ordered_to_raw", &columns->ordered_ratio},
+    const struct bench_row rows[] = {
+        {"encode_ns_per_event", columns->encode_ns},
+        {"raw_encode_ns_per_event", columns->raw_encode_ns},
+        {"writer_to_raw", columns->writer_ratio},
+        {"decode_events_per_second", columns->decode_per_second},
+        {"ordered_events_per_second", columns->ordered_per_second},
+        {"raw_decode_events_per_second", columns->raw_decode_per_second},
+        {"reader_to_raw", columns->reader_ratio},
+        {"ordered_to_raw", columns->ordered_ratio},
     };
     printf("    {\"clock_shift\": %u, \"bytes_per_event\": %.3f, \"raw_bytes_per_event\": %.3f",
            columns->clock_shift, columns->bytes, columns->raw_bytes);
     printf(",\n     \"bytes_to_raw\": %.4f", columns->bytes / columns->raw_bytes);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        printf(",\n     ");
-        bench_spread_print(stdout, rows[i].name, rows[i].spread);
-    }
+    bench_rows_print(stdout, ",\n     ", rows, sizeof rows / sizeof rows[0]);
     printf("}");
 }
 
 static void print_mix(const char *name, const char *about, const struct mix_figures *figures)
 {
     const struct bench_stored *stored = &figures->stored;
-    const struct {
-        const char *name;
-        const struct bench_spread *spread;
-    } rows[] = {
-        {"append_ns", &figures->append.recorder_ns},
-        {"append_bare_ns", &figures->append.bare_ns},
-        {"append_to_bare", &figures->append.ratio},
+    const struct bench_row rows[] = {
+        {"append_ns", figures->append.recorder_ns},
+        {"append_bare_ns", figures->append.bare_ns},
+        {"append_to_bare", figures->append.ratio},
     };
     printf("  {\"mix\": \"%s\", \"about\": \"%s\",\n   \"events\": %" PRIu64
            ", \"faults\": %" PRIu64 ", \"dropped\": %" PRIu64
@@ -154,10 +138,7 @@ static void print_mix(const char *name, const char *about, const struct mix_figu
            name, about, stored->events, stored->faults, stored->dropped,
            stored->ok ? "true" : "false", (double)stored->bytes / (double)stored->events);
     printf(",\n   \"append_group_p99_ns\": %.2f", figures->append.p99_ns);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        printf(",\n   ");
-        bench_spread_print(stdout, rows[i].name, rows[i].spread);
-    }
+    bench_rows_print(stdout, ",\n   ", rows, sizeof rows / sizeof rows[0]);
     printf(",\n   \"columns\": [\n");
     for (size_t i = 0; i < SHIFTS; i++) {
         print_columns(&figures->columns[i]);

@@ -98,11 +98,9 @@ static int live_child(unsigned rounds, int fd)
     static struct figures figures;
     struct guarded guarded;
     struct trk_error error;
-    if (trk_capture_open(&error) != TRK_OK) {
-        fprintf(stderr, "not recorded: %s\n", error.text);
+    if (bench_recorded_begin("bench")) {
         return 1;
     }
-    trk_capture_thread("bench", TRK_ROLE_GUEST);
     figures.device = trk_vk_open(&guarded.vk, 0, &error) == TRK_OK;
     if (figures.device) {
         figures.layer = is_loaded(LAYER);
@@ -112,35 +110,28 @@ static int live_child(unsigned rounds, int fd)
         trk_vk_close(guarded.vk);
     }
     figures.dropped = trk_capture_dropped();
-    trk_capture_thread_end();
-    return write(fd, &figures, sizeof figures) != (ssize_t)sizeof figures;
+    return bench_recorded_end(fd, &figures, sizeof figures);
 }
 
 static void print(unsigned rounds, const struct figures *figures)
 {
     const struct bench_faults *faults = &figures->faults;
-    const struct {
-        const char *name;
-        const struct bench_spread *spread;
-    } rows[] = {
-        {"fault_bare_ns", &faults->bare_ns},
-        {"fault_tracker_ns", &faults->tracker_ns},
-        {"fault_recorder_ns", &faults->recorder_ns},
-        {"fault_peer_ns", &faults->peer_ns},
-        {"fault_recorder_to_tracker", &faults->recorder_ratio},
-        {"fault_recorder_to_bare", &faults->recorder_bare_ratio},
-        {"fault_peer_to_bare", &faults->peer_ratio},
-        {"arm_bare_ns_a_page", &faults->bare_arm_ns},
-        {"arm_recorder_ns_a_page", &faults->recorder_arm_ns},
-        {"arm_peer_ns_a_page", &faults->peer_arm_ns},
+    const struct bench_row rows[] = {
+        {"fault_bare_ns", faults->bare_ns},
+        {"fault_tracker_ns", faults->tracker_ns},
+        {"fault_recorder_ns", faults->recorder_ns},
+        {"fault_peer_ns", faults->peer_ns},
+        {"fault_recorder_to_tracker", faults->recorder_ratio},
+        {"fault_recorder_to_bare", faults->recorder_bare_ratio},
+        {"fault_peer_to_bare", faults->peer_ratio},
+        {"arm_bare_ns_a_page", faults->bare_arm_ns},
+        {"arm_recorder_ns_a_page", faults->recorder_arm_ns},
+        {"arm_peer_ns_a_page", faults->peer_arm_ns},
     };
     printf("{\"schema\": \"trk-bench-page-guard/1\",\n \"rounds\": %u,\n \"layer\": %s,\n"
            " \"dropped\": %" PRIu64,
            rounds, figures->layer ? "true" : "false", figures->dropped);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        printf(",\n ");
-        bench_spread_print(stdout, rows[i].name, rows[i].spread);
-    }
+    bench_rows_print(stdout, ",\n ", rows, sizeof rows / sizeof rows[0]);
     printf("}\n");
 }
 

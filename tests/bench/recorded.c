@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recorder/capture.h"
 #include "recorder/record.h"
 
 #define WORDS_MAX 6u
@@ -68,4 +69,23 @@ int bench_record_self(const char *path, char *const *words, void *out, size_t si
     }
     close(ends[0]);
     return failed;
+}
+
+int bench_recorded_begin(const char *thread)
+{
+    struct trk_error error;
+    if (trk_capture_open(&error) != TRK_OK) {
+        fprintf(stderr, "not recorded: %s\n", error.text);
+        return 1;
+    }
+    if (thread != NULL) {
+        trk_capture_thread(thread, TRK_ROLE_GUEST);
+    }
+    return 0;
+}
+
+int bench_recorded_end(int fd, const void *figures, size_t size)
+{
+    trk_capture_thread_end();
+    return write(fd, figures, size) != (ssize_t)size;
 }

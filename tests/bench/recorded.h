@@ -18,4 +18,11 @@ int bench_record(const char *path, char *const *argv, unsigned block_ms,
  */
 int bench_record_self(const char *path, char *const *words, void *out, size_t size);
 
+/* In the recorded process: join the recording, as a guest's thread of that name.
+ * NULL: no thread yet. Likewise. */
+int bench_recorded_begin(const char *thread);
+
+/* And end there, with what is to be sent home. 0, or 1. */
+int bench_recorded_end(int fd, const void *figures, size_t size);
+
 #endif

@@ -204,10 +204,7 @@ static int one_round(const char *path, const struct decoded *decoded, struct bar
 
 static void print(const struct figures *figures, const struct decoded *decoded, unsigned rounds)
 {
-    const struct {
-        const char *name;
-        struct bench_spread spread;
-    } rows[] = {
+    const struct bench_row rows[] = {
         {"bare_events_per_second", bench_samples_spread(&figures->bare)},
         {"simulator_events_per_second", bench_samples_spread(&figures->simulator)},
         {"oracle_events_per_second", bench_samples_spread(&figures->oracle)},
@@ -223,10 +220,7 @@ static void print(const struct figures *figures, const struct decoded *decoded, 
            decoded->count);
     printf(",\n \"tracker_events\": %zu,\n \"ok\": %s", decoded->tracker_count,
            figures->ok ? "true" : "false");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        printf(",\n ");
-        bench_spread_print(stdout, rows[i].name, &rows[i].spread);
-    }
+    bench_rows_print(stdout, ",\n ", rows, sizeof rows / sizeof rows[0]);
     printf(",\n \"goals\": {\"simulator_to_bare\": {\"aim\": 0.6, \"met\": %s}, "
            "\"verdict_to_bound\": {\"aim\": 0.7, \"met\": %s}}}\n",
            simulator >= 0.6 ? "true" : "false", verdict >= 0.7 ? "true" : "false");

@@ -64,6 +64,14 @@ void bench_spread_print(FILE *out, const char *name, const struct bench_spread *
             spread->median, spread->p95);
 }
 
+void bench_rows_print(FILE *out, const char *before, const struct bench_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fputs(before, out);
+        bench_spread_print(out, rows[i].name, &rows[i].spread);
+    }
+}
+
 static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;

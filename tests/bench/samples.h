@@ -40,6 +40,14 @@ struct bench_spread bench_samples_ratio(const struct bench_samples *a,
 /* `"name": {"p5": .., "median": .., "p95": ..}` or `"name": null`. */
 void bench_spread_print(FILE *out, const char *name, const struct bench_spread *spread);
 
+struct bench_row {
+    const char *name;
+    struct bench_spread spread;
+};
+
+/* Each row as bench_spread_print() has it, behind `before`. */
+void bench_rows_print(FILE *out, const char *before, const struct bench_row *rows, size_t count);
+
 /* Monotonic nanoseconds. */
 uint64_t bench_now_ns(void);
 

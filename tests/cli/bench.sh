@@ -191,11 +191,26 @@ wait "$pid"
 same "an ignored interrupt: exit code" $? 0
 grep -q '10000 were asked for, but 1 seconds were over' out || fail "an interrupt that is ignored is heeded: $(cat out err)"
 
+# await_rounds N OF: until the process says that so many of all rounds are over, or it is.
+await_rounds() {
+    total=0
+    while [ "$total" -eq 0 ] || [ $((passes * $2)) -lt $(($1 * total)) ]; do
+        kill -0 "$pid" || return
+        sleep 0.1
+        total=0
+        grep '"unit": "passes"' err | tail -1 >line
+        [ -s line ] || continue
+        passes=$(get done line)
+        total=$(get total line)
+    done
+}
+
 # An interrupt ends the rounds, and those that were run are judged; in each form.
 interrupted() { # CODE ARGUMENT...
-    env --default-signal=INT "$trk" bench --b auto --rounds 10000 --no-check "$@" t.trk </dev/null >out 2>err &
+    env --default-signal=INT "$trk" bench --b auto --rounds 10000 --no-check --progress json "$@" t.trk \
+        </dev/null >out 2>err &
     pid=$!
-    sleep 4
+    await_rounds 7 10000
     kill -s INT "$pid"
     wait "$pid"
     same "an interrupted bench: exit code" $? 3
@@ -244,9 +259,9 @@ at_most "rounds in a second" "$(get rounds)" 999
 at_least "policies in a second" "$(get 'policies.#')" 1
 same "wanted" "$(get rounds_wanted)" 1000
 same "interrupted" "$(get interrupted)" false
-env --default-signal=INT "$trk" advise --rounds 1000 --json t.trk </dev/null >out 2>err &
+env --default-signal=INT "$trk" advise --rounds 1000 --json --progress json t.trk </dev/null >out 2>err &
 pid=$!
-sleep 2
+await_rounds 2 1000
 kill -s INT "$pid"
 wait "$pid"
 same "an interrupted advise: exit code" $? 3

@@ -4,6 +4,7 @@
  * burst_target WHAT...    joins, and does one after the other: a number, so many rounds; "stale": a
  * GPU read of bytes that were not uploaded again though the guest has stored to them; "frame:N".
  * Behind the ith it makes the file did-i, and waits for the file go-i, both in the current folder.
+ * If a file `enough` is there then, it ends.
  */
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #include <fcntl.h>
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
     trk_capture_thread("burst", TRK_ROLE_GUEST);
     if (set_up(&backend) != 0 || trk_fault_thread_enter(NULL) != TRK_OK)
         return 4;
-    for (int i = 1; i < argc; ++i) {
+    for (int i = 1; i < argc && access("enough", F_OK) != 0; ++i) {
         act(argv[i]);
         meet(i);
     }

@@ -13,11 +13,8 @@ run 0 sim --json cp.trk
 same verdict "$(get verdict)" ok
 same complete "$(get complete)" true
 operations=$(get operations)
-run 0 dump --text cp.trk
-cp out text.txt
+text_keeps cp.trk
 at_least checkpoints "$(grep -c '^checkpoint ' text.txt)" 10
-run 0 assemble text.txt -o again.trk
-cmp cp.trk again.trk || fail "other bytes after text and assemble"
 # damage FILE: eight bytes in the first third of a copy of it, bad.trk, where it has events.
 damage() {
     at=$(($(wc -c <"$1") / 6))

@@ -148,7 +148,9 @@ same "the status, not the mark's answer" "$(cat second)" "ok 1001 events, 0 drop
 : >go2
 stop
 start --flight 1M --after 500 --cooldown 0
+kill -STOP "$recorder"
 run 4 ctl --timeout 20 snapshot "$recorder"
+kill -CONT "$recorder"
 tries=0
 until "$trk" ctl snapshot "$recorder" >out || [ "$tries" -ge 200 ]; do # the first may still be taken
     tries=$((tries + 1))

@@ -67,6 +67,36 @@ get() {
     "$tools/json_get" "${2:-out}" "$1"
 }
 
+# text_begin HEADER [THREAD]...: how the text of a small trace begins. HEADER is JSON, a THREAD "ROLE NAME"; they
+# have the streams from 0 on.
+text_begin() {
+    echo 'trk-text 1'
+    echo 'file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a'
+    printf 'header "%s"\nschema\n' "$(printf '%s' "$1" | sed 's/"/\\"/g')"
+    shift
+    stream=0
+    for thread; do
+        printf 'note stream=%d "{\\"tid\\":%d,\\"role\\":%d,\\"name\\":\\"%s\\"}"\n' \
+            "$stream" "$((stream + 1))" "${thread%% *}" "${thread#* }"
+        stream=$((stream + 1))
+    done
+}
+
+# assembled NAME: NAME.trk, of the text on standard input, which is left in NAME.txt. Not behind a pipe: a failure
+# there would not count.
+assembled() {
+    cat >"$1.txt"
+    run 0 assemble -f "$1.txt" -o "$1.trk"
+}
+
+# text_keeps FILE: its text, left in text.txt, assembles to the same bytes.
+text_keeps() {
+    run 0 dump --text "$1"
+    cp out text.txt
+    run 0 assemble -f text.txt -o text.trk
+    cmp "$1" text.trk || fail "$1 is other bytes after text and assemble"
+}
+
 # same WHAT A B
 same() {
     [ "$2" = "$3" ] || fail "$1: '$2' is not '$3'"

@@ -78,13 +78,8 @@ same "exit code of recovering what is no trace" $? 3
 
 # By its time the render thread's GPU write is behind the guest's read; the hold before the guest's fault
 # is lost, so that the fault waits until nothing else can go on.
-cat >guess.txt <<'END'
-trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
-note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"guest 0\"}"
+assembled guess <<END
+$(text_begin '{}' '0 render' '1 guest 0')
 events stream=0 shift=5 flags=1
 57760241977504 drop argument=0x4493
 57760700819232 op_begin flags=0x1 context=7 seq=98304 argument=0x2003f4000
@@ -97,7 +92,6 @@ events stream=1 shift=5 flags=1
 57760707784096 witness_check domain=0x2c01 seq=1024 argument=0x2003fa400
 end status=0 cut=0
 END
-run 0 assemble guess.txt -o guess.trk
 run 3 sim --json guess.trk
 same "verdict where the order is a guess" "$(get verdict)" trace-incomplete
 run 3 sim --json --oracle-only guess.trk
@@ -106,12 +100,8 @@ same "the oracle's where the order is a guess" "$(get verdict)" trace-incomplete
 # Nothing but time orders the two threads. Three events of holds are lost: the first thread waits for the end
 # of its own hold until the second one has ended, and by then its changes of views and its copies stand behind
 # all that the second one did. What that one read is not old: another frame was there when it stored.
-cat >order.txt <<'END'
-trk-text 1
-file level=3 plain=0 sync=2cbbc762cb74975351a969375017a968
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+assembled order <<END
+$(text_begin '{}' '0 render' '1 guest 0')
 events stream=0 shift=5 flags=1
 176290244566528 tracker argument=0x10001000
 176290244574816 map context=3 seq=1048576 argument=0x200000000
@@ -143,7 +133,6 @@ events stream=0 shift=5 flags=1
 176291819916576 unlock domain=0x10000800 seq=4 pages=1
 176291819916672 callback context=1
 176291819916768 op_end context=7 argument=0x1
-note stream=1 "{\"tid\":2,\"role\":1,\"name\":\"guest 0\"}"
 events stream=1 shift=5 flags=1
 176291814528032 await domain=0x5 argument=0x1
 176291814528064 op_begin context=10 seq=4096 argument=0x200000000
@@ -156,7 +145,6 @@ events stream=1 shift=5 flags=1
 176291820235840 witness_check flags=0x1 domain=0x1 seq=16 argument=0x200000000
 end status=0 cut=0
 END
-run 0 assemble order.txt -o order.trk
 for how in "" --oracle-only; do
     # shellcheck disable=SC2086
     run 3 sim --json $how order.trk
@@ -165,12 +153,8 @@ done
 
 # A copy home puts older bytes over newer ones, and what is then copied to the GPU is read. With a store that is
 # lost in between, what was read is still old; who did it, and who has the newest bytes, is not known any more.
-cat >over.txt <<'END'
-trk-text 1
-file level=3 plain=0 sync=2cbbc762cb74975351a969375017a968
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+assembled over <<END
+$(text_begin '{}' '0 render')
 events stream=0 shift=5 flags=1
 100000000 witness_store flags=0x2 domain=0x200 seq=1024 argument=0x200074800
 100100000 copy_begin seq=4096 argument=0x200074000
@@ -185,7 +169,6 @@ events stream=0 shift=5 flags=1
 end status=0 cut=0
 END
 sed 's/^100400000 .*/100400000 drop context=75 argument=0x1/' over.txt >lost_store.txt
-run 0 assemble over.txt -o over.trk
 run 0 assemble lost_store.txt -o lost_store.trk
 run 1 sim --json over.trk
 same "verdict of a copy over newer bytes" "$(get verdict)" lost-cpu-write
@@ -222,12 +205,8 @@ fi
 
 # A thread that copies what another one stored. Where the file just stops such a thread may have more to say, also
 # one of which there is a name only: a stream's NOTE comes before what others do later.
-cat >one.txt <<'END'
-trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+cat >one.txt <<END
+$(text_begin '{}' '0 render')
 events stream=0 shift=5 flags=1
 1000032 tracker argument=0x10001000
 1000064 map context=3 seq=1048576 argument=0x200000000
@@ -260,12 +239,8 @@ for read in one stamped; do
 done
 
 # The place of a fault is that of the fault behind it, and of no later one.
-cat >place.txt <<'END'
-trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":1,\"name\":\"guest 0\"}"
+cat >place.txt <<END
+$(text_begin '{}' '1 guest 0')
 events stream=0 shift=5 flags=1
 1000032 tracker argument=0x10001000
 1000064 map context=3 seq=1048576 argument=0x200000000

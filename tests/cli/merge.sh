@@ -90,22 +90,15 @@ run 3 doctor joined.trk
 # before its state.
 part() {
     state=
-    [ -z "$4" ] || state=',\"flight\":{\"before_state\":[{\"stream\":0,\"events\":\"'$4'\"}]}'
-    {
-        cat <<TEXT
-trk-text 1
-file level=1 plain=0 sync=5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b
-header "{\"clock\":{\"anchors\":[{\"ticks\":\"7\"}]}$state}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"t\"}"
+    [ -z "$4" ] || state=',"flight":{"before_state":[{"stream":0,"events":"'$4'"}]}'
+    assembled "$1" <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]}'"$state}" '0 t')
 events stream=0 shift=0 flags=1
+$(seq "$2" "$3" | while read -r number; do
+        echo "$((1000 + number))000 mark argument=$number"
+    done)
+end status=0 cut=0
 TEXT
-        seq "$2" "$3" | while read -r number; do
-            echo "$((1000 + number))000 mark argument=$number"
-        done
-        echo "end status=0 cut=0"
-    } >"$1.txt"
-    run 0 assemble -f "$1.txt" -o "$1.trk"
 }
 
 # In two steps a gap is as long as in one: G begins with the state of its oldest part.

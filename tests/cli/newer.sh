@@ -116,7 +116,9 @@ for shape in '\\"argument\\":\\"number\\" argument=7' '\\"pair\\":\\"hash\\" seq
 done
 
 # [F-15] Keys of NOTE that are newer are said again, but not by --redact.
-sed '/^note /s/}"$/,\\"later\\":[7]}"/' text.txt >new.txt
+clocks='\\"clocks\\":{\\"ticks\\":\\"900\\",\\"monotonic_raw_ns\\":\\"5\\",\\"tai\\":\\"6\\"}'
+sed '/^note /s/}"$/,\\"later\\":[7],'"$clocks"'}"/' text.txt >new.txt
+grep -q 'tai' new.txt || fail "no newer clock"
 run 0 assemble -f new.txt -o new.trk
 for command in "pack new.trk" "unpack new.trk" "merge new.trk new.trk" "trim new.trk 0-100"; do
     # shellcheck disable=SC2086
@@ -124,10 +126,23 @@ for command in "pack new.trk" "unpack new.trk" "merge new.trk new.trk" "trim new
     run 0 dump --text again.trk
     same "$command: newer keys of threads" "$(grep -c '^note .*later.*\[7\]' out)" \
         "$(grep -c '^note ' out)"
+    same "$command: newer clocks" \
+        "$(grep -c '^note .*clocks.*:{.*ticks.*:..900.*monotonic.*:..5.*tai.*:..6[^}]*}' out)" \
+        "$(grep -c '^note ' out)"
 done
+# Clocks that are said in another way stay as they are.
+sed '/^note /s/}"$/,\\"clocks\\":{\\"ticks\\":900,\\"realtime_ns\\":\\"8\\"}}"/' text.txt >odd.txt
+run 0 assemble -f odd.txt -o odd.trk
+run 0 pack -f odd.trk -o again.trk
+run 0 dump --text again.trk
+same "clocks in numbers" "$(grep -c '^note .*ticks[^0-9]*:900,.*realtime_ns[^0-9]*:..8' out)" \
+    "$(grep -c '^note ' out)"
+run 0 pack -f --redact odd.trk -o again.trk
+run 0 dump --text again.trk
+grep -q 'realtime_ns' out && fail "the time of day stays where ticks are a number"
 run 0 pack -f --redact new.trk -o again.trk
 run 0 dump --text again.trk
-grep -q later out && fail "a newer key of a thread stays in a redacted trace"
+grep -q 'later\|tai' out && fail "a newer key of a thread stays in a redacted trace"
 
 # kind FLAGS: a chunk of kind 77 before the end.
 kind() {

@@ -10,6 +10,8 @@ cp out demo.json
 at_least "faults of the demo" "$(get faults demo.json)" 100
 same "mismatches of the demo" "$(get mismatches demo.json)" 0
 same "failures of the demo" "$(get failures demo.json)" 0
+run 0 info --json t.trk
+get header.program.signals.caught | grep -q '"SIGSEGV"' || fail "the demo's handler is not in the header"
 
 run 0 info --full --json t.trk
 quiet

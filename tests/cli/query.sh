@@ -451,19 +451,14 @@ same "NUL in JSON" "$(sed -n 2p out)" '["a\u0000b","\u0000","a\u0000\"\u0000,","
 run 0 query --table a.trk "$nul"
 same "NUL in a table" "$(sed -n 2p out | tr -s ' ')" 'a\x00b \x00 a\x00"\x00, '
 # Numbers that SQLite has not are their digits.
-cat >big.txt <<TEXT
-trk-text 1
-file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
-header "{}"
-schema
-note stream=1 "{}"
-events stream=1 shift=5 flags=1
+assembled big <<TEXT
+$(text_begin '{}' '0 t')
+events stream=0 shift=5 flags=1
 32 mark argument=0x7fffffffffffffff
 64 mark argument=0x8000000000000000
 96 mark argument=0xffffffffffffffff
 end status=0 cut=0
 TEXT
-run 0 assemble big.txt -o big.trk
 run 0 query big.trk "SELECT number FROM events"
 same "large numbers" "$(tail -n 3 out | paste -sd ' ')" \
     "9223372036854775807 9223372036854775808 18446744073709551615"

@@ -93,11 +93,8 @@ for range in time:5 time:5x-6x time:2s-1s time:1.5ns-2ns @nowhere @emptylist; do
 done
 
 # Hashes of uploaded pages: one upload with nothing new, one page stored to during its copy.
-cat >pages.txt <<TEXT
-trk-text 1
-file level=3 plain=0 sync=00112233445566778899aabbccddeeff
-header "{}"
-note stream=0 "{}"
+assembled pages <<TEXT
+$(text_begin '{}' '0 t')
 events stream=0 shift=0 flags=1
 10 page argument=0x200000000 seq=1 domain=2
 11 page flags=1 argument=0x200000000 seq=1 domain=2
@@ -106,7 +103,6 @@ events stream=0 shift=0 flags=1
 14 page flags=1 argument=0x200001000 seq=4
 end status=0 cut=0
 TEXT
-run 0 assemble pages.txt -o pages.trk
 run 0 info --full --json pages.trk
 same "hashed pages" "$(get pages_hashed)" 3
 same "redundant pages" "$(get pages_redundant)" 1
@@ -138,11 +134,7 @@ number=0
 while IFS='|' read -r first last; do
     number=$((number + 1))
     cat >edge.txt <<TEXT
-trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
+$(text_begin '{}' '0 render')
 events stream=0 shift=0 flags=1
 10 tracker argument=0x10001000
 20 op_begin context=2 seq=4096 argument=0x80400000000

@@ -163,6 +163,9 @@ bool trk_trace_event_in_hold(const struct trk_trace *trace, const struct trk_eve
 /* Whether the type is known or described, and nothing is in fields that it does not use. */
 bool trk_trace_event_fits(const struct trk_trace *trace, const struct trk_event *event);
 
+/* Make 0 what is in fields that the type does not use, of a type that this version knows. */
+void trk_event_clear_unused(struct trk_event *event);
+
 /* The fields of struct trk_event by their names, those that are not 0. */
 size_t trk_event_text_raw(const struct trk_event *event,
                           struct trk_event_field out[TRK_EVENT_FIELDS_MOST]);

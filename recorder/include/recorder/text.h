@@ -15,13 +15,14 @@ TRK_EXTERN_C_BEGIN
 
 /* What a text holds of a trace. */
 struct trk_text_result {
-    uint64_t chunks, damaged_chunks;
-    uint64_t events;
-    bool ended;
+    uint64_t damaged_chunks; /* or missing, as far as known */
+    uint64_t events;         /* without the marks of losses */
 };
 
 /**
- * Print a trace in the file's order. Damaged chunks are left out, with a comment in their place.
+ * Print a trace in the file's order. Damaged chunks are left out, with a comment in their place,
+ * marks of losses where events are missing, and an end that says that the trace is cut: what is
+ * assembled of the text is no more whole than the trace was.
  *
  * @return TRK_OK, whatever the damage; what opening gives; TRK_E_VERSION; TRK_E_MEMORY;
  *         TRK_E_SYSTEM. What `out` could not take is the caller's to find out.

@@ -240,29 +240,76 @@ static volatile bool has_place;
 
 static enum trk_fault_outcome jump_owner(void *context, uint64_t host_addr, enum trk_access access)
 {
-    has_place = env_interrupted() != NULL;
+    const uint64_t in_another_view = host_addr + 5 * TRK_HOST_PAGE_BYTES;
+    has_place = env_interrupted(host_addr) != NULL && env_interrupted(in_another_view) != NULL;
     (void)owner(context, host_addr, access);
     siglongjmp(way_out, 1);
 }
 
-static int child_jump_owner(const void *unused)
+static __attribute__((noinline)) bool has_place_at(uint64_t guest_addr)
 {
-    (void)unused;
+    return env_interrupted(guest_addr) != NULL;
+}
+
+/* Whether an access of no handler, far down on the stack, passes for the one that was left. */
+static __attribute__((noinline)) bool has_place_below(void)
+{
+    volatile unsigned char deep[1 << 15];
+    deep[0] = 0;
+    return has_place_at((uint64_t)(uintptr_t)closed) || deep[0] != 0;
+}
+
+/* The thread has an alternate stack, or the handler is on the thread's own. */
+static int child_jump_owner(const void *argument)
+{
+    const bool *alternate = argument;
     if (!set_up(SIG_DFL) || trk_fault_uninstall(NULL) != TRK_OK ||
         trk_fault_install(jump_owner, NULL, NULL) != TRK_OK)
         return END_SET_UP_FAILED;
+    if (!*alternate)
+        trk_fault_thread_leave();
     if (sigsetjmp(way_out, 1) == 0)
         plain_load();
-    bool stays = env_interrupted() != NULL;
+    const uint64_t there = (uint64_t)(uintptr_t)closed + 1;
+    bool stays = env_interrupted(there) != NULL || has_place_below();
     trk_fault_thread_leave();
-    return has_place && !stays && env_interrupted() == NULL ? END_GOOD : END_SURVIVED;
+    return has_place && !stays && env_interrupted(there) == NULL ? END_GOOD : END_SURVIVED;
+}
+
+#define HOLE_BYTES ((size_t)1 << 20)
+
+/* The alternate stack comes into the hole, above the thread's own stack. */
+static void *jump_below(void *hole)
+{
+    static const bool alternate = true;
+    static int result;
+    (void)munmap(hole, HOLE_BYTES);
+    result = child_jump_owner(&alternate);
+    return &result;
+}
+
+static int child_jump_owner_below(const void *unused)
+{
+    (void)unused;
+    pthread_t thread;
+    void *result;
+    void *hole = mmap(NULL, HOLE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hole == MAP_FAILED || pthread_create(&thread, NULL, jump_below, hole) != 0 ||
+        pthread_join(thread, &result) != 0)
+        return END_SET_UP_FAILED;
+    return *(int *)result;
 }
 
 /* An owner that jumps out takes the place of the access with it. */
 Test(crash_company, jump_out_of_an_owner)
 {
-    struct child_end end = child_run(child_jump_owner, NULL);
-    cr_expect_eq(end.exit_code, END_GOOD, "exit code %d", end.exit_code);
+    for (int alternate = 0; alternate < 2; ++alternate) {
+        const bool has = alternate != 0;
+        struct child_end end = child_run(child_jump_owner, &has);
+        cr_expect_eq(end.exit_code, END_GOOD, "%d: exit code %d", alternate, end.exit_code);
+    }
+    struct child_end end = child_run(child_jump_owner_below, NULL);
+    cr_expect_eq(end.exit_code, END_GOOD, "below: exit code %d", end.exit_code);
 }
 
 /* ---- reports that nobody takes ---- */

@@ -318,7 +318,10 @@ Test(capture_drain, lets_a_thread_go_on_in_the_stream_of_the_one_before)
         cr_assert_eq(event.event.argument, use);
         cr_assert_neq(event.stream, last, "each ring has a stream of its own");
         cr_assert_neq(event.stream, broken, "nothing stands in the operation");
-        cr_assert_str_eq(stream->name, use < 766 ? "" : "(several threads)", "%u", use);
+        char name[32] = "";
+        if (use >= 766)
+            snprintf(name, sizeof name, "(several threads %u)", stream->stream_id);
+        cr_assert_str_eq(stream->name, name, "%u", use);
         cr_assert_eq(stream->thread_id, use < 766 ? use + 1 : 0);
         last = event.stream;
         if (use == odd) {
