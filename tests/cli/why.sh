@@ -184,7 +184,23 @@ run 2 why absent.trk 0x1000
 head -c "$(($(wc -c <race.trk) - 8))" race.trk >cut.trk
 run 3 why --json cut.trk 0x200010000
 same "cut: complete" "$(get complete)" false
+run 0 why --json race.trk 0x200010000 @5
+same "all threads, of the whole" "$(get all_threads)" true
 run 0 why --json cut.trk 0x200010000 @5
+# A cut that took nothing but the end mark leaves the totals.
+same "all threads, of what is cut off behind the totals" "$(get all_threads)" true
+head -c "$(($(wc -c <race.trk) * 3 / 4))" race.trk >cut3.trk
+run 3 why --json cut3.trk 0x200010000
+same "all threads, of what is cut off" "$(get all_threads)" false
+run 3 why cut3.trk 0x200010000
+grep -q "^threads  *those that are in the file; it has no end" out || fail "cut: threads: $(cat out)"
+# Behind what made the page's state an operation may be missing.
+run 0 dump --text race.trk
+awk '{ line[NR] = $0; if ($2 == "op_end") { last = NR; time = $1 } }
+     END { for (i = 1; i <= NR; i++) { print line[i]; if (i == last) print time " drop argument=4" } }' out >drop.txt
+run 0 assemble drop.txt -o drop.trk
+run 3 why --json drop.trk 0x200010000
+get state_text | grep -q "; since event .* of main, unless what is missing made another$" || fail "missing: $(get state_text)"
 # What is missing may have met the page; where no event is left, none is the last.
 run 3 why --json cut.trk 0x12345
 same "cut, nobody's page: state" "$(get state)" null
