@@ -114,6 +114,15 @@ run 0 sim late.trk
 run 0 trim late.trk 0-7 -o late-part.trk
 run 3 sim --json late-part.trk
 same "verdict of a part without checks" "$(get verdict)" unknown
+
+# Where the whole is the smaller part, what is said is said of the whole.
+run 0 info --json "$corpus/demo-seed-1.trk"
+events=$(get events)
+run 0 trim --json "$corpus/demo-seed-1.trk" "0-$((events - 7))" -o kept.trk
+said "it is kept as it is"
+same "records of the whole" "$(get records)" "$events"
+same "bytes of the whole" "$(get bytes)" "$(wc -c <"$corpus/demo-seed-1.trk")"
+cmp "$corpus/demo-seed-1.trk" kept.trk || fail "the whole is not kept as it is"
 need_vulkan
 
 run 0 replay --check --json late-part.trk
