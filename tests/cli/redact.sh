@@ -244,7 +244,7 @@ run 3 doctor headless.trk
 grep -q '^header .*lost' out || fail "headless: doctor does not say that the header was lost"
 run 3 doctor --json headless.trk
 same "headless: of doctor" "$(get header_lost) $(get complete)" "true false"
-run 0 pack -f --redact headless.trk -o again.trk
+run 3 pack -f --redact headless.trk -o again.trk
 same "headless: verdict when it is redacted again" "$(verdict again.trk | cut -d ' ' -f 2)" ok
 run 3 doctor again.trk
 run 0 doctor --json low.trk

@@ -55,7 +55,9 @@ const char *trk_trace_role_name(uint32_t role);
 
 /* Whether what was read is all there was. */
 struct trk_trace_state {
-    bool complete;    /* END seen, nothing lost, nothing damaged */
+    bool complete;    /* END seen, nothing lost, nothing damaged, and the header its own */
+    bool whole;       /* likewise, whatever the header is */
+    bool header_lost; /* before a repair: the trace does not say what it is of */
     bool ended;       /* END seen */
     bool cut;         /* END says that the recording was cut off: it was put there by a repair */
     bool counted;     /* END's totals were read: what streams lost at their ends is known */
