@@ -218,8 +218,10 @@ const struct trk_command trk_cmd_doctor = {
     .about = "check that a trace is whole, and say all that is wrong with it",
     .operands = "[F]",
     .text =
-        "Reads every byte of a trace: frames, checksums, columns, numbering, totals and the order "
-        "of events. Each damage is told with its place in the file and the chunk it is in. What is "
+        "Reads every byte of a trace: frames, checksums, columns, checkpoints, numbering, totals "
+        "and "
+        "the order of events. Each damage is told with its place in the file and the chunk it is "
+        "in. What is "
         "missing is counted as far as that is known. Nothing is changed: see trk recover.\n\n"
         "An order that cannot be although nothing is missing is a fault of the recorder. A program "
         "that is killed may leave one hold a thread that the thread had no time to note: such a "

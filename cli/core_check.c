@@ -10,7 +10,8 @@
 
 /* ---- summing up ------------------------------------------------------------------------------ */
 
-enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file)
+/* What became of a file. */
+static enum trk_core_case case_of(const struct trk_scenario_file *file)
 {
     const struct trk_scenario_report *report = &file->report;
     switch (file->end) {
@@ -29,7 +30,7 @@ enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file)
     }
 }
 
-const char *trk_core_case_name(enum trk_core_case what)
+static const char *case_name(enum trk_core_case what)
 {
     static const char *const names[TRK_CORE_CASE_COUNT] = {
         [TRK_CORE_HOLDS] = "holds",         [TRK_CORE_DEPARTS] = "departs",
@@ -79,7 +80,7 @@ static void add_shares(struct trk_core_report *report)
 static void count_file(struct trk_core_report *report, const struct trk_scenario_file *file)
 {
     const struct trk_policy *policy = &file->policy;
-    enum trk_core_case what = trk_core_case_of(file);
+    enum trk_core_case what = case_of(file);
     report->cases[what]++;
     report->unscaled += file->unscaled != NULL;
     if (file->scaled_bytes != 0 && what != TRK_CORE_LACKS) {
@@ -195,11 +196,11 @@ static void print_shares(const struct trk_core_report *report)
 
 static void print_file(const struct trk_scenario_file *file)
 {
-    enum trk_core_case what = trk_core_case_of(file);
+    enum trk_core_case what = case_of(file);
     if (what == TRK_CORE_HOLDS || what == TRK_CORE_LACKS) {
         return;
     }
-    trk_terminal_word(TRK_TONE_BAD, trk_core_case_name(what));
+    trk_terminal_word(TRK_TONE_BAD, case_name(what));
     fputs(": ", stdout);
     trk_terminal_text(stdout, file->path);
     fputs("\n  ", stdout);
@@ -227,9 +228,9 @@ static void print_lacks(const struct trk_core_report *report)
     const struct trk_scenario_files *files = report->files;
     for (size_t i = 0; i < files->count; i++) {
         size_t same = 0;
-        bool first = trk_core_case_of(&files->files[i]) == TRK_CORE_LACKS;
+        bool first = case_of(&files->files[i]) == TRK_CORE_LACKS;
         for (size_t j = 0; j < files->count && first; j++) {
-            bool alike = trk_core_case_of(&files->files[j]) == TRK_CORE_LACKS &&
+            bool alike = case_of(&files->files[j]) == TRK_CORE_LACKS &&
                          strcmp(files->files[j].needs, files->files[i].needs) == 0;
             first = !(alike && j < i);
             same += alike;
@@ -283,7 +284,7 @@ void trk_core_report_print(const struct trk_core_report *report)
     printf(": tried %s\n%zu cases:", how(&files->core), files->count);
     for (int what = 0; what < TRK_CORE_CASE_COUNT; what++) {
         printf("%s %zu %s", what > 0 ? "," : "", report->cases[what],
-               trk_core_case_name((enum trk_core_case)what));
+               case_name((enum trk_core_case)what));
     }
     putchar('\n');
 }
@@ -293,20 +294,20 @@ void trk_core_report_print(const struct trk_core_report *report)
 static void add_counts(cJSON *object, const size_t cases[TRK_CORE_CASE_COUNT])
 {
     for (int what = 0; what < TRK_CORE_CASE_COUNT; what++) {
-        trk_json_out_number(object, trk_core_case_name((enum trk_core_case)what), cases[what]);
+        trk_json_out_number(object, case_name((enum trk_core_case)what), cases[what]);
     }
 }
 
 static void add_case(cJSON *list, const struct trk_scenario_file *file)
 {
     cJSON *object = cJSON_CreateObject();
-    enum trk_core_case what = trk_core_case_of(file);
+    enum trk_core_case what = case_of(file);
     const struct trk_scenario_report *report = &file->report;
     bool ran_it = file->end == TRK_SCENARIO_HELD || file->end == TRK_SCENARIO_FAILED;
     bool fault = has_fault(file);
     bool scaled = file->scaled_bytes != 0; /* then no line runs it again from the file */
     trk_json_out_text(object, "path", file->path);
-    trk_json_out_text(object, "outcome", trk_core_case_name(what));
+    trk_json_out_text(object, "outcome", case_name(what));
     trk_json_out_text(object, "lacks", what == TRK_CORE_LACKS ? file->needs : NULL);
     trk_json_out_text(object, "verdict", ran_it ? report->verdict : NULL);
     trk_json_out_text(object, "expected", ran_it ? report->expected : NULL);

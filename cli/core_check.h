@@ -18,11 +18,6 @@ enum trk_core_case {
     TRK_CORE_CASE_COUNT,
 };
 
-/* What became of a file. */
-enum trk_core_case trk_core_case_of(const struct trk_scenario_file *file);
-/* "holds", "departs" ... */
-const char *trk_core_case_name(enum trk_core_case what);
-
 /* Cases of one policy, or of one value of a policy's key. */
 struct trk_core_share {
     const char *key, *value;

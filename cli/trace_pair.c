@@ -22,7 +22,7 @@ static const char *begin_ticks(const cJSON *header)
         cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(anchors, 0), "ticks"));
 }
 
-bool trk_pair_of_one_recording(const struct trk_trace *const traces[2])
+static bool of_one_recording(const struct trk_trace *const traces[2])
 {
     static const uint8_t fixed[16] = {0}; /* nobody's */
     cJSON *headers[2];
@@ -58,7 +58,7 @@ enum trk_look_part trk_pair_part(const struct trk_trace *const traces[2], int si
     /* A part of the beginning that does not say so ends as no program did. */
     const struct trk_trace_state state = trk_trace_state(traces[side]);
     const struct trk_trace_state other = trk_trace_state(traces[1 - side]);
-    part = part || (trk_pair_of_one_recording(traces) && state.ended && other.ended && !state.cut &&
+    part = part || (of_one_recording(traces) && state.ended && other.ended && !state.cut &&
                     state.child_status == -1 && other.child_status != -1);
     return sparse ? TRK_LOOK_SPARSE : part ? TRK_LOOK_PART : TRK_LOOK_ALL;
 }
@@ -268,7 +268,7 @@ static enum trk_status hide_losses(struct trk_pair *pair, struct trk_pair_thread
 enum trk_status trk_pair_make(struct trk_pair *out, const struct trk_trace *const traces[2],
                               const struct trk_look looks[2])
 {
-    *out = (struct trk_pair){.kin = trk_pair_of_one_recording(traces)};
+    *out = (struct trk_pair){.kin = of_one_recording(traces)};
     out->threads = calloc(looks[0].stream_count + looks[1].stream_count + 1, sizeof *out->threads);
     for (int side = 0; side < 2; side++)
         out->thread_of[side] = calloc(looks[side].stream_count + 1, sizeof *out->thread_of[side]);

@@ -33,7 +33,6 @@ struct trk_pair {
 };
 
 /* What the headers say. */
-bool trk_pair_of_one_recording(const struct trk_trace *const traces[2]);
 enum trk_look_part trk_pair_part(const struct trk_trace *const traces[2], int side);
 
 /* Of two that were looked at. TRK_OK or TRK_E_MEMORY; to be freed in any case. */

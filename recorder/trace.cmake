@@ -7,6 +7,7 @@ target_sources(
           src/blob_chunk.c
           src/blob_list.c
           src/checkpoint_body.c
+          src/checkpoint_chain.c
           src/checkpoint_list.c
           src/checkpoint_load.c
           src/chunk_decoder.c src/chunk_events.c

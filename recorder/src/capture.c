@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,10 +21,7 @@
 #include "recorder/page_hash.h"
 #include "recorder/payload.h"
 #include "ring.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "session_populate.h"
 
 /* How many events of a thread without a ring pass between two looks for one. */
 #define REFUSED_EVENTS_A_LOOK 256u
@@ -231,6 +227,7 @@ enum trk_status trk_capture_open(struct trk_error *error)
     int saved = errno;
     (void)syscall(SYS_gettid); /* both resolved now: a lazy binding in a handler might lock */
     errno = saved;
+    trk_session_populate_beginnings(session.control, session.ring_count, session.ring_records);
     capture = session;
     atomic_store_explicit(&capture.gate->open, 1, memory_order_release);
     trk_capture_trust_begin();
@@ -246,19 +243,6 @@ bool trk_capture_active(void)
 struct trk_observer trk_capture_observer(void)
 {
     return (struct trk_observer){.emit = gate_is_open() ? observe : NULL};
-}
-
-/* Make the ring's pages present, so that no event pays for one. */
-static void populate(const struct trk_ring *ring)
-{
-    size_t size_bytes = (size_t)ring->capacity * sizeof(struct trk_record);
-    int saved = errno;
-    if (madvise(ring->records, size_bytes, MADV_POPULATE_WRITE) != 0) {
-        const volatile unsigned char *bytes = (const unsigned char *)ring->records;
-        for (size_t at = 0; at < size_bytes; at += TRK_HOST_PAGE_BYTES)
-            (void)bytes[at];
-    }
-    errno = saved;
 }
 
 static void write_name(struct trk_session_ring *shared, const char *name, uint32_t role)
@@ -288,7 +272,7 @@ void trk_capture_thread(const char *name, enum trk_thread_role role)
     if (end_key_made)
         (void)pthread_setspecific(end_key, thread);
     errno = saved;
-    populate(&thread->ring);
+    trk_session_populate(thread->ring.records, thread->ring.capacity * sizeof(struct trk_record));
     write_name(thread->ring.shared, name ? name : "", (uint32_t)role);
 }
 

@@ -10,9 +10,16 @@ struct trk_checkpoint_place {
     uint64_t event_number; /* as its header says */
 };
 
+/* [F-40] Whether one that is not full can be used: what it builds on is there. */
+struct trk_checkpoint_chain {
+    bool sound;      /* a full one was there, and none behind it is lost */
+    uint64_t unseen; /* chunks behind the last one that are lost and may be of any kind */
+};
+
 struct trk_checkpoint_list {
     struct trk_checkpoint_place *places;
     size_t count, room;
+    struct trk_checkpoint_chain chain;
 };
 
 void trk_checkpoint_list_deinit(struct trk_checkpoint_list *list);
@@ -36,6 +43,11 @@ struct trk_checkpoint_state {
 };
 
 void trk_checkpoint_state_deinit(struct trk_checkpoint_state *state);
+
+/* Take apart a payload alone: its streams, without a prologue or a snapshot that are whole. The
+ * state is the caller's to free. TRK_E_DAMAGED: it is not one; TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status trk_checkpoint_look(const uint8_t *bytes, size_t size_bytes,
+                                                 struct trk_checkpoint_state *out);
 
 /* Read one's payload; the bytes are the caller's to free. TRK_E_DAMAGED, TRK_E_MEMORY,
  * TRK_E_SYSTEM.

@@ -195,6 +195,13 @@ static enum trk_status read_trackers(struct load *load, struct trk_unpacking *in
     return TRK_OK;
 }
 
+static void free_lists(struct load *load)
+{
+    free(load->points[0].list);
+    free(load->points[1].list);
+    free(load->regions.list);
+}
+
 static void forget(struct load *load)
 {
     for (unsigned i = 0; i < POINT_KINDS; i++) {
@@ -221,6 +228,19 @@ static enum trk_status take_payload(struct load *load, const uint8_t *bytes, siz
         status = read_trackers(load, &in);
     }
     return status == TRK_OK && (in.failed || in.at != in.end) ? TRK_E_DAMAGED : status;
+}
+
+enum trk_status trk_checkpoint_look(const uint8_t *bytes, size_t size_bytes,
+                                    struct trk_checkpoint_state *out)
+{
+    struct load load = {.out = out};
+    *out = (struct trk_checkpoint_state){.streams = NULL};
+    enum trk_status status = take_payload(&load, bytes, size_bytes);
+    free_lists(&load);
+    if (status != TRK_OK) {
+        trk_checkpoint_state_deinit(out);
+    }
+    return status;
 }
 
 /* ---- putting together ------------------------------------------------------------------------ */
@@ -323,9 +343,7 @@ enum trk_status trk_checkpoint_load(struct trk_trace *trace, size_t index,
         free(load.payloads[i]);
     }
     free(load.payloads);
-    free(load.points[0].list);
-    free(load.points[1].list);
-    free(load.regions.list);
+    free_lists(&load);
     if (status != TRK_OK) {
         trk_checkpoint_state_deinit(out);
     }

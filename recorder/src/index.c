@@ -134,9 +134,10 @@ void trk_index_damage(struct trk_index *index, uint64_t offset, const char *form
     }
 }
 
-enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *payload,
-                                   size_t size_bytes)
+enum trk_status trk_index_snapshot(struct trk_index *index, uint64_t offset,
+                                   const struct trk_format_chunk *chunk, const uint8_t *payload)
 {
+    size_t size_bytes = chunk->raw_bytes;
     if (index->snapshot != NULL || index->chunk_count > 0 || size_bytes == 0) {
         return TRK_OK;
     }
@@ -146,6 +147,8 @@ enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *paylo
     }
     memcpy(index->snapshot, payload, size_bytes);
     index->snapshot_bytes = size_bytes;
+    index->snapshot_offset = offset;
+    index->snapshot_chunk = chunk->file_chunk;
     return TRK_OK;
 }
 

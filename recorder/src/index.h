@@ -31,6 +31,7 @@ struct trk_index_chunk {
 struct trk_index_stream {
     struct trk_trace_stream note;
     uint64_t next_ordinal; /* of the stream's next event */
+    uint64_t settled;      /* what the last checkpoint has said that it is */
     uint64_t total;        /* events that it should have, by END; 0: that has not said */
     uint32_t first_chunk, last_chunk;
 };
@@ -47,6 +48,8 @@ struct trk_index {
     void *damage_context;
     uint8_t *snapshot; /* payload of the SNAPSHOT before all events; NULL: there is none */
     size_t snapshot_bytes;
+    uint64_t snapshot_offset; /* of its chunk */
+    uint32_t snapshot_chunk;  /* its number in the file */
     struct trk_blob_list blobs;
     struct trk_checkpoint_list checkpoints;
     struct trk_holds holds; /* from the summaries */
@@ -74,8 +77,15 @@ void trk_index_damage(struct trk_index *index, uint64_t offset, const char *form
 
 /* Keep a copy of a SNAPSHOT's payload, if it is the first and no events were before. TRK_E_MEMORY.
  */
-TRK_MUST_USE enum trk_status trk_index_snapshot(struct trk_index *index, const uint8_t *payload,
-                                                size_t size_bytes);
+TRK_MUST_USE enum trk_status trk_index_snapshot(struct trk_index *index, uint64_t offset,
+                                                const struct trk_format_chunk *chunk,
+                                                const uint8_t *payload);
+
+/* [F-40] Take in a CHECKPOINT; without a payload it is damaged, which is told already.
+ * TRK_E_MEMORY. */
+TRK_MUST_USE enum trk_status trk_index_checkpoint(struct trk_index *index, uint64_t offset,
+                                                  const struct trk_format_chunk *chunk,
+                                                  const uint8_t *payload);
 
 /* Count a chunk of a kind that is not known [F-9]. */
 void trk_index_pass_over(struct trk_index *index, uint8_t kind);

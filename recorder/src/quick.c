@@ -152,8 +152,8 @@ static enum trk_status take_snapshot(struct quick *quick, uint64_t offset)
 {
     struct trk_format_chunk chunk;
     enum trk_status status = read_chunk(quick, offset, TRK_FORMAT_SNAPSHOT, &chunk);
-    return status == TRK_OK ? trk_index_snapshot(quick->target->index, quick->target->unpack->raw,
-                                                 chunk.raw_bytes)
+    return status == TRK_OK ? trk_index_snapshot(quick->target->index, offset, &chunk,
+                                                 quick->target->unpack->raw)
                             : status;
 }
 
@@ -204,6 +204,7 @@ static enum trk_status take_index(struct quick *quick, struct found *index)
             status = other_way(trk_blob_list_add(&quick->target->index->blobs, entry.offset));
         } else if (entry.chunk.kind == TRK_FORMAT_CHECKPOINT) {
             quick->seen++;
+            quick->target->index->checkpoints.chain.sound = true; /* as looked at when it is used */
             status = other_way(trk_checkpoint_list_add(&quick->target->index->checkpoints,
                                                        entry.offset, entry.chunk.first_ordinal));
         } else {

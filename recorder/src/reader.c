@@ -68,7 +68,9 @@ static enum trk_status begin_in_middle(struct trk_trace *trace)
         }
     }
     if (in.failed) {
-        trk_index_damage(&trace->index, TRK_FORMAT_FILE_BYTES, "the snapshot is not readable");
+        trace->index.at_chunk = trace->index.snapshot_chunk;
+        trk_index_damage(&trace->index, trace->index.snapshot_offset,
+                         "the snapshot is not readable");
     }
     return status;
 }

@@ -17,6 +17,7 @@
 
 #include "record_text.h"
 #include "recorder/record.h"
+#include "session_populate.h"
 
 static enum trk_status system_error(struct trk_error *error, const char *what)
 {
@@ -93,6 +94,7 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
     if (payload == TRK_PAYLOAD_PAGES)
         out->pages = (struct trk_session_pages *)(void *)(map + trk_session_pages_offset(
                                                                     TRK_SESSION_RINGS, records));
+    trk_session_populate_beginnings(map, TRK_SESSION_RINGS, records);
     fill_control(out);
     out->control->payload = payload;
     return TRK_OK;

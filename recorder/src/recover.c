@@ -17,13 +17,6 @@ static void lose(struct trk_recover *recover, const struct trk_format_chunk *chu
     trk_recover_lose(recover, chunk, "is damaged");
 }
 
-/* Events of which not even the header of their chunk is there. */
-static void lose_unseen(struct trk_recover_stream *to, uint64_t events)
-{
-    to->lost += events;
-    to->lost_anytime = to->lost_anytime || events > 0;
-}
-
 /* Those of a chunk whose header says when they were. */
 static void lose_chunk(struct trk_recover_stream *to, const struct trk_format_chunk *chunk)
 {
@@ -50,8 +43,9 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     }
     size_t number = (size_t)(stream - recover->index.streams);
     struct trk_recover_stream *to = &recover->streams[number];
-    lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
-    lose_unseen(to, recover->owes_state);
+    trk_checkpoint_chain_gap(&recover->chain, stream, chunk->first_ordinal);
+    trk_recover_lose_unseen(to, chunk->first_ordinal - stream->next_ordinal);
+    trk_recover_lose_unseen(to, recover->owes_state);
     recover->owes_state = false;
     stream->next_ordinal = chunk->first_ordinal + chunk->events;
     if (payload == TRK_OK) {
@@ -129,8 +123,8 @@ static enum trk_status take_totals(struct trk_recover *recover,
             return trk_recover_no_memory(recover);
         }
         if (status == TRK_OK && total.events > stream->next_ordinal) {
-            lose_unseen(&recover->streams[stream - recover->index.streams],
-                        total.events - stream->next_ordinal);
+            trk_recover_lose_unseen(&recover->streams[stream - recover->index.streams],
+                                    total.events - stream->next_ordinal);
             stream->next_ordinal = total.events;
         }
     }
@@ -194,6 +188,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         if (chunk->kind == TRK_FORMAT_SNAPSHOT) {
             lose_state(recover);
         }
+        recover->chain.sound = recover->chain.sound && chunk->kind != TRK_FORMAT_CHECKPOINT;
         return TRK_OK;
     }
     switch (chunk->kind) {
@@ -234,6 +229,7 @@ static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format
     }
     uint64_t missing = chunk->file_chunk - recover->next_file_chunk;
     recover->result->chunks_lost += missing;
+    trk_checkpoint_chain_missing(&recover->chain, missing);
     if (missing > 0 && recover->text != NULL) {
         fprintf(recover->text, "# %" PRIu64 " chunks are missing before byte %" PRIu64 "\n",
                 missing, recover->offset);

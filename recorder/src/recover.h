@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "checkpoint_chain.h"
 #include "chunk_decoder.h"
 #include "index.h"
 #include "output.h"
@@ -20,6 +21,13 @@ struct trk_recover_stream {
     uint64_t last_tsc;                      /* of what was written last */
 };
 
+/* Events of which not even the header of their chunk is there. */
+static inline void trk_recover_lose_unseen(struct trk_recover_stream *to, uint64_t events)
+{
+    to->lost += events;
+    to->lost_anytime = to->lost_anytime || events > 0;
+}
+
 struct trk_recover {
     struct trk_source source;
     struct trk_chunk_decoder decoder;
@@ -33,6 +41,7 @@ struct trk_recover {
     struct trk_trace_watch watch;
     uint64_t offset;
     uint64_t next_file_chunk;
+    struct trk_checkpoint_chain chain;
     bool lost_place;
     bool has_totals; /* END was read */
     bool has_mark;   /* and the end mark */

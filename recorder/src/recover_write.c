@@ -173,6 +173,26 @@ static enum trk_status write_losses(struct trk_recover *recover)
     return status;
 }
 
+/* Chunks that nothing else tells of had the events up to where the streams are at a checkpoint. */
+static void lose_before(struct trk_recover *recover, struct trk_unpacking in, uint64_t chunks)
+{
+    (void)trk_unpacking_number(&in, UINT64_MAX);
+    uint64_t streams = trk_unpacking_number(&in, TRK_FORMAT_STREAMS_MAX);
+    for (uint64_t i = 0; i < streams && !in.failed && chunks > 0; i++) {
+        uint32_t id = (uint32_t)trk_unpacking_number(&in, UINT32_MAX);
+        uint64_t ordinal = trk_unpacking_number(&in, UINT64_MAX);
+        struct trk_index_stream *stream = trk_index_find(&recover->index, id);
+        if (stream == NULL || ordinal <= stream->next_ordinal ||
+            (ordinal - stream->next_ordinal) / TRK_FORMAT_EVENTS_MAX >= chunks) {
+            continue;
+        }
+        trk_recover_lose_unseen(&recover->streams[stream - recover->index.streams],
+                                ordinal - stream->next_ordinal);
+        stream->next_ordinal = ordinal;
+        chunks--;
+    }
+}
+
 /* The streams' places in the output. False: those in the source are others than the checkpoint's.
  */
 static bool move_streams(struct trk_recover *recover, struct trk_unpacking *in,
@@ -205,12 +225,22 @@ enum trk_status trk_recover_checkpoint(struct trk_recover *recover, struct trk_f
     const uint8_t *raw = recover->decoder.unpack.raw;
     struct trk_unpacking in = {.at = raw, .end = raw + chunk->raw_bytes};
     struct trk_packing out = {.bytes = NULL};
-    enum trk_status status = write_losses(recover);
+    uint64_t unseen = recover->chain.unseen;
+    enum trk_status status =
+        trk_checkpoint_chain_take(&recover->chain, &recover->index, raw, chunk->raw_bytes);
+    if (status == TRK_E_DAMAGED || status == TRK_E_END) {
+        trk_recover_lose(recover, chunk,
+                         status == TRK_E_END ? "rests on a lost one" : "is damaged");
+        return TRK_OK;
+    }
+    lose_before(recover, in, unseen);
+    status = status == TRK_OK ? write_losses(recover) : trk_recover_no_memory(recover);
     if (status != TRK_OK) {
         return status;
     }
     if (!move_streams(recover, &in, &out, &chunk->first_ordinal)) {
         trk_recover_lose(recover, chunk, "is damaged");
+        recover->chain.sound = false;
     } else if (out.failed) {
         status = trk_recover_no_memory(recover);
     } else if (out.size_bytes == chunk->raw_bytes && memcmp(out.bytes, raw, out.size_bytes) == 0) {

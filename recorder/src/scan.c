@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "blob_chunk.h"
+#include "checkpoint_chain.h"
 #include "index_chunk.h"
 #include "note.h"
 #include "summary.h"
@@ -76,6 +77,7 @@ static enum trk_status take_events(struct scan *scan, const struct trk_format_ch
     }
     uint64_t missing = chunk->first_ordinal - stream->next_ordinal;
     if (missing > 0) {
+        trk_checkpoint_chain_gap(&index->checkpoints.chain, stream, chunk->first_ordinal);
         trk_index_lose(index, stream, missing);
         trk_index_damage(index, scan->offset, "%llu events of stream %u are missing here",
                          (unsigned long long)missing, chunk->stream);
@@ -167,6 +169,7 @@ static bool check_number(struct scan *scan, const struct trk_format_chunk *chunk
     }
     uint64_t missing = chunk->file_chunk - scan->next_file_chunk;
     if (missing > 0) {
+        trk_checkpoint_chain_missing(&index->checkpoints.chain, missing);
         index->state.damaged_chunks += missing;
         trk_index_damage(index, scan->offset, "%llu chunks are missing here",
                          (unsigned long long)missing);
@@ -279,6 +282,14 @@ static enum trk_status take_blob(struct scan *scan, const struct trk_format_chun
     return status == TRK_E_MEMORY ? no_memory(scan) : TRK_OK;
 }
 
+/* [F-40] Without its payload, which is damaged, those behind it may be of no use. */
+static enum trk_status take_checkpoint(struct scan *scan, const struct trk_format_chunk *chunk,
+                                       const uint8_t *payload)
+{
+    enum trk_status status = trk_index_checkpoint(scan->index, scan->offset, chunk, payload);
+    return status == TRK_OK ? TRK_OK : no_memory(scan);
+}
+
 /* A chunk of a kind that is read whole, whose payload is good. */
 static enum trk_status take_payload(struct scan *scan, const struct trk_format_chunk *chunk)
 {
@@ -291,7 +302,7 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
         take_index(scan, chunk);
         return TRK_OK;
     case TRK_FORMAT_SNAPSHOT:
-        return trk_index_snapshot(scan->index, scan->unpack->raw, chunk->raw_bytes) == TRK_OK
+        return trk_index_snapshot(scan->index, scan->offset, chunk, scan->unpack->raw) == TRK_OK
                    ? TRK_OK
                    : no_memory(scan);
     case TRK_FORMAT_SCHEMA:
@@ -299,10 +310,7 @@ static enum trk_status take_payload(struct scan *scan, const struct trk_format_c
     case TRK_FORMAT_BLOB:
         return take_blob(scan, chunk);
     case TRK_FORMAT_CHECKPOINT:
-        return trk_checkpoint_list_add(&scan->index->checkpoints, scan->offset,
-                                       chunk->first_ordinal) == TRK_E_MEMORY
-                   ? no_memory(scan)
-                   : TRK_OK;
+        return take_checkpoint(scan, chunk, scan->unpack->raw);
     default:
         return TRK_OK;
     }
@@ -343,7 +351,10 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(scan, chunk, payload);
     }
-    return payload == TRK_OK ? take_payload(scan, chunk) : TRK_OK;
+    if (payload != TRK_OK) {
+        return chunk->kind == TRK_FORMAT_CHECKPOINT ? take_checkpoint(scan, chunk, NULL) : TRK_OK;
+    }
+    return take_payload(scan, chunk);
 }
 
 /* [F-17] The end mark is the last thing in the file and points to the END chunk. */

@@ -192,15 +192,6 @@ enum trk_status trk_vk_fill(struct trk_vk *vk, struct trk_vk_buffer *target, uin
     return TRK_OK;
 }
 
-enum trk_status trk_vk_barrier(struct trk_vk *vk, struct trk_error *error)
-{
-    enum trk_status status = trk_vk_commands_open(vk, error);
-    if (status == TRK_OK) {
-        commands_order(vk);
-    }
-    return status;
-}
-
 enum trk_status trk_vk_submit(struct trk_vk *vk, uint64_t *tick, struct trk_error *error)
 {
     enum trk_status status = trk_vk_commands_open(vk, error);

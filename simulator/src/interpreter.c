@@ -12,18 +12,20 @@
 #include "track/hle.h"
 #include "track/pages.h"
 
+static void run_stream(struct stream *stream, bool in_callback);
+
 void interpreter_range(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     (void)guest_addr;
     (void)size_bytes;
     struct run *run = ((struct machine *)context)->run;
-    interpreter_run(run->current, true);
+    run_stream(run->current, true);
 }
 
 static void on_completion(void *context)
 {
     struct run *run = ((struct machine *)context)->run;
-    interpreter_run(run->current, true);
+    run_stream(run->current, true);
 }
 
 /* The statuses are in the log: what the core ends with was compared when it emitted OP_END. */
@@ -278,7 +280,7 @@ static bool destroyed_watched(const struct run *run, const struct trk_event *eve
     return false;
 }
 
-void interpreter_run(struct stream *stream, bool in_callback)
+static void run_stream(struct stream *stream, bool in_callback)
 {
     for (;;) {
         stream_await(stream);
@@ -308,5 +310,5 @@ void interpreter_run(struct stream *stream, bool in_callback)
 
 void interpreter_body(void *stream)
 {
-    interpreter_run(stream, false);
+    run_stream(stream, false);
 }

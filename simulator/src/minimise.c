@@ -20,7 +20,8 @@ struct trk_minimise_options trk_minimise_options_default(void)
                                          .replays = 10000};
 }
 
-void mini_passes(struct minimiser *minimiser)
+/* All passes, until none takes anything out. */
+static void run_passes(struct minimiser *minimiser)
 {
     for (unsigned round = 0; round < ROUNDS_MOST && !minimiser->ended; round++) {
         uint32_t before = 0, after = 0;
@@ -35,7 +36,7 @@ void mini_passes(struct minimiser *minimiser)
     }
 }
 
-void mini_deinit(struct minimiser *minimiser)
+static void deinit(struct minimiser *minimiser)
 {
     case_destroy(&minimiser->best);
     case_destroy(&minimiser->trial);
@@ -87,7 +88,7 @@ void mini_start(struct minimiser *minimiser)
 
 enum trk_status mini_finish(struct minimiser *minimiser, const char *sentence)
 {
-    mini_passes(minimiser);
+    run_passes(minimiser);
     /* On a core that is wrong no change of the case is the mending. */
     if (minimiser->status == TRK_OK && minimiser->options->right == NULL)
         mini_mend(minimiser);
@@ -174,7 +175,7 @@ enum trk_status trk_minimise_scenario(const char *json, size_t size_bytes,
     status = root == NULL ? TRK_E_MEMORY : case_create(&minimiser.best, scenario, root, false);
     if (status == TRK_OK)
         status = minimise(&minimiser, fault);
-    mini_deinit(&minimiser);
+    deinit(&minimiser);
     cJSON_Delete(root);
     trk_scenario_destroy(scenario);
     return status;

@@ -53,7 +53,8 @@ bool mini_run(struct minimiser *minimiser, const struct mini_case *mini, struct 
     return true;
 }
 
-bool mini_is_target(const struct minimiser *minimiser, const struct mini_outcome *outcome)
+/* Whether an outcome is the target's. */
+static bool is_target(const struct minimiser *minimiser, const struct mini_outcome *outcome)
 {
     const struct mini_target *target = &minimiser->target;
     return outcome->usable && strcmp(outcome->report.verdict, target->verdict) == 0 &&
@@ -95,7 +96,7 @@ bool mini_try(struct minimiser *minimiser)
 {
     struct mini_outcome outcome;
     if (!keeps(minimiser) || !mini_run(minimiser, &minimiser->trial, &outcome) ||
-        !mini_is_target(minimiser, &outcome) || !mini_is_right(minimiser, &minimiser->trial))
+        !is_target(minimiser, &outcome) || !mini_is_right(minimiser, &minimiser->trial))
         return false;
     struct mini_case former = minimiser->best;
     minimiser->best = minimiser->trial;

@@ -44,15 +44,11 @@ bool mini_run(struct minimiser *minimiser, const struct mini_case *mini, struct 
 bool mini_begin(struct minimiser *minimiser);
 /* Whether the candidate breaks the same rule; it is the best then. */
 bool mini_try(struct minimiser *minimiser);
-/* Whether an outcome is the target's. */
-bool mini_is_target(const struct minimiser *minimiser, const struct mini_outcome *outcome);
 /* Whether a case holds on the right core, if there is one to ask. */
 bool mini_is_right(struct minimiser *minimiser, const struct mini_case *mini);
 /* Note the best one's size in the trail, if it is another than the last. */
 void mini_note(struct minimiser *minimiser, const char *pass);
 
-/* minimise.c: all passes, until none takes anything out. */
-void mini_passes(struct minimiser *minimiser);
 /* One pass. minimise_cut.c: whole threads; operations, in chunks. */
 void mini_cut(struct minimiser *minimiser);
 /* minimise_ranges.c: bytes, pages, values, addresses, names. */
@@ -66,6 +62,5 @@ void mini_start(struct minimiser *minimiser);
 /* Minimise the best, which breaks the target, and fill the report. sentence: what the file says of
  * itself, without the full stop. */
 enum trk_status mini_finish(struct minimiser *minimiser, const char *sentence);
-void mini_deinit(struct minimiser *minimiser);
 
 #endif

@@ -271,7 +271,6 @@ void observer_failure(void *context, const struct trk_failure *failure);
 /* What the core calls with a range; the context is the tracker's machine. */
 void interpreter_range(void *machine, uint64_t guest_addr, uint64_t size_bytes);
 void interpreter_body(void *stream);
-void interpreter_run(struct stream *stream, bool in_callback);
 
 /* annotation.c: a command that is no operation. The due event. */
 void annotation_take(struct stream *stream, const struct trk_trace_event *event);

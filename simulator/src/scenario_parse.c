@@ -235,9 +235,9 @@ static bool header(struct scenario_json *json, const cJSON *root)
     json->scenario->name = name;
     if (!kebab_case(name))
         return scenario_fault(json->fault, "name", "expected a short name in kebab-case: a-b-2");
-    json->scenario->about = "";
+    const char *about;
     item = cJSON_GetObjectItemCaseSensitive(root, "about");
-    if (item != NULL && !scenario_json_text(json, item, "about", &json->scenario->about))
+    if (item != NULL && !scenario_json_text(json, item, "about", &about))
         return false;
     item = cJSON_GetObjectItemCaseSensitive(root, "source");
     if (item == NULL)
@@ -427,11 +427,6 @@ const char *trk_scenario_name(const struct trk_scenario *scenario)
 const struct trk_policy *trk_scenario_policy(const struct trk_scenario *scenario)
 {
     return &scenario->policy.core;
-}
-
-const char *trk_scenario_about(const struct trk_scenario *scenario)
-{
-    return scenario->about;
 }
 
 const char *trk_scenario_needs(const struct trk_scenario *scenario)

@@ -198,7 +198,7 @@ struct scenario_expect {
 
 struct trk_scenario {
     struct scenario_pool pool;
-    const char *name, *about;
+    const char *name;
     struct scenario_policy policy;
     struct scenario_entry *entries;
     uint32_t entry_count;

@@ -169,25 +169,26 @@ static void upload(uint64_t guest_addr, uint64_t pages, bool written)
     must(trk_tracker_upload(maker.tracker, &transfer));
 }
 
+static struct trk_transfer way_home(uint64_t guest_addr, uint64_t size_bytes)
+{
+    return (struct trk_transfer){.size = sizeof(struct trk_transfer),
+                                 .guest_addr = guest_addr & ~(PAGE - 1),
+                                 .size_bytes = (size_bytes + PAGE - 1) & ~(PAGE - 1),
+                                 .clear = true,
+                                 .range = on_down};
+}
+
 static void on_flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     (void)context;
-    struct trk_transfer transfer = {.size = sizeof transfer,
-                                    .guest_addr = guest_addr & ~(PAGE - 1),
-                                    .size_bytes = (size_bytes + PAGE - 1) & ~(PAGE - 1),
-                                    .clear = true,
-                                    .range = on_down};
+    struct trk_transfer transfer = way_home(guest_addr, size_bytes);
     must(trk_tracker_drain(maker.tracker, &transfer));
 }
 
 static void on_read_back(void *context, uint64_t guest_addr, uint64_t size_bytes)
 {
     (void)context;
-    struct trk_transfer transfer = {.size = sizeof transfer,
-                                    .guest_addr = guest_addr & ~(PAGE - 1),
-                                    .size_bytes = (size_bytes + PAGE - 1) & ~(PAGE - 1),
-                                    .clear = true,
-                                    .range = on_down};
+    struct trk_transfer transfer = way_home(guest_addr, size_bytes);
     must(trk_tracker_download(maker.tracker, &transfer));
 }
 

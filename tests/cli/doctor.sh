@@ -75,6 +75,30 @@ sed 's/seq=2/seq=3/; s/seq=1/seq=2/; s/seq=3/seq=1/' circle.txt >line.txt
 run 0 assemble line.txt -o line.trk
 run 0 doctor line.trk
 
+# [F-40] A checkpoint of anything is damage, and so is a first one that builds on others; a recovery leaves
+# it out, and none is made of a text. One without an end is not read again.
+"$trk" dump --text t.trk >text.txt
+for bytes in x '\x01\x00\x00\x00\x00\x00\x07' '\x00\x00\x00\x00\x00\x00'; do
+    { grep -v ^end text.txt && printf 'checkpoint event=40 "%s"\n' "$bytes"; } >points.txt
+    run 0 assemble -f points.txt -o points.trk
+    run 3 doctor --json points.trk
+    same "damage of checkpoint $bytes" "$(get damage_count) $(get damaged_chunks) $(get damage.0.text)" \
+        "2 1 the checkpoint of chunk $(get damage.0.chunk) is not readable"
+    same "what is where it says" 9 \
+        "$(tail -c +$(($(get damage.0.file_offset) + 25)) points.trk | head -c 1 | od -An -tu1 | tr -d ' ')"
+    run 0 recover -f points.trk -o mended.trk
+    run 3 doctor --json mended.trk
+    same "damage without checkpoint $bytes" "$(get damage_count)" 0
+    echo "end status=0 cut=0" >>points.txt
+    run 3 assemble points.txt -o none.trk
+    said 'the checkpoint of chunk [0-9]* is not readable (at byte '
+    [ ! -e none.trk ] || fail "a trace is left of a text with a checkpoint that is none"
+done
+sed 's/^end /checkpoint event=40 "\\x01\\x00\\x00\\x00\\x00\\x00"\n&/' text.txt >points.txt
+grep -q '^checkpoint' points.txt || fail "no checkpoint in the text"
+run 0 assemble -f points.txt -o points.trk
+run 0 doctor points.trk
+
 # A thread that was killed behind a hold of a page manager had no time to note it; one hold, not two.
 assembled killed <<END
 $(text_begin '{}' '1 one' '1 two')

@@ -135,7 +135,8 @@ run 0 assemble -f text.txt -o changed.trk
 [ "$(get verdict)" != ok ] || fail "a changed snapshot is believed"
 sed '/^chunk kind=7/s/"\(.*\)"/"\\xff"/' text.txt >short.txt
 run 3 assemble short.txt -o short.trk
-said "the snapshot is not readable"
+grep -q 'the snapshot is not readable (at byte 64)' err && fail "the snapshot is said to be where HEADER is"
+said "the snapshot is not readable (at byte [1-9]"
 
 for range in 5-10/2 time:1x-2x frame:999 999999999; do
     run 2 trim ok.trk "$range" -o none.trk

@@ -48,8 +48,6 @@ TRK_MUST_USE enum trk_status catalogue_open(struct trk_catalogue **out, const ch
 TRK_MUST_USE enum trk_status catalogue_check_words(struct trk_catalogue *catalogue,
                                                    struct trk_error *error);
 
-/* A row of COLUMNS. */
-void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out);
 /* Put a row in, or the texts of one that is there. */
 TRK_MUST_USE enum trk_status catalogue_insert(struct trk_catalogue *catalogue,
                                               const struct trk_manifest_entry *entry,
@@ -58,14 +56,10 @@ TRK_MUST_USE enum trk_status catalogue_insert(struct trk_catalogue *catalogue,
 TRK_MUST_USE enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, const char *hash,
                                               struct trk_manifest_entry *out, bool *found,
                                               struct trk_error *error);
-/* Write what is known of a stored file beside it, in one step. */
-TRK_MUST_USE enum trk_status catalogue_write_about(const char *folder,
-                                                   const struct trk_manifest_entry *entry,
-                                                   struct trk_error *error);
 /*
- * The same in two steps, so that the second needs no room on the disk: under another name, which gc
- * removes, and, with the row there, under its own. A row that another has changed meanwhile is
- * written anew. Or the first is taken back.
+ * Write what is known of a stored file beside it, in two steps, so that the second needs no room on
+ * the disk: under another name, which gc removes, and, with the row there, under its own. A row
+ * that another has changed meanwhile is written anew. Or the first is taken back.
  */
 TRK_MUST_USE enum trk_status catalogue_prepare_about(const char *folder,
                                                      const struct trk_manifest_entry *entry,
@@ -75,10 +69,6 @@ TRK_MUST_USE enum trk_status catalogue_put_about(const char *folder,
                                                  const struct trk_manifest_entry *prepared,
                                                  struct trk_error *error);
 void catalogue_drop_about(const char *folder, const char *hash);
-/* Read it; found: it is there, else out stays. TRK_E_DAMAGED: it is none, or another file's. */
-TRK_MUST_USE enum trk_status catalogue_read_about(const char *folder, const char *hash,
-                                                  struct trk_manifest_entry *out, bool *found,
-                                                  struct trk_error *error);
 /* Write it for all that are stored: since version 3 it is there. */
 TRK_MUST_USE enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue,
                                                     struct trk_error *error);

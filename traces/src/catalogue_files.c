@@ -92,6 +92,19 @@ enum trk_status catalogue_insert(struct trk_catalogue *catalogue,
     return catalogue_done(catalogue, statement, sqlite3_step(statement), error);
 }
 
+/* A row of COLUMNS. */
+static void take_row(sqlite3_stmt *statement, struct trk_manifest_entry *out)
+{
+    snprintf(out->file, sizeof out->file, "%s", catalogue_text(statement, 0));
+    snprintf(out->hash, sizeof out->hash, "%s", catalogue_text(statement, 1));
+    snprintf(out->command, sizeof out->command, "%s", catalogue_text(statement, 2));
+    snprintf(out->origin, sizeof out->origin, "%s", catalogue_text(statement, 3));
+    snprintf(out->licence, sizeof out->licence, "%s", catalogue_text(statement, 4));
+    snprintf(out->policy, sizeof out->policy, "%s", catalogue_text(statement, 5));
+    snprintf(out->expected, sizeof out->expected, "%s", catalogue_text(statement, 6));
+    out->bytes = (uint64_t)sqlite3_column_int64(statement, 7);
+}
+
 enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, const char *hash,
                                  struct trk_manifest_entry *out, bool *found,
                                  struct trk_error *error)
@@ -105,7 +118,7 @@ enum trk_status catalogue_lookup(struct trk_catalogue *catalogue, const char *ha
     int last = sqlite3_step(statement);
     *found = last == SQLITE_ROW;
     if (*found) {
-        catalogue_take(statement, out);
+        take_row(statement, out);
     }
     return catalogue_done(catalogue, statement, last, error);
 }
@@ -182,18 +195,6 @@ static enum trk_status describe_row(struct trk_catalogue *catalogue,
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
-void catalogue_take(sqlite3_stmt *statement, struct trk_manifest_entry *out)
-{
-    snprintf(out->file, sizeof out->file, "%s", catalogue_text(statement, 0));
-    snprintf(out->hash, sizeof out->hash, "%s", catalogue_text(statement, 1));
-    snprintf(out->command, sizeof out->command, "%s", catalogue_text(statement, 2));
-    snprintf(out->origin, sizeof out->origin, "%s", catalogue_text(statement, 3));
-    snprintf(out->licence, sizeof out->licence, "%s", catalogue_text(statement, 4));
-    snprintf(out->policy, sizeof out->policy, "%s", catalogue_text(statement, 5));
-    snprintf(out->expected, sizeof out->expected, "%s", catalogue_text(statement, 6));
-    out->bytes = (uint64_t)sqlite3_column_int64(statement, 7);
-}
-
 enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogue_entry_fn *fn,
                                    void *context, struct trk_error *error)
 {
@@ -204,7 +205,7 @@ enum trk_status trk_catalogue_list(struct trk_catalogue *catalogue, trk_catalogu
     int last = SQLITE_DONE;
     while (status == TRK_OK && (last = sqlite3_step(statement)) == SQLITE_ROW) {
         struct trk_manifest_entry entry = {.bytes = 0};
-        catalogue_take(statement, &entry);
+        take_row(statement, &entry);
         status = fn(context, &entry, error);
     }
     if (status != TRK_OK) {

@@ -61,25 +61,22 @@ static bool same_words(const struct trk_manifest_entry *one, const struct trk_ma
            strcmp(one->expected, other->expected) == 0;
 }
 
-enum trk_status catalogue_write_about(const char *folder, const struct trk_manifest_entry *entry,
-                                      struct trk_error *error)
+/* Write it under its own name, with `behind` behind that. */
+static enum trk_status write_about(const char *folder, const struct trk_manifest_entry *entry,
+                                   const char *behind, struct trk_error *error)
 {
     char path[PATH_MAX], name[64];
     struct trk_manifest_entry copy = *entry;
     const struct trk_manifest manifest = {&copy, 1, false};
     enum trk_status status = about_of(folder, entry->hash, path, name, error);
+    snprintf(name, sizeof name, "%s" TRK_CATALOGUE_ABOUT "%s", entry->hash, behind);
     return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
 }
 
 enum trk_status catalogue_prepare_about(const char *folder, const struct trk_manifest_entry *entry,
                                         struct trk_error *error)
 {
-    char path[PATH_MAX], name[64];
-    struct trk_manifest_entry copy = *entry;
-    const struct trk_manifest manifest = {&copy, 1, false};
-    enum trk_status status = about_of(folder, entry->hash, path, name, error);
-    snprintf(name, sizeof name, "%s" TRK_CATALOGUE_ABOUT NEXT, entry->hash);
-    return status == TRK_OK ? trk_manifest_save_as(&manifest, path, name, error) : status;
+    return write_about(folder, entry, NEXT, error);
 }
 
 void catalogue_drop_about(const char *folder, const char *hash)
@@ -98,14 +95,14 @@ enum trk_status catalogue_put_about(const char *folder, const struct trk_manifes
     snprintf(to, sizeof to, "%s/" TRK_CATALOGUE_TRACES "/%s" TRK_CATALOGUE_ABOUT, folder,
              row->hash);
     snprintf(from, sizeof from, "%s" NEXT, to);
-    return same_words(row, prepared) && rename(from, to) == 0
-               ? TRK_OK
-               : catalogue_write_about(folder, row, error);
+    return same_words(row, prepared) && rename(from, to) == 0 ? TRK_OK
+                                                              : write_about(folder, row, "", error);
 }
 
-enum trk_status catalogue_read_about(const char *folder, const char *hash,
-                                     struct trk_manifest_entry *out, bool *found,
-                                     struct trk_error *error)
+/* Read it; found: it is there, else out stays. TRK_E_DAMAGED: it is none, or another file's. */
+static enum trk_status read_about(const char *folder, const char *hash,
+                                  struct trk_manifest_entry *out, bool *found,
+                                  struct trk_error *error)
 {
     char path[PATH_MAX], name[64];
     struct trk_manifest manifest;
@@ -132,10 +129,10 @@ static enum trk_status write_one(void *context, const struct trk_manifest_entry 
     struct trk_manifest_entry former;
     struct trk_error reason;
     bool found = false;
-    enum trk_status status = catalogue_read_about(context, entry->hash, &former, &found, &reason);
+    enum trk_status status = read_about(context, entry->hash, &former, &found, &reason);
     return status == TRK_OK && found && same_words(&former, entry)
                ? TRK_OK
-               : catalogue_write_about(context, entry, error);
+               : write_about(context, entry, "", error);
 }
 
 enum trk_status catalogue_write_abouts(struct trk_catalogue *catalogue, struct trk_error *error)
@@ -160,8 +157,7 @@ static enum trk_status describe(const struct rebuilding *by, const char *file,
     bool found = false;
     *out = (struct trk_manifest_entry){.bytes = 0};
     snprintf(hash, sizeof hash, "%.32s", file);
-    enum trk_status status =
-        catalogue_read_about(by->catalogue->folder, hash, out, &found, &reason);
+    enum trk_status status = read_about(by->catalogue->folder, hash, out, &found, &reason);
     if (status != TRK_OK) {
         snprintf(lacks, 192, "%s; mend that or take it away", reason.text);
     } else if (!found) {

@@ -37,6 +37,9 @@ TRK_EXTERN_C_BEGIN
  *         recording parent counts and tells it); TRK_E_ARGUMENT, TRK_E_SYSTEM: the descriptor is
  * not usable. In every case but TRK_OK the program runs on unrecorded.
  *
+ * Makes present what a thread's first events touch, which takes some tenths of a millisecond: so it
+ * does not matter whether the first one is in a fault's handler.
+ *
  * Allocates: mappings. Blocks: no. Signal-safe: no. Threads: once, before others record.
  */
 TRK_MUST_USE enum trk_status trk_capture_open(struct trk_error *error);

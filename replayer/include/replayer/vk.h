@@ -111,9 +111,6 @@ TRK_MUST_USE enum trk_status trk_vk_dispatch(struct trk_vk *vk, uint64_t offset,
                                              uint64_t size_bytes, uint32_t word,
                                              struct trk_error *error);
 
-/* All that was recorded so far is ordered before all that follows. */
-TRK_MUST_USE enum trk_status trk_vk_barrier(struct trk_vk *vk, struct trk_error *error);
-
 /* Run what was recorded; gives its tick (1, 2, ...). */
 TRK_MUST_USE enum trk_status trk_vk_submit(struct trk_vk *vk, uint64_t *tick,
                                            struct trk_error *error);

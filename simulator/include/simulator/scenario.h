@@ -127,13 +127,13 @@ TRK_MUST_USE enum trk_status trk_scenario_load(struct trk_scenario **out, const 
 /* NULL is accepted. */
 void trk_scenario_destroy(struct trk_scenario *scenario);
 
-/* The file's name and sentence ("" if it has none); live as long as the scenario. */
 /* Whether a text is a verdict that a scenario may expect. */
 bool trk_scenario_verdict_is_name(const char *text);
 /* Whether it is one that a trace or a scenario may come to: a core gives failures of any class. */
 bool trk_scenario_verdict_may_come(const char *text);
+
+/* The file's name; lives as long as the scenario. */
 const char *trk_scenario_name(const struct trk_scenario *scenario);
-const char *trk_scenario_about(const struct trk_scenario *scenario);
 
 /* The policy that its tracker has; lives as long as the scenario. */
 const struct trk_policy *trk_scenario_policy(const struct trk_scenario *scenario);

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "track/event.h"
+
 const char *backend_choice_name(enum backend_choice choice)
 {
     static const char *const names[] = {"mprotect", "userfaultfd with guards",
@@ -55,4 +57,23 @@ struct trk_backend *backend_choice_open(enum backend_choice choice, int64_t host
     }
     fprintf(stderr, "skipped on %s: %s\n", backend_choice_name(choice), error.text);
     return NULL;
+}
+
+unsigned backend_rights_of(unsigned char *page)
+{
+    static int ends[2];
+    unsigned char value = 0;
+    unsigned rights = 0;
+    if (ends[1] == 0 && pipe(ends) != 0)
+        abort();
+    if (write(ends[1], page, 1) == 1) {
+        rights |= TRK_RIGHT_READ;
+        if (read(ends[0], &value, 1) != 1)
+            abort();
+    }
+    if (write(ends[1], &value, 1) != 1)
+        abort();
+    if (read(ends[0], page, 1) == 1)
+        return rights | TRK_RIGHT_WRITE;
+    return read(ends[0], &value, 1) == 1 ? rights : ~0u;
 }

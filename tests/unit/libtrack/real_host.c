@@ -18,7 +18,6 @@ static struct {
     uint32_t pages;
     bool in_use;
     uint32_t roving; /* page to look at next */
-    int pipe[2];
 } real;
 
 static struct trk_backend *backend_of(const char *name, int64_t bias)
@@ -37,7 +36,7 @@ static bool create(const char *name, uint64_t guest_addr, uint32_t pages)
 {
     uint64_t bytes = pages * TRK_HOST_PAGE_BYTES;
     int fd = memfd_create("guest", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0 || pipe(real.pipe) != 0)
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
         abort();
     real.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
@@ -79,23 +78,6 @@ void real_host_close(void)
     real.in_use = false;
 }
 
-static unsigned rights_of(uint32_t page)
-{
-    unsigned char *byte = real.memory + page * TRK_HOST_PAGE_BYTES;
-    unsigned char value = 0;
-    unsigned rights = 0;
-    if (write(real.pipe[1], byte, 1) == 1) {
-        rights |= TRK_RIGHT_READ;
-        if (read(real.pipe[0], &value, 1) != 1)
-            abort();
-    }
-    if (write(real.pipe[1], &value, 1) != 1)
-        abort();
-    if (read(real.pipe[0], byte, 1) == 1)
-        return rights | TRK_RIGHT_WRITE;
-    return read(real.pipe[0], &value, 1) == 1 ? rights : ~0u;
-}
-
 static bool agrees(const uint8_t *host, uint32_t page)
 {
     unsigned expected = host[page] & TRK_RIGHTS_RW;
@@ -104,7 +86,7 @@ static bool agrees(const uint8_t *host, uint32_t page)
         expected |= TRK_RIGHT_READ;
     if ((host[page] & TRK_RIGHT_EXEC) && expected == 0)
         return true; /* whether such a page can be read is the processor's business */
-    return rights_of(page) == expected;
+    return backend_rights_of(real.memory + page * TRK_HOST_PAGE_BYTES) == expected;
 }
 
 bool real_host_protect(const uint8_t *host, uint32_t first, uint32_t pages, uint32_t *wrong_page)

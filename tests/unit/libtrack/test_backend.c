@@ -13,30 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backends.h"
 #include "track/address.h"
 #include "track/backend.h"
 #include "track/event.h"
 
 #define PAGE TRK_HOST_PAGE_BYTES
-
-/* What a page lets through, without faulting: the kernel is asked to read and to write it. */
-static unsigned rights_of(unsigned char *page)
-{
-    int fds[2];
-    unsigned rights = 0;
-    unsigned char byte = 0;
-    cr_assert_eq(pipe(fds), 0);
-    if (write(fds[1], page, 1) == 1) {
-        rights |= TRK_RIGHT_READ;
-        cr_assert_eq(read(fds[0], &byte, 1), 1);
-    }
-    cr_assert_eq(write(fds[1], &byte, 1), 1);
-    if (read(fds[0], page, 1) == 1)
-        rights |= TRK_RIGHT_WRITE;
-    close(fds[0]);
-    close(fds[1]);
-    return rights;
-}
 
 Test(backend, mprotect_opens_and_closes)
 {
@@ -58,9 +40,9 @@ Test(backend, mprotect_opens_and_closes)
         errno = 77;
         cr_assert_eq(backend->protect(backend, 0x10000, PAGE, cases[i]), 0);
         cr_expect_eq(errno, 77);
-        cr_expect_eq(rights_of(memory + PAGE), cases[i], "case %zu", i);
-        cr_expect_eq(rights_of(memory), TRK_RIGHTS_RW, "the page before is left alone");
-        cr_expect_eq(rights_of(memory + 2 * PAGE), TRK_RIGHTS_RW, "and the page behind");
+        cr_expect_eq(backend_rights_of(memory + PAGE), cases[i], "case %zu", i);
+        cr_expect_eq(backend_rights_of(memory), TRK_RIGHTS_RW, "the page before is left alone");
+        cr_expect_eq(backend_rights_of(memory + 2 * PAGE), TRK_RIGHTS_RW, "and the page behind");
     }
     munmap(memory + PAGE, PAGE);
     errno = 77;

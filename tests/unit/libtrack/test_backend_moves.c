@@ -67,25 +67,6 @@ static int protect(const struct memory *memory, uint32_t page, uint32_t pages, u
     return memory->backend->protect(memory->backend, GUEST + page * PAGE, pages * PAGE, rights);
 }
 
-/* What the kernel reads from a page and writes to it, without a fault; the byte stays. */
-static unsigned rights_of(unsigned char *page)
-{
-    int fds[2];
-    unsigned rights = 0;
-    unsigned char byte = 0;
-    cr_assert_eq(pipe(fds), 0);
-    if (write(fds[1], page, 1) == 1) {
-        rights |= TRK_RIGHT_READ;
-        cr_assert_eq(read(fds[0], &byte, 1), 1);
-    }
-    cr_assert_eq(write(fds[1], &byte, 1), 1);
-    if (read(fds[0], page, 1) == 1)
-        rights |= TRK_RIGHT_WRITE;
-    close(fds[0]);
-    close(fds[1]);
-    return rights;
-}
-
 static const unsigned all_rights[] = {
     TRK_RIGHTS_RW,
     TRK_RIGHT_READ,
@@ -106,14 +87,15 @@ static void move_all_ways(struct memory *memory, const char *name, bool touched)
             cr_assert_eq(protect(memory, 1, 1, all_rights[from]), 0);
             cr_assert_eq(protect(memory, 1, 1, all_rights[to]), 0);
             cr_expect_eq(errno, 77, "%s keeps errno", name);
-            cr_expect_eq(rights_of(memory->guest + PAGE), all_rights[to] & TRK_RIGHTS_RW,
+            cr_expect_eq(backend_rights_of(memory->guest + PAGE), all_rights[to] & TRK_RIGHTS_RW,
                          "%s: %x to %x", name, all_rights[from], all_rights[to]);
-            cr_expect_eq(rights_of(memory->guest), TRK_RIGHTS_RW, "%s: before", name);
-            cr_expect_eq(rights_of(memory->guest + 2 * PAGE), TRK_RIGHTS_RW, "%s: behind", name);
+            cr_expect_eq(backend_rights_of(memory->guest), TRK_RIGHTS_RW, "%s: before", name);
+            cr_expect_eq(backend_rights_of(memory->guest + 2 * PAGE), TRK_RIGHTS_RW, "%s: behind",
+                         name);
             for (size_t i = 2; touched && i < PAGE; i += 511)
                 cr_assert_eq(memory->own[PAGE + i], from * 16 + to + 1, "%s: bytes", name);
             cr_assert_eq(protect(memory, 1, 1, TRK_RIGHTS_RW), 0);
-            cr_expect_eq(rights_of(memory->guest + PAGE), TRK_RIGHTS_RW);
+            cr_expect_eq(backend_rights_of(memory->guest + PAGE), TRK_RIGHTS_RW);
         }
     }
 }
@@ -151,7 +133,7 @@ Test(backend_moves, one_call_over_a_mixture)
             for (uint32_t page = 0; page < PAGES; page++) {
                 bool inside = page > 0 && page < PAGES - 1;
                 unsigned rights = all_rights[inside ? to : page / 2 % RIGHTS];
-                cr_expect_eq(rights_of(memory.guest + page * PAGE), rights & TRK_RIGHTS_RW,
+                cr_expect_eq(backend_rights_of(memory.guest + page * PAGE), rights & TRK_RIGHTS_RW,
                              "%s: page %u to %x", backend_choice_name(choice), page,
                              all_rights[to]);
             }
@@ -173,7 +155,7 @@ Test(backend_moves, refused_call_changes_nothing)
             munmap(memory.guest + 40 * PAGE, 8 * PAGE);
             cr_expect_neq(protect(&memory, 0, PAGES, all_rights[to]), 0);
             for (uint32_t page = 0; page < 40; page++)
-                cr_expect_eq(rights_of(memory.guest + page * PAGE),
+                cr_expect_eq(backend_rights_of(memory.guest + page * PAGE),
                              all_rights[page / 2 % RIGHTS] & TRK_RIGHTS_RW, "%s: page %u to %x",
                              backend_choice_name(choice), page, all_rights[to]);
             memory_close(&memory);
@@ -218,13 +200,13 @@ Test(backend_moves, detached_memory_is_open_and_whole)
         mix(&memory);
         trk_backend_detach(memory.backend, GUEST, memory.bytes);
         for (uint32_t page = 0; page < PAGES; page++)
-            cr_expect_eq(rights_of(memory.guest + page * PAGE), TRK_RIGHTS_RW, "%s: page %u",
-                         backend_choice_name(choice), page);
+            cr_expect_eq(backend_rights_of(memory.guest + page * PAGE), TRK_RIGHTS_RW,
+                         "%s: page %u", backend_choice_name(choice), page);
         for (size_t i = 0; i < memory.bytes; i += PAGE / 2)
             cr_assert(memory.guest[i] == 5);
         /* Not attached any more: mprotect's. */
         cr_assert_eq(protect(&memory, 3, 1, TRK_RIGHT_READ), 0);
-        cr_expect_eq(rights_of(memory.guest + 3 * PAGE), TRK_RIGHT_READ);
+        cr_expect_eq(backend_rights_of(memory.guest + 3 * PAGE), TRK_RIGHT_READ);
         cr_assert_eq(protect(&memory, 3, 1, TRK_RIGHTS_RW), 0);
         struct trk_error error;
         cr_assert_eq(trk_backend_attach(memory.backend, GUEST, memory.bytes, &error), TRK_OK);
@@ -255,12 +237,12 @@ Test(backend_moves, closed_memory_is_attached_closed)
             cr_assert_eq(mprotect(memory.guest, half_bytes, PROT_NONE), 0);
             cr_assert_eq(trk_backend_attach_closed(memory.backend, GUEST, half_bytes, NULL),
                          TRK_OK);
-            cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_NONE, "%s", name);
+            cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHTS_NONE, "%s", name);
             cr_assert_eq(protect(&memory, 2, 2, TRK_RIGHTS_NONE), 0);
-            cr_expect_eq(rights_of(memory.guest + 2 * PAGE), TRK_RIGHTS_NONE, "%s", name);
+            cr_expect_eq(backend_rights_of(memory.guest + 2 * PAGE), TRK_RIGHTS_NONE, "%s", name);
             cr_assert_eq(protect(&memory, 1, 2, all_rights[to]), 0);
             for (uint32_t page = 0; page < 4; page++)
-                cr_expect_eq(rights_of(memory.guest + page * PAGE),
+                cr_expect_eq(backend_rights_of(memory.guest + page * PAGE),
                              page == 1 || page == 2 ? all_rights[to] & TRK_RIGHTS_RW : 0,
                              "%s: page %u to %x", name, page, all_rights[to]);
         }
@@ -268,9 +250,9 @@ Test(backend_moves, closed_memory_is_attached_closed)
         map_over(&memory);
         cr_assert_eq(mprotect(memory.guest, half_bytes, PROT_NONE), 0);
         trk_backend_forget(memory.backend, GUEST, half_bytes);
-        cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_NONE);
+        cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHTS_NONE);
         cr_assert_eq(protect(&memory, 0, 1, TRK_RIGHT_READ), 0);
-        cr_expect_eq(rights_of(memory.guest), TRK_RIGHT_READ);
+        cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHT_READ);
         memory_close(&memory);
     }
 }
@@ -306,9 +288,9 @@ Test(backend_moves, private_memory_keeps_its_bytes)
         cr_assert_eq(trk_backend_attach(backend, GUEST, 4 * PAGE, NULL), TRK_OK);
         cr_assert_eq(backend->protect(backend, GUEST, 4 * PAGE, TRK_RIGHT_READ), 0);
         cr_assert_eq(backend->protect(backend, GUEST, 2 * PAGE, TRK_RIGHTS_NONE), 0);
-        cr_expect_eq(rights_of(memory), TRK_RIGHTS_NONE);
+        cr_expect_eq(backend_rights_of(memory), TRK_RIGHTS_NONE);
         cr_assert_eq(backend->protect(backend, GUEST, 2 * PAGE, TRK_RIGHT_READ), 0);
-        cr_expect_eq(rights_of(memory), TRK_RIGHT_READ);
+        cr_expect_eq(backend_rights_of(memory), TRK_RIGHT_READ);
         for (size_t i = 0; i < 4 * PAGE; i++)
             cr_assert_eq(memory[i], 9);
         trk_backend_destroy(backend);
@@ -326,11 +308,11 @@ Test(backend_moves, locked_memory_takes_no_guards)
     for (size_t from = 0; from < 2; from++) {
         cr_assert_eq(protect(&memory, 0, 2, all_rights[from]), 0);
         cr_assert_eq(protect(&memory, 0, 2, TRK_RIGHTS_NONE), 0);
-        cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_NONE);
+        cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHTS_NONE);
         cr_assert_eq(protect(&memory, 0, 2, TRK_RIGHT_READ), 0);
-        cr_expect_eq(rights_of(memory.guest), TRK_RIGHT_READ);
+        cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHT_READ);
         cr_assert_eq(protect(&memory, 0, 2, TRK_RIGHTS_RW), 0);
-        cr_expect_eq(rights_of(memory.guest), TRK_RIGHTS_RW);
+        cr_expect_eq(backend_rights_of(memory.guest), TRK_RIGHTS_RW);
         cr_expect_eq(memory.guest[1], 3);
     }
     memory_close(&memory);

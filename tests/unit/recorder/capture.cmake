@@ -24,7 +24,7 @@ set_tests_properties(unit.recorder.capture_poison PROPERTIES SKIP_RETURN_CODE 77
 add_executable(capture_target capture_target.c)
 target_link_libraries(capture_target PRIVATE trk_capture track)
 trk_target(capture_target)
-capture_unit(capture_record capture_record.c)
+capture_unit(capture_record capture_record.c capture_file.c)
 target_compile_definitions(unit_recorder_capture_record
                            PRIVATE CAPTURE_TARGET="$<TARGET_FILE:capture_target>")
 add_dependencies(unit_recorder_capture_record capture_target)
@@ -38,8 +38,8 @@ capture_unit(capture_states capture_states.c)
 target_compile_definitions(unit_recorder_capture_states
                            PRIVATE BURST_TARGET="$<TARGET_FILE:burst_target>")
 add_dependencies(unit_recorder_capture_states burst_target)
-capture_unit(capture_here capture_here.c)
-capture_unit(capture_follow capture_follow.c)
+capture_unit(capture_here capture_here.c capture_file.c)
+capture_unit(capture_follow capture_follow.c capture_file.c)
 target_compile_definitions(unit_recorder_capture_follow
                            PRIVATE CAPTURE_TARGET="$<TARGET_FILE:capture_target>")
 add_dependencies(unit_recorder_capture_follow capture_target)

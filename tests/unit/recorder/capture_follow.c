@@ -5,7 +5,7 @@
  * Method: launchers of every kind around the recorded program, and a daemon that has left its
  * parents; each trace must be whole, or say that it is not.
  */
-#define _GNU_SOURCE /* mkdtemp, pipe2 */
+#define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,34 +18,21 @@
 
 #include <criterion/criterion.h>
 
+#include "capture_file.h"
 #include "recorder/record.h"
 #include "recorder/trace.h"
 
-static char folder[] = "/tmp/trk-follow-XXXXXX";
-static char path[64];
 static struct trk_record_result result;
 static struct trk_error error;
 static int told_waiting;
 
-static void make_folder(void)
-{
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/a.trk", folder);
-}
-
-static void remove_folder(void)
-{
-    (void)unlink(path);
-    cr_assert_eq(rmdir(folder), 0, "something was left in %s", folder);
-}
-
-TestSuite(capture_follow, .init = make_folder, .fini = remove_folder);
+TestSuite(capture_follow, .init = capture_file_begin, .fini = capture_file_end);
 
 static enum trk_status record(const char *const *argv, void (*waiting)(void))
 {
     struct trk_record_options options = {
         .size = sizeof(options),
-        .path = path,
+        .path = capture_path,
         .overwrite = true,
         .argv = (char *const *)(uintptr_t)argv,
         .waiting = waiting,
@@ -62,14 +49,9 @@ static enum trk_status record_shell(const char *script)
 
 static uint64_t count_marks(bool *complete)
 {
-    struct trk_trace *trace = NULL;
-    struct trk_trace_event event;
-    uint64_t marks = 0;
-    cr_assert_eq(trk_trace_open(&trace, path, &error), TRK_OK, "%s", error.text);
-    while (trk_trace_next(trace, &event, &error) == TRK_OK)
-        marks += event.event.type == TRK_EVENT_MARK;
-    *complete = trk_trace_state(trace).complete;
-    trk_trace_close(trace);
+    struct trk_trace_state state;
+    uint64_t marks = capture_file_marks(&state);
+    *complete = state.complete;
     return marks;
 }
 
@@ -198,11 +180,11 @@ Test(capture_follow, refuses_further_programs_and_counts_them)
 Test(capture_follow, refuses_a_file_that_another_recording_writes)
 {
     static const char *const argv[] = {"true", NULL};
-    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    int fd = open(capture_path, O_RDWR | O_CREAT, 0600);
     cr_assert_eq(flock(fd, LOCK_EX), 0);
     cr_assert_eq(record(argv, NULL), TRK_E_ARGUMENT);
     cr_assert_eq(result.child_status, -1, "the command was started");
-    cr_assert_eq(access(path, F_OK), 0, "the other's file was taken away");
+    cr_assert_eq(access(capture_path, F_OK), 0, "the other's file was taken away");
     close(fd);
     cr_assert_eq(record(argv, NULL), TRK_OK, "%s", error.text);
 }
@@ -217,9 +199,9 @@ Test(capture_follow, survives_a_limit_on_file_sizes)
     signal(SIGXFSZ, SIG_DFL);
     cr_assert_eq(record(argv, NULL), TRK_OK, "%s", error.text);
     cr_assert_eq(result.child_status & 0x7f, SIGXFSZ);
-    unlink(path);
+    unlink(capture_path);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     cr_assert_eq(record(argv, NULL), TRK_E_SYSTEM);
     cr_assert_eq(error.os_errno, EFBIG, "%s", error.text);
-    cr_assert_neq(access(path, F_OK), 0);
+    cr_assert_neq(access(capture_path, F_OK), 0);
 }

@@ -4,7 +4,6 @@
  *
  * Method: threads of the test's own mark numbers; the file is read back. Each case is a process.
  */
-#define _GNU_SOURCE /* mkdtemp */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include <criterion/criterion.h>
 
+#include "capture_file.h"
 #include "recorder/capture.h"
 #include "recorder/record_here.h"
 #include "recorder/trace.h"
@@ -22,27 +22,18 @@
 #define THREADS 4u
 #define MARKS   20000u
 
-static char folder[] = "/tmp/trk-here-XXXXXX";
-static char path[64];
 static struct trk_record_options options;
 static struct trk_record_here *here;
 static struct trk_record_result result;
 static struct trk_error error;
 
-static void make_folder(void)
+static void begin(void)
 {
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/a.trk", folder);
-    options = (struct trk_record_options){.size = sizeof(options), .path = path};
+    capture_file_begin();
+    options = (struct trk_record_options){.size = sizeof(options), .path = capture_path};
 }
 
-static void remove_folder(void)
-{
-    (void)unlink(path);
-    cr_assert_eq(rmdir(folder), 0, "something was left in %s", folder);
-}
-
-TestSuite(capture_here, .init = make_folder, .fini = remove_folder);
+TestSuite(capture_here, .init = begin, .fini = capture_file_end);
 
 static void *mark_all(void *unused)
 {
@@ -60,19 +51,6 @@ static void run_threads(void)
         pthread_join(threads[i], NULL);
 }
 
-static uint64_t read_marks(struct trk_trace_state *state)
-{
-    struct trk_trace *trace = NULL;
-    struct trk_trace_event event;
-    uint64_t marks = 0;
-    cr_assert_eq(trk_trace_open(&trace, path, &error), TRK_OK, "%s", error.text);
-    while (trk_trace_next(trace, &event, &error) == TRK_OK)
-        marks += event.event.type == TRK_EVENT_MARK;
-    *state = trk_trace_state(trace);
-    trk_trace_close(trace);
-    return marks;
-}
-
 Test(capture_here, writes_all_that_is_said)
 {
     struct trk_trace_state state;
@@ -86,7 +64,7 @@ Test(capture_here, writes_all_that_is_said)
     cr_assert_eq(result.events, THREADS * MARKS);
     cr_assert_eq(result.threads, THREADS);
     cr_assert_eq(result.events_of[TRK_EVENT_MARK], THREADS * MARKS);
-    cr_assert_eq(read_marks(&state), THREADS * MARKS);
+    cr_assert_eq(capture_file_marks(&state), THREADS * MARKS);
     cr_assert(state.complete);
     cr_assert_eq(state.child_status, -1);
 }
@@ -99,7 +77,7 @@ Test(capture_here, counts_what_finds_no_room)
     run_threads();
     cr_assert_eq(trk_record_here_stop(here, &result, &error), TRK_OK, "%s", error.text);
     cr_assert_eq(result.events + result.dropped, THREADS * MARKS);
-    cr_assert_eq(read_marks(&state), result.events);
+    cr_assert_eq(capture_file_marks(&state), result.events);
     cr_assert_eq(state.dropped, result.dropped);
 }
 
@@ -117,13 +95,13 @@ Test(capture_here, is_silent_in_forked_children)
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert_eq(status, 0);
     cr_assert_eq(trk_record_here_stop(here, NULL, NULL), TRK_OK);
-    cr_assert_eq(read_marks(&state), 1);
+    cr_assert_eq(capture_file_marks(&state), 1);
 }
 
 Test(capture_here, refuses_what_it_cannot_do)
 {
     struct trk_record_options bad = options;
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(capture_path, "w");
     fclose(file);
     cr_assert_eq(trk_record_here_start(&here, &options, &error), TRK_E_EXISTS);
     bad.path = "-";

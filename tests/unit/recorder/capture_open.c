@@ -20,6 +20,7 @@
 
 #include <criterion/criterion.h>
 
+#include "capture_emit.h"
 #include "capture_support.h"
 #include "recorder/capture.h"
 #include "track/address.h"
@@ -220,4 +221,35 @@ Test(capture_open, does_nothing_without_a_session)
     trk_capture_mark(1);
     trk_capture_thread_end();
     cr_assert_eq(trk_capture_dropped(), 0);
+}
+
+/* Whether this process has the page in its table: who touches it then takes no fault. */
+static bool is_present(const void *address)
+{
+    uint64_t entry = 0;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    cr_assert_geq(fd, 0, "no pagemap");
+    off_t at = (off_t)((uintptr_t)address / TRK_HOST_PAGE_BYTES * sizeof entry);
+    cr_assert_eq(pread(fd, &entry, sizeof entry, at), (ssize_t)sizeof entry);
+    close(fd);
+    return entry >> 63 != 0;
+}
+
+/* A thread's first event may come in the fault handler: it waits for no page. */
+Test(capture_open, makes_the_beginning_of_each_ring_present)
+{
+    struct trk_record_session session;
+    const size_t ring_bytes = (size_t)1024 * sizeof(struct trk_record);
+    capture_support_join(&session, 1024);
+    const unsigned char *map = (const unsigned char *)trk_capture_control();
+    const size_t headers_bytes = trk_session_records_offset(session.ring_count);
+    cr_assert_neq(map, session.map, "the program has a mapping of its own");
+    for (size_t at = 0; at < headers_bytes; at += TRK_HOST_PAGE_BYTES)
+        cr_assert(is_present(map + at), "byte %zu of the headers", at);
+    for (size_t i = 0; i < session.ring_count; ++i) {
+        cr_assert(is_present(map + headers_bytes + i * ring_bytes), "ring %zu", i);
+        cr_assert_not(is_present(map + headers_bytes + i * ring_bytes + TRK_HOST_PAGE_BYTES));
+    }
+    trk_capture_mark(1);
+    cr_assert_eq(atomic_load(&session.rings[0].head), 1);
 }

@@ -4,7 +4,7 @@
  *
  * Method: real programs, real files in a folder of the test's own, read back by the trace reader.
  */
-#define _GNU_SOURCE /* mkdtemp */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,33 +17,20 @@
 
 #include <criterion/criterion.h>
 
+#include "capture_file.h"
 #include "recorder/record.h"
 #include "recorder/trace.h"
 
-static char folder[] = "/tmp/trk-record-XXXXXX";
-static char path[64];
 static struct trk_record_result result;
 static struct trk_error error;
 
-static void make_folder(void)
-{
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/a.trk", folder);
-}
-
-static void remove_folder(void)
-{
-    (void)unlink(path);
-    cr_assert_eq(rmdir(folder), 0, "something was left in %s", folder);
-}
-
-TestSuite(capture_record, .init = make_folder, .fini = remove_folder);
+TestSuite(capture_record, .init = capture_file_begin, .fini = capture_file_end);
 
 static enum trk_status record(uint32_t ring_records, const char *const *argv)
 {
     struct trk_record_options options = {
         .size = sizeof(options),
-        .path = path,
+        .path = capture_path,
         .argv = (char *const *)(uintptr_t)argv,
         .ring_records = ring_records,
     };
@@ -60,7 +47,7 @@ static enum trk_status record_target(uint32_t ring_records, const char *mode, co
 static struct trk_trace *open_trace(void)
 {
     struct trk_trace *trace = NULL;
-    enum trk_status status = trk_trace_open(&trace, path, &error);
+    enum trk_status status = trk_trace_open(&trace, capture_path, &error);
     cr_assert_eq(status, TRK_OK, "%s", error.text);
     return trace;
 }
@@ -90,7 +77,7 @@ Test(capture_record, gives_back_the_end_of_commands_that_join_nothing)
         cr_assert(trk_trace_state(trace).complete);
         cr_assert_eq(trk_trace_state(trace).child_status, cases[i].status);
         trk_trace_close(trace);
-        unlink(path);
+        unlink(capture_path);
     }
 }
 
@@ -110,7 +97,7 @@ Test(capture_record, refuses_commands_that_cannot_start)
         cr_assert_eq(record(0, argv), TRK_E_SYSTEM, "%s", cases[i].command);
         cr_assert_eq(error.os_errno, cases[i].os_errno, "%s: %s", cases[i].command, error.text);
         cr_assert_eq(result.child_status, -1);
-        cr_assert_neq(access(path, F_OK), 0, "%s leaves a file", cases[i].command);
+        cr_assert_neq(access(capture_path, F_OK), 0, "%s leaves a file", cases[i].command);
     }
 }
 
@@ -122,12 +109,12 @@ Test(capture_record, refuses_unusable_options)
         cr_assert_eq(record(sizes[i], argv), TRK_E_ARGUMENT, "%u records", sizes[i]);
     static const char *const nothing[] = {NULL};
     cr_assert_eq(record(0, nothing), TRK_E_ARGUMENT);
-    cr_assert_neq(access(path, F_OK), 0);
+    cr_assert_neq(access(capture_path, F_OK), 0);
 }
 
 static void write_old_file(void)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(capture_path, "w");
     fputs("old", file);
     fclose(file);
 }
@@ -135,14 +122,15 @@ static void write_old_file(void)
 static off_t file_size(void)
 {
     struct stat status;
-    return stat(path, &status) == 0 ? status.st_size : -1;
+    return stat(capture_path, &status) == 0 ? status.st_size : -1;
 }
 
 Test(capture_record, overwrites_only_when_told_and_when_the_command_starts)
 {
     static const char *const good[] = {"true", NULL};
     static const char *const bad[] = {"/nonexistent/program", NULL};
-    struct trk_record_options options = {.size = sizeof(options), .path = path, .overwrite = true};
+    struct trk_record_options options = {
+        .size = sizeof(options), .path = capture_path, .overwrite = true};
     write_old_file();
     cr_assert_eq(record(0, good), TRK_E_EXISTS);
     cr_assert_eq(file_size(), 3);
@@ -238,7 +226,7 @@ Test(capture_record, uses_rings_of_dead_threads_again)
 Test(capture_record, counts_every_event_that_found_no_room)
 {
     char counted[64];
-    snprintf(counted, sizeof(counted), "%s/counted", folder);
+    snprintf(counted, sizeof(counted), "%s/counted", capture_folder);
     int saved = dup(STDOUT_FILENO);
     int fd = open(counted, O_RDWR | O_CREAT | O_TRUNC, 0600);
     dup2(fd, STDOUT_FILENO);
@@ -294,14 +282,14 @@ Test(capture_record, lets_the_command_go_on_when_the_disk_is_full)
 
 Test(capture_record, lets_the_command_go_on_when_the_reader_goes)
 {
-    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(mkfifo(capture_path, 0600), 0);
     pid_t reader = fork();
     if (reader == 0) {
         char bytes[3000];
-        int fd = open(path, O_RDONLY);
+        int fd = open(capture_path, O_RDONLY);
         _exit(read(fd, bytes, sizeof(bytes)) > 0 ? 0 : 1);
     }
-    cr_assert_eq(record_over(path), TRK_E_SYSTEM);
+    cr_assert_eq(record_over(capture_path), TRK_E_SYSTEM);
     cr_assert_eq(error.os_errno, EPIPE, "%s", error.text);
     cr_assert_eq(result.events + result.dropped, 80000);
     cr_assert_eq(result.dropped, result.thrown_away);

@@ -266,10 +266,10 @@ Test(checkpoints, a_damaged_one_is_not_used)
     cr_assert_eq(trk_trace_seek(trace, 60, NULL), TRK_OK);
     expect_rest(trace, &all, 60);
     trk_trace_close(trace);
-    /* Read as a whole it is damage, and the checkpoint is not there. */
+    /* Read as a whole it is damage, and it is not there, nor are those that rest on it. */
     trace = open_bytes(file.bytes, file.size_bytes);
     cr_assert_eq(trk_trace_scan(trace, NULL), TRK_OK);
-    cr_expect_eq(trk_trace_checkpoint_count(trace), ROUNDS - 1);
+    cr_expect_eq(trk_trace_checkpoint_count(trace), ROUNDS - 3);
     cr_expect_eq(trk_trace_state(trace).first_damage_offset, at);
     trk_trace_close(trace);
     trace_events_free(&all);
@@ -326,6 +326,54 @@ Test(checkpoints, behind_lost_events)
     trace_file_free(&file);
 }
 
+/* The round whose state a trace stands at, by the newest hold. */
+static uint32_t round_of(const struct trk_trace *trace)
+{
+    struct trk_unpacking in = {0};
+    in.at = trk_trace_snapshot(trace, &in.end);
+    (void)trk_unpacking_number(&in, UINT64_MAX);
+    (void)trk_unpacking_number(&in, UINT64_MAX);
+    return (uint32_t)trk_unpacking_number(&in, UINT64_MAX) / 3 - 1;
+}
+
+/* A checkpoint that rests on a lost one would say less than was: none does, nor in what is
+ * repaired. */
+Test(checkpoints, what_rests_on_a_lost_one)
+{
+    static const struct {
+        const char *name;
+        uint8_t kind;
+        unsigned number;
+        size_t at;              /* of the byte that is damaged */
+        size_t left, recovered; /* checkpoints that are there */
+    } cases[] = {
+        {"payload", TRK_FORMAT_CHECKPOINT, 5, TRK_FORMAT_CHUNK_BYTES + 12, ROUNDS - 3, ROUNDS - 3},
+        {"header", TRK_FORMAT_CHECKPOINT, 5, 40, ROUNDS - 3, ROUNDS - 3},
+        {"a full one's header", TRK_FORMAT_CHECKPOINT, 4, 40, ROUNDS - 4, ROUNDS - 4},
+        {"header of events", TRK_FORMAT_EVENTS, 10, 40, ROUNDS, ROUNDS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trace_file file;
+        make_file(&file);
+        file.bytes[find_chunk(&file, cases[i].kind, cases[i].number) + cases[i].at] ^= 1;
+        for (int recover = 0; recover < 2; recover++) {
+            uint64_t dropped;
+            struct trk_trace *trace =
+                recover ? recovered(&file, &dropped) : open_bytes(file.bytes, file.size_bytes);
+            cr_assert_eq(trk_trace_scan(trace, NULL), TRK_OK);
+            size_t count = trk_trace_checkpoint_count(trace);
+            cr_expect_eq(count, recover ? cases[i].recovered : cases[i].left, "%s: %d",
+                         cases[i].name, (int)count);
+            for (size_t at = 0; at < count; at++) {
+                cr_assert_eq(trk_trace_go_to(trace, at, NULL, NULL), TRK_OK);
+                expect_state(trace, round_of(trace));
+            }
+            trk_trace_close(trace);
+        }
+        trace_file_free(&file);
+    }
+}
+
 /* Any bytes in a payload with right checksums are refused or give a state that can be read. */
 Test(checkpoints, any_payload)
 {
@@ -341,9 +389,15 @@ Test(checkpoints, any_payload)
         trace_file_name(&file, 1, "one");
         cr_assert_eq(trk_writer_checkpoint(file.writer, 0, bytes, size_bytes, NULL), TRK_OK);
         trace_file_end(&file, 0);
+        struct trk_trace *whole = open_bytes(file.bytes, file.size_bytes);
+        cr_assert_eq(trk_trace_scan(whole, NULL), TRK_OK);
+        cr_assert_eq(trk_trace_checkpoint_count(whole),
+                     trk_trace_state(whole).damaged_chunks == 0 ? 1 : 0);
         struct trk_trace *trace = open_bytes(file.bytes, file.size_bytes);
-        cr_assert_eq(trk_trace_scan(trace, NULL), TRK_OK);
+        cr_assert_eq(trk_trace_scan_quick(trace, NULL), TRK_OK);
         enum trk_status status = trk_trace_go_to(trace, 0, NULL, NULL);
+        cr_assert(status == TRK_E_DAMAGED || trk_trace_checkpoint_count(whole) == 1);
+        trk_trace_close(whole);
         struct trk_trace_event event;
         cr_assert(status == TRK_OK || status == TRK_E_DAMAGED);
         cr_assert_eq(trk_trace_next(trace, &event, NULL), TRK_E_END);

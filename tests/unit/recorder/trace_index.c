@@ -26,7 +26,7 @@ static struct pieces make(void)
     trace_file_start(&file, 0);
     trace_file_name(&file, 5, "five");
     trace_file_name(&file, 6, "six");
-    const uint8_t nothing[8] = {1};
+    const uint8_t nothing[6] = {1}; /* full, and of nothing */
     cr_assert_eq(trk_writer_snapshot(file.writer, nothing + 1, 3, NULL), TRK_OK);
     for (uint64_t i = 0; i < CHUNKS; i++) {
         struct trk_record record = {

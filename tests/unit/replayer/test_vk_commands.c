@@ -11,7 +11,7 @@
 
 #define SIZE 4096u
 
-enum step_kind { END, COPY, FILL, BARRIER, SUBMIT };
+enum step_kind { END, COPY, FILL, SUBMIT };
 
 /* Buffers are numbered 0 to 2. A fill uses target and target_offset only. */
 struct step {
@@ -35,9 +35,6 @@ static const struct order_case order_cases[] = {
     {"read after write", {{COPY, 0, 1, 0, 0, 64}, {COPY, 1, 2, 63, 0, 8}}, "bcbc"},
     {"write after read", {{COPY, 0, 1, 0, 0, 64}, {FILL, 0, 0, 0, 0, 4}}, "bcbf"},
     {"same offsets, other buffer", {{FILL, 0, 1, 0, 0, 64}, {FILL, 0, 2, 0, 0, 64}}, "bff"},
-    {"a barrier forgets",
-     {{FILL, 0, 1, 0, 0, 64}, {BARRIER, 0, 0, 0, 0, 0}, {FILL, 0, 1, 0, 0, 64}},
-     "bfbf"},
     {"a submission forgets",
      {{FILL, 0, 1, 0, 0, 64}, {SUBMIT, 0, 0, 0, 0, 0}, {FILL, 0, 1, 0, 0, 64}},
      "bfbsbf"},
@@ -55,8 +52,6 @@ static enum trk_status play(struct trk_vk *vk, struct trk_vk_buffer *buffers,
     case FILL:
         return trk_vk_fill(vk, &buffers[step->target], step->target_offset, step->size_bytes, 1,
                            error);
-    case BARRIER:
-        return trk_vk_barrier(vk, error);
     case SUBMIT:
         return trk_vk_submit(vk, &tick, error);
     case END:

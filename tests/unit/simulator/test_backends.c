@@ -104,17 +104,23 @@ static void flush(void *context, uint64_t guest_addr, uint64_t size_bytes)
     tape_drain(context, guest_addr, size_bytes);
 }
 
-static struct tape *bring_a_run_home(struct trk_mappings *mappings)
+/* A store in the midst of what only the GPU has. */
+static void fault_on_a_run(struct tape *tape)
 {
-    struct tape *tape = tape_create("default");
     struct trk_resource_layer layer = {.flush = flush, .context = tape};
-    tape->backend->mappings = mappings;
     tape_as(tape, 0);
     cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, &layer), TRK_OK);
     tape_upload(tape, TAPE_A, 20 * TAPE_P, true);
     tape_store_faulting(tape, TAPE_A + 10 * TAPE_P, 1);
     tape_upload_copying(tape, TAPE_A, 20 * TAPE_P);
     cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, NULL), TRK_OK);
+}
+
+static struct tape *bring_a_run_home(struct trk_mappings *mappings)
+{
+    struct tape *tape = tape_create("default");
+    tape->backend->mappings = mappings;
+    fault_on_a_run(tape);
     declare(tape, TRK_BACKEND_MPROTECT);
     return tape;
 }
@@ -159,7 +165,6 @@ Test(backends, openings_tried_again)
         struct trk_mappings mappings = {.budget = 1000, .warned = true};
         enum trk_backend_kind kind = kinds[i % 2];
         struct tape *tape = tape_create("default");
-        struct trk_resource_layer layer = {.flush = flush, .context = tape};
         tape->backend->kind = kind;
         tape->backend->separate_runs = kind == TRK_BACKEND_USERFAULTFD;
         /* Guard pages take no mappings. */
@@ -167,12 +172,7 @@ Test(backends, openings_tried_again)
         tape->backend->protect = refuse_openings;
         openings_refused = i < 2 ? 2 : 3;
         declare(tape, kind);
-        tape_as(tape, 0);
-        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, &layer), TRK_OK);
-        tape_upload(tape, TAPE_A, 20 * TAPE_P, true);
-        tape_store_faulting(tape, TAPE_A + 10 * TAPE_P, 1);
-        tape_upload_copying(tape, TAPE_A, 20 * TAPE_P);
-        cr_assert_eq(trk_tracker_set_resource_layer(tape->tracker, NULL), TRK_OK);
+        fault_on_a_run(tape);
         cr_expect_eq(openings_refused, 0);
         struct trk_sim_report report = tape_judge(tape);
         cr_expect_eq(report.verdict, TRK_VERDICT_OK, "%zu: %d: %s", i, report.verdict, report.text);
