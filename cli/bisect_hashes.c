@@ -5,6 +5,7 @@
 #include "bisect_probe.h"
 #include "contents.h"
 #include "progress.h"
+#include "simulator/why.h"
 #include "terminal.h"
 
 int trk_bisect_hashes(const struct trk_options *options)
@@ -41,6 +42,12 @@ int trk_bisect_hashes(const struct trk_options *options)
                    contents.list[i].hash);
         }
         trk_terminal_flush();
+        if (!trk_why_all_threads(input.trace)) {
+            trk_terminal_say("bisect",
+                             "%s: of the threads that are in the file; it has no end, so "
+                             "others may be missing",
+                             input.path);
+        }
         code = trk_input_report(&input, &shifted);
     }
     trk_contents_deinit(&contents);

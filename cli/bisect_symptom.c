@@ -335,6 +335,7 @@ static void print_json(const struct search *search)
     trk_json_out_number(object, "good_until",
                         found ? trk_symptom_event(search->symptom, good) : TRK_NOT_KNOWN);
     trk_json_out_address(object, "guest_addr", found ? search->found.guest_addr : TRK_NOT_KNOWN);
+    cJSON_AddBoolToObject(object, "all_threads", trk_why_all_threads(search->input.trace));
     trk_json_out_text(object, "side", !found ? NULL : search->found.gpu ? "gpu" : "cpu");
     trk_json_out_text(object, "state", looked ? report->state : NULL);
     trk_json_out_text(object, "writer", looked ? report->writer : NULL);
@@ -377,6 +378,9 @@ static void print_probes(const struct search *search)
 static void print_text(const struct search *search)
 {
     trk_progress_wipe();
+    if (!trk_why_all_threads(search->input.trace)) {
+        puts("threads        those that are in the file; it has no end, so others may be missing");
+    }
     const struct trk_contents_compared *compared = &search->compared;
     if (compared->other_count > 0) {
         printf("other content  frame %" PRIu64 ", page 0x%" PRIx64 "; %zu lines differ\n",

@@ -65,51 +65,41 @@ static size_t fields_of(const struct dump *dump, const struct trk_event *event,
                              trk_trace_event_fields(dump->input.trace, event, out), at);
 }
 
-static void print_text(const struct dump *dump, const struct trk_trace_event *event)
-{
+/* What is printed of an event in either form. */
+struct line {
     struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    char at[TRK_MODULE_TEXT_BYTES];
-    size_t count = fields_of(dump, &event->event, fields, at);
-    char name[100];
-    char time[40];
-    name_of(dump, event->stream, name, sizeof name);
-    trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, time, sizeof time);
-    printf("%8" PRIu64 " %14s  ", event->number, time);
-    trk_event_text_line(stdout, name, type_of(dump, event->event.type), fields, count);
+    size_t count;
+    char at[TRK_MODULE_TEXT_BYTES]; /* what a field may speak of */
+    char name[100], time[40];
+};
+
+static void line_of(const struct dump *dump, const struct trk_trace_event *event, struct line *out)
+{
+    out->count = fields_of(dump, &event->event, out->fields, out->at);
+    name_of(dump, event->stream, out->name, sizeof out->name);
+    trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, out->time, sizeof out->time);
 }
 
-/* A name between quotation marks; it is UTF-8 already. */
-static void print_quoted(const char *text)
+static void print_text(const struct dump *dump, const struct trk_trace_event *event)
 {
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at);
-        } else if (*at < 0x20) {
-            printf("\\u%04x", *at);
-        } else {
-            putchar(*at);
-        }
-    }
-    putchar('"');
+    struct line line;
+    line_of(dump, event, &line);
+    printf("%8" PRIu64 " %14s  ", event->number, line.time);
+    trk_event_text_line(stdout, line.name, type_of(dump, event->event.type), line.fields,
+                        line.count);
 }
 
 static void print_json(const struct dump *dump, const struct trk_trace_event *event)
 {
-    struct trk_event_field fields[TRK_EVENT_FIELDS_MOST];
-    char at[TRK_MODULE_TEXT_BYTES];
-    size_t count = fields_of(dump, &event->event, fields, at);
-    char name[100];
-    char time[40];
-    name_of(dump, event->stream, name, sizeof name);
-    trk_clock_print(&dump->clock, event->tsc, dump->first_tsc, time, sizeof time);
+    struct line line;
+    line_of(dump, event, &line);
     printf("{\"schema\":\"" SCHEMA "\",\"event\":%" PRIu64 ",\"%s\":%s,\"stream\":%" PRIu32
-           ",\"thread\":",
-           event->number, dump->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", time,
+           ",\"thread\":\"",
+           event->number, dump->clock.ticks_a_microsecond > 0 ? "time_us" : "ticks", line.time,
            event->stream);
-    print_quoted(name);
-    printf(",\"type\":\"%s\"", type_of(dump, event->event.type));
-    trk_event_text_print_json(stdout, fields, count);
+    trk_json_out_escaped(stdout, line.name);
+    printf("\",\"type\":\"%s\"", type_of(dump, event->event.type));
+    trk_event_text_print_json(stdout, line.fields, line.count);
     puts("}");
 }
 

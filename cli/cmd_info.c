@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "clock_drift.h"
 #include "command.h"
 #include "input.h"
 #include "json_out.h"
@@ -193,6 +194,20 @@ static void print_overhead(const struct overhead *overhead)
     putchar('\n');
 }
 
+static void print_clock(const struct trk_trace *trace)
+{
+    const struct trk_clock_drift drift = trk_clock_drift_of(trace);
+    if (!drift.known) {
+        return;
+    }
+    printf("%-10s %+.1f ppm beside the header's frequency in %.3f s", "clock", drift.ppm,
+           drift.seconds);
+    if (drift.wall_known) {
+        printf("; the wall clock %+.3f ms", drift.wall_ms);
+    }
+    putchar('\n');
+}
+
 static void print_text(const struct info *info)
 {
     const struct trk_trace *trace = info->input.trace;
@@ -219,6 +234,7 @@ static void print_text(const struct info *info)
                info->pages_missing);
     }
     print_overhead(&info->overhead);
+    print_clock(trace);
     printf("%-10s ", "complete");
     trk_terminal_word(info->state.complete ? TRK_TONE_GOOD : TRK_TONE_DOUBT,
                       info->state.complete ? "yes" : "no");
@@ -251,6 +267,18 @@ static void print_estimate(cJSON *object, const char *key, double number)
     }
 }
 
+static void print_drift(cJSON *object, const struct trk_trace *trace)
+{
+    const struct trk_clock_drift drift = trk_clock_drift_of(trace);
+    cJSON_AddItemToObject(object, "clock_ppm",
+                          drift.known ? cJSON_CreateNumber(drift.ppm) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, "clock_seconds",
+                          drift.known ? cJSON_CreateNumber(drift.seconds) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, "wall_clock_ms",
+                          drift.wall_known ? cJSON_CreateNumber(drift.wall_ms)
+                                           : cJSON_CreateNull());
+}
+
 static void print_json(const struct info *info)
 {
     static const char *const extents[] = {"index", "events", "all"};
@@ -276,6 +304,7 @@ static void print_json(const struct info *info)
     print_estimate(object, "overhead_append_ns", info->overhead.append_ns);
     print_estimate(object, "overhead_ns", info->overhead.ns);
     print_estimate(object, "overhead_share", info->overhead.share);
+    print_drift(object, trace);
     trk_json_out_number(object, "damaged_chunks", info->state.damaged_chunks);
     trk_json_out_number(object, "first_damage_offset", info->state.first_damage_offset);
     trk_json_out_text(object, "damage", info->state.damage[0] ? info->state.damage : NULL);

@@ -269,7 +269,7 @@ const struct trk_command trk_cmd_sim = {
         "alone, and says nothing of what the loss leaves in doubt.\n\n"
         "The exit code is 0 for the verdict ok, 1 for a broken rule, and 3 when the trace is "
         "damaged or ends early and nothing is broken in what there is, or when nothing could be "
-        "judged (verdict unknown: a whole trace, but no tracker in it).\n\n"
+        "judged (verdict unknown, as of a whole trace without a tracker in it).\n\n"
         "A scenario file (FILE.json) is a small program of guest, tracker and GPU operations with "
         "what must come out; DIR stands for every *.json below it. The exit code is 0 when every "
         "expectation is met and 1 when one is not; else 2 when a file is no scenario, and 4 when "

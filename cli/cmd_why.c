@@ -68,6 +68,10 @@ static void print_text(const struct trk_why_report *report, const char *at)
         printf("after event      %" PRIu64 "%s\n", report->event,
                report->complete ? "" : "; events before it are missing");
     }
+    if (!report->all_threads) {
+        print_line("threads",
+                   "those that are in the file; it has no end, so others may be missing");
+    }
     print_line("page", report->state);
     if (report->under_way[0] != '\0') {
         print_line("under way", report->under_way);
@@ -113,6 +117,7 @@ static void print_json(const struct trk_why_report *report, const char *path, co
     cJSON *object = trk_json_out_object(SCHEMA);
     trk_json_out_text(object, "path", path);
     cJSON_AddBoolToObject(object, "complete", report->complete);
+    cJSON_AddBoolToObject(object, "all_threads", report->all_threads);
     trk_json_out_number(object, "event", report->event);
     trk_json_out_address(object, "guest_addr", report->guest_addr);
     trk_json_out_address(object, "first_addr", report->first_addr);

@@ -56,14 +56,7 @@ static void print_json_text(FILE *out, const char *text)
 {
     char clean[3 * TRK_LABEL_PIECE_BYTES + 1];
     trk_json_out_utf8(text, clean, sizeof clean);
-    for (const char *at = clean; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if (byte < 0x20 || byte == 0x7f) {
-            fprintf(out, "\\u%04x", byte);
-        } else {
-            fprintf(out, byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
-        }
-    }
+    trk_json_out_escaped(out, clean);
 }
 
 void trk_event_text_print_json(FILE *out, const struct trk_event_field *fields, size_t count)

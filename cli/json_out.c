@@ -1,7 +1,6 @@
 #include "json_out.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,6 +76,17 @@ void trk_json_out_utf8(const char *text, char *out, size_t size)
         at += length ? length : 1;
     }
     out[used] = 0;
+}
+
+void trk_json_out_escaped(FILE *out, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at < 0x20 || *at == 0x7f) {
+            fprintf(out, "\\u%04x", *at);
+        } else {
+            fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        }
+    }
 }
 
 void trk_json_out_text(cJSON *object, const char *key, const char *text)

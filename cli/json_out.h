@@ -9,6 +9,7 @@
 #define CLI_JSON_OUT_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cjson/cJSON.h>
 
@@ -38,5 +39,8 @@ void trk_json_out_print_line(cJSON *object);
 
 /* Copy text to out as valid UTF-8, each bad byte replaced; at most size - 1 bytes and a NUL. */
 void trk_json_out_utf8(const char *text, char *out, size_t size);
+
+/* Print what stands between the quotation marks of a JSON string. text: valid UTF-8. */
+void trk_json_out_escaped(FILE *out, const char *text);
 
 #endif

@@ -148,13 +148,7 @@ static void print_csv_text(const struct trk_query_value *value)
 static void print_json_piece(const char *text, char *clean, size_t room)
 {
     trk_json_out_utf8(text, clean, room);
-    for (const unsigned char *at = (const unsigned char *)clean; *at; at++) {
-        if (*at < 0x20 || *at == 0x7f) {
-            printf("\\u%04x", *at);
-        } else {
-            printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-        }
-    }
+    trk_json_out_escaped(stdout, clean);
 }
 
 static void print_json_text(const struct trk_query_value *value)

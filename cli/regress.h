@@ -172,7 +172,10 @@ bool trk_regress_lasts(const struct trk_regress_outcome *outcome);
 /* Whether two outcomes are the same: verdict, detail, events, thread. */
 bool trk_regress_same(const struct trk_regress_outcome *one,
                       const struct trk_regress_outcome *other);
-/* The first event at which two sides differ; TRK_NOT_KNOWN: none. which: whose it is. */
+/* Whether there are two sides, and they did the same. */
+bool trk_regress_unchanged(const struct trk_regress_item *item);
+/* The first event at which two sides differ, or that broke both; TRK_NOT_KNOWN: none. which: whose
+ * it is. */
 uint64_t trk_regress_first(const struct trk_regress_item *item,
                            const struct trk_regress_outcome **which);
 

@@ -50,7 +50,8 @@ static void add_item(cJSON *list, const struct trk_regress *regress,
     } else {
         cJSON_AddNullToObject(object, "other");
     }
-    bool differs = item->end == TRK_REGRESS_CHANGED || item->end == TRK_REGRESS_FAIL;
+    bool differs = item->end == TRK_REGRESS_CHANGED ||
+                   (item->end == TRK_REGRESS_FAIL && !trk_regress_unchanged(item));
     trk_json_out_number(object, "first_changed",
                         differs ? trk_regress_first(item, &which) : TRK_NOT_KNOWN);
     cJSON_AddItemToArray(list, object);

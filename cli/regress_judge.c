@@ -18,6 +18,11 @@ bool trk_regress_same(const struct trk_regress_outcome *one,
            one->event_visible == other->event_visible;
 }
 
+bool trk_regress_unchanged(const struct trk_regress_item *item)
+{
+    return item->compared && trk_regress_same(&item->outcome, &item->other);
+}
+
 /* Whether there is nothing to judge a side by. */
 static bool cannot_tell(const struct trk_regress_outcome *outcome)
 {

@@ -20,7 +20,8 @@ static void put_failure(FILE *out, const struct trk_regress_item *item)
     put(out, item->why);
     fputs("\">", out);
     if (event != TRK_NOT_KNOWN) {
-        fprintf(out, "first changed %s: %" PRIu64 ", thread ",
+        fprintf(out, "%s %s: %" PRIu64 ", thread ",
+                trk_regress_unchanged(item) ? "broken at" : "first changed",
                 item->scenario ? "operation" : "event", event);
         put(out, which->thread);
         fputs(": ", out);

@@ -54,7 +54,8 @@ static void print_event(const struct trk_regress *regress, const struct trk_regr
     const struct trk_regress_outcome *which;
     uint64_t event = trk_regress_first(item, &which);
     if (event != TRK_NOT_KNOWN) {
-        printf("             first changed %s: %" PRIu64 ", thread ",
+        printf("             %s %s: %" PRIu64 ", thread ",
+               trk_regress_unchanged(item) ? "broken at" : "first changed",
                item->scenario ? "operation" : "event", event);
         trk_terminal_text(stdout, which->thread);
         fputs(": ", stdout);

@@ -370,3 +370,23 @@ void trk_record_dump_join(struct trk_record_dump *dump)
         (void)pthread_join(dump->thread, NULL);
     dump->running = false;
 }
+
+/* Of a path in an answer, with what is said around it. */
+#define PATH_ANSWERED (TRK_CONTROL_LINE - 16u)
+#define PATH_TAIL     100u
+
+void trk_record_dump_answer(const struct trk_record_dump *dump, struct trk_record_control *control)
+{
+    char answer[TRK_CONTROL_LINE];
+    size_t length = strlen(dump->path);
+    if (dump->status != TRK_OK)
+        snprintf(answer, sizeof answer, "error %.240s", dump->error.text);
+    else if (length <= PATH_ANSWERED)
+        snprintf(answer, sizeof answer, "ok %.*s", (int)PATH_ANSWERED, dump->path);
+    else
+        snprintf(answer, sizeof answer,
+                 "ok, but its path of %zu bytes is too long for an answer: trk record says it; it "
+                 "ends in %.100s",
+                 length, dump->path + length - PATH_TAIL);
+    trk_record_control_answer(control, answer);
+}

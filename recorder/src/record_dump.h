@@ -10,6 +10,7 @@
 #include "recorder/record.h"
 
 struct recording;
+struct trk_record_control;
 
 struct trk_record_dump {
     bool overwrite;
@@ -57,5 +58,9 @@ void trk_record_dump_start(struct trk_record_dump *dump);
 
 /* Wait for the end. */
 void trk_record_dump_join(struct trk_record_dump *dump);
+
+/* Answer who asked for it, once it is done: its path, or of one that is too long that, and its end.
+ */
+void trk_record_dump_answer(const struct trk_record_dump *dump, struct trk_record_control *control);
 
 #endif

@@ -133,7 +133,7 @@ static void end_dump(struct recording *recording)
 {
     struct trk_record_flight *flight = recording->flight;
     struct trk_record_dump *dump = &flight->dump;
-    char text[TRK_CONTROL_LINE + 64];
+    char text[PATH_MAX + 128];
     char missing[40] = "";
     trk_record_dump_join(dump);
     if (dump->status == TRK_OK) {
@@ -145,7 +145,7 @@ static void end_dump(struct recording *recording)
         recording->result->bytes += dump->bytes;
         if (dump->missing > 0)
             snprintf(missing, sizeof missing, ", %" PRIu64 " missing", dump->missing);
-        snprintf(text, sizeof text, "%s: %" PRIu64 " events%s, %" PRIu64 " bytes -> %.160s",
+        snprintf(text, sizeof text, "%s: %" PRIu64 " events%s, %" PRIu64 " bytes -> %s",
                  trk_record_trigger_name(flight->dumped.firing.kind), dump->events, missing,
                  dump->bytes, dump->path);
     } else {
@@ -156,12 +156,8 @@ static void end_dump(struct recording *recording)
     }
     say(recording, text);
     say_firing(recording);
-    if (flight->dumped.answers) {
-        char answer[TRK_CONTROL_LINE];
-        snprintf(answer, sizeof answer, "%s %.240s", dump->status == TRK_OK ? "ok" : "error",
-                 dump->status == TRK_OK ? dump->path : dump->error.text);
-        trk_record_control_answer(&recording->control, answer);
-    }
+    if (flight->dumped.answers)
+        trk_record_dump_answer(dump, &recording->control);
     flight->dumped.answers = false;
     dump->path[0] = '\0';
 }

@@ -308,8 +308,9 @@ void verdict_end(struct run *run)
     } else if (run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0)) {
         end_oracle(run);
     } else if (run->machine_count == 0) {
-        report->verdict = TRK_VERDICT_UNKNOWN;
-        story_text(run, "the trace declares no tracker: nothing to re-execute");
+        report->verdict = report->complete ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_TRACE_INCOMPLETE;
+        story_text(run, "the trace declares no tracker: nothing to re-execute%s",
+                   report->complete || run_whole(run) ? "" : "; one may be among what is missing");
     } else if (run->guesses > 0) {
         report->verdict = TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run,

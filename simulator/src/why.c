@@ -29,6 +29,12 @@ const char *trk_why_copy_name(enum trk_why_copy copy)
     return names[copy];
 }
 
+bool trk_why_all_threads(const struct trk_trace *trace)
+{
+    struct trk_trace_state state = trk_trace_state(trace);
+    return trk_trace_gapless(trace) || (state.ended && !state.cut);
+}
+
 static struct story_name name_of(const struct looking *looking, uint32_t stream)
 {
     const struct trk_trace_stream *in_file = trk_trace_stream(looking->trace, stream);
@@ -171,6 +177,13 @@ static bool state_known(const struct looking *looking)
     return newest_made(&looking->newest) || (!looking->windowed && looking->report->complete);
 }
 
+/* Behind what made it, events that may have made another are missing, or in a guessed order. */
+static bool state_doubted(const struct looking *looking)
+{
+    return newest_made(&looking->newest) &&
+           versions_in_doubt(looking->judge.versions, looking->newest.said->event - 1);
+}
+
 static void say_state(struct looking *looking)
 {
     static const char *const words[] = {"cpu", "clean", "gpu"};
@@ -196,9 +209,10 @@ static void say_state(struct looking *looking)
         snprintf(report->state, sizeof report->state,
                  "the CPU's: no operation of the tracker has met it");
     else
-        snprintf(report->state, sizeof report->state, "%s; since event %" PRIu64 ", %s of %s",
+        snprintf(report->state, sizeof report->state, "%s; since event %" PRIu64 ", %s of %s%s",
                  texts[looking->newest.state], said->event - 1, trk_op_name(said->op),
-                 name_of(looking, said->stream).text);
+                 name_of(looking, said->stream).text,
+                 state_doubted(looking) ? ", unless what is missing made another" : "");
 }
 
 static void say_under_way(struct looking *looking)
@@ -318,7 +332,7 @@ static const char *for_gpu(const struct looking *looking)
         return for_doubted;
     if (looking->missing)
         return missing_since;
-    if (!state_known(looking))
+    if (!state_known(looking) || state_doubted(looking))
         return "not known: it depends on the page's state";
     switch (looking->newest.state) {
     case SAID_CPU:
@@ -344,7 +358,7 @@ static const char *for_cpu(const struct looking *looking)
         return for_doubted;
     if (looking->missing)
         return missing_since;
-    if (!state_known(looking))
+    if (!state_known(looking) || state_doubted(looking))
         return "not known: it depends on the page's state";
     if (looking->newest.state == SAID_GPU && looking->report->unregistered != TRK_NOT_KNOWN)
         return "a download: the page is the GPU's, but these bytes are registered no more, so no "
@@ -366,7 +380,7 @@ static void say(struct looking *looking)
     say_side(looking, true, report->gpu_text);
     bool again = report->unregistered != TRK_NOT_KNOWN && report->store_count > 0 &&
                  report->gpu != TRK_WHY_CURRENT && !looking->newest.lost && !looking->missing &&
-                 state_known(looking);
+                 state_known(looking) && !state_doubted(looking);
     snprintf(report->for_gpu, sizeof report->for_gpu, "%s%s",
              again ? "a register of these bytes, which are mapped for the GPU no more, and " : "",
              for_gpu(looking));
@@ -383,6 +397,7 @@ enum trk_status trk_why_trace(struct trk_trace *trace, uint64_t guest_addr, uint
     size_t streams = trk_trace_stream_count(trace);
     const uint8_t *end;
     looking.windowed = trk_trace_snapshot(trace, &end) != NULL;
+    report->all_threads = trk_why_all_threads(trace);
     if (streams > ORDER_STREAMS_MAX)
         return trk_error_set(error, TRK_E_UNSUPPORTED, "more than %u threads", ORDER_STREAMS_MAX);
     enum trk_status status = judge_init(&looking.judge, (uint32_t)streams, 1);

@@ -44,6 +44,7 @@ for part in 1 3 5 8 12; do
         lacks bisect $copy.trk --symptom good.hashes
         # And what such a one has of contents is what the right one has.
         "$trk" bisect hashes $copy.trk >some.hashes 2>err
+        [ $copy != cut ] || [ ! -s some.hashes ] || grep -q "others may be missing" err || fail "$copy: threads: $(cat err)"
         sort some.hashes >some.sorted
         comm -23 some.sorted good.sorted >others
         [ ! -s others ] || fail "$copy at $part: contents that are none: $(wc -l <others)"
@@ -67,6 +68,7 @@ for bug in kernel-store lost-rearm; do
             code=$?
             if [ "$code" -eq 1 ]; then
                 found=$((found + 1))
+                [ $copy != cut ] || same "$bug, $copy at $part: all threads" "$(get all_threads)" false
                 same "$bug, $copy at $part: event" "$(get event)" "$event"
             else
                 same "$bug, $copy at $part: exit code" "$code" 3

@@ -17,7 +17,7 @@ touch ready2
 await go2
 marks 10
 SCRIPT
-    "$trk" record --json -o c.trk "$@" -- "$tools/trace_tool" obey script >rec-out 2>rec-err &
+    "$trk" record --json -o "${to:-c.trk}" "$@" -- "$tools/trace_tool" obey script >rec-out 2>rec-err &
     recorder=$!
     while [ ! -e ready ]; do sleep 0.02; done
 }
@@ -94,6 +94,17 @@ same "events of the dump" "$(get events)" 1000
 : >go1
 : >go2
 stop
+# A path that an answer has no room for is not told as if it were whole.
+long=$(printf '%0120d' 0)/$(printf '%0130d' 0)
+mkdir -p "$long"
+to=$long/c.trk start --flight 1M
+run 0 ctl snapshot "$recorder"
+grep -q "^ok, but its path of 257 bytes is too long for an answer: trk record says it; it ends in 0*/c.trk$" out ||
+    fail "answer: $(cat out)"
+: >go1
+: >go2
+stop
+grep -q " bytes -> $long/c.trk$" rec-err || fail "the recorder does not say the path: $(cat rec-err)"
 # A dump tells what is lost so far, also while it is still disabled.
 start --flight 1M --cooldown 0
 run 0 ctl disable "$recorder"

@@ -280,6 +280,26 @@ for case in place between other before chunks; do
     esac
 done
 
+run 1 sim place.trk
+grep -q "guest 0: fault 0x200004000 .*, by code at 0x55550001111$" out || fail "the story lacks the code: $(cat out)"
+"$trk" sim between.trk >out 2>err
+grep -q "by code at" out && fail "the story has the code of another fault: $(cat out)"
+
+# Without a tracker nothing can be judged: of a whole trace that is certain.
+bare() { # LINE...
+    {
+        printf '%s\n' 'trk-text 1' 'file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a' 'header "{}"' \
+            schema 'note stream=1 "{}"' 'events stream=1 shift=5 flags=1' "$@" 'end status=0 cut=0'
+    } >bare.txt
+    run 0 assemble -f bare.txt -o bare.trk
+    run 3 sim --json bare.trk
+}
+bare '32 mark argument=1'
+same "without a tracker" "$(get verdict)" unknown
+bare '32 mark argument=1' '64 drop argument=4'
+same "without a tracker, after a loss" "$(get verdict)" trace-incomplete
+get text | grep -q "declares no tracker.* among what is missing" || fail "no tracker, after a loss: $(get text)"
+
 need_vulkan
 # No other loss than the one that is made below, however busy the machine is.
 "$trk" record -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"

@@ -372,13 +372,9 @@ run 4 query --limit 1 a.trk "SELECT count(*) FROM events a, events b, events c"
 said "time"
 
 # Each field that dump prints is a column with its values, but for texts.
-cat >types.txt <<TEXT
-trk-text 1
-file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
-header "{\"tsc_hz\":1000000000}"
-schema
-note stream=1 "{}"
-events stream=1 shift=5 flags=1
+assembled types <<TEXT
+$(text_begin '{"tsc_hz":1000000000}' '0 t')
+events stream=0 shift=5 flags=1
 32 fault_at argument=0x555500001111 seq=4096 domain=0x7fff page=77 pages=1 flags=2 context=8
 64 fault argument=0x200001008 flags=1 context=1
 96 fault_at argument=0x555500002222
@@ -398,7 +394,6 @@ events stream=1 shift=5 flags=1
 544 tracker argument=0x10001000 page=1 context=1
 end status=0 cut=0
 TEXT
-run 0 assemble types.txt -o types.trk
 corpus=$here/../../traces/corpus
 code=0
 for trace in "$corpus/foreign.trk" "$corpus/bug-call-in-callback.trk" types.trk; do

@@ -333,4 +333,27 @@ dd if=/dev/null of=big bs=1 seek=4194000 2>/dev/null
 same "exit code at the limit" $? 0
 said "File too large"
 said "because the file could not be written"
+
+# What the clocks did until the end: 10 s in which time stamps ran 10 ppm too fast and the wall clock was set
+# ahead by 2.5 ms. Where the clocks were not read at the end nothing is said of it.
+cat >clock.txt <<'TEXT'
+trk-text 1
+file level=3 plain=0 sync=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+header "{\"tsc_hz\":1000000000,\"clock\":{\"anchors\":[{\"ticks\":\"5000\",\"monotonic_raw_ns\":\"70000000000\",\"realtime_ns\":\"1796073947000000000\"}]}}"
+schema
+note stream=0 "{\"clocks\":{\"ticks\":\"10000105000\",\"monotonic_raw_ns\":\"80000000000\",\"realtime_ns\":\"1796073957002500000\"}}"
+events stream=0 shift=5 flags=1
+5024 mark argument=1
+end status=0 cut=0
+TEXT
+run 0 assemble clock.txt -o clock.trk
+run 0 info clock.trk
+grep -q "^clock  *+10.0 ppm beside the header's frequency in 10.000 s; the wall clock +2.500 ms$" out || fail "clock: $(cat out)"
+run 0 info --json clock.trk
+same "seconds between the clocks" "$(get clock_seconds)" 10
+same "wall clock" "$(get wall_clock_ms)" 2.5
+grep -v clocks clock.txt >no-clock.txt
+run 0 assemble no-clock.txt -o no-clock.trk
+run 0 info --json no-clock.trk
+same "clocks that were not read" "$(get clock_ppm),$(get clock_seconds),$(get wall_clock_ms)" null,null,null
 finish

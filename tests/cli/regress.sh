@@ -226,6 +226,14 @@ grep -A 1 '^fail  *stale-gpu-read  *bug-alias-write.trk' out | grep -q 'expected
 run 1 regress --json --against "$examples/example_core.so" kinds
 same "first changed event, of the core that can be judged" \
     "$(get items.0.first_changed)" "$(get items.0.event_at)"
+# What fails on both sides alike has not changed.
+run 1 regress --against built-in --junit alike.xml kinds
+grep -q "first changed" out alike.xml && fail "nothing has changed: $(cat out)"
+grep -A 2 '^fail  *stale-gpu-read  *bug-alias-write.trk' out | grep -q '^ *broken at event: [0-9]*, thread' ||
+    fail "where both broke: $(cat out)"
+grep -q "broken at event: [0-9]*, thread" alike.xml || fail "JUnit lacks where both broke"
+run 1 regress --json --against built-in kinds
+same "first changed event, where none has" "$(get items.0.first_changed)" null
 run 3 regress --core "$examples/example_core.so" --against built-in kinds
 grep -A 1 '^left-out  *unknown  *demo-seed-1.trk' out | grep -q 'nothing to judge this core by: ' ||
     fail "a core that cannot be judged: $(cat out)"

@@ -93,12 +93,8 @@ doubt() {
     name=$1
     shift
     {
-        echo 'trk-text 1
-file level=3 plain=0 sync=abc961fe14cd1a919c8218167793b6e0
-header "{}"
-schema
-note stream=0 "{\"tid\":1,\"role\":0,\"name\":\"render\"}"
-events stream=0 shift=5 flags=1
+        text_begin '{}' '0 render'
+        echo 'events stream=0 shift=5 flags=1
 32 tracker argument=0x10001000
 64 map context=3 seq=1048576 argument=0x200000000'
         at=96
@@ -188,7 +184,23 @@ run 2 why absent.trk 0x1000
 head -c "$(($(wc -c <race.trk) - 8))" race.trk >cut.trk
 run 3 why --json cut.trk 0x200010000
 same "cut: complete" "$(get complete)" false
+run 0 why --json race.trk 0x200010000 @5
+same "all threads, of the whole" "$(get all_threads)" true
 run 0 why --json cut.trk 0x200010000 @5
+# A cut that took nothing but the end mark leaves the totals.
+same "all threads, of what is cut off behind the totals" "$(get all_threads)" true
+head -c "$(($(wc -c <race.trk) * 3 / 4))" race.trk >cut3.trk
+run 3 why --json cut3.trk 0x200010000
+same "all threads, of what is cut off" "$(get all_threads)" false
+run 3 why cut3.trk 0x200010000
+grep -q "^threads  *those that are in the file; it has no end" out || fail "cut: threads: $(cat out)"
+# Behind what made the page's state an operation may be missing.
+run 0 dump --text race.trk
+awk '{ line[NR] = $0; if ($2 == "op_end") { last = NR; time = $1 } }
+     END { for (i = 1; i <= NR; i++) { print line[i]; if (i == last) print time " drop argument=4" } }' out >drop.txt
+run 0 assemble drop.txt -o drop.trk
+run 3 why --json drop.trk 0x200010000
+get state_text | grep -q "; since event .* of main, unless what is missing made another$" || fail "missing: $(get state_text)"
 # What is missing may have met the page; where no event is left, none is the last.
 run 3 why --json cut.trk 0x12345
 same "cut, nobody's page: state" "$(get state)" null

@@ -45,6 +45,7 @@ struct trk_why_fault {
 struct trk_why_report {
     uint64_t event;      /* the last that was looked at; TRK_NOT_KNOWN: the trace has none */
     bool complete;       /* no event before it is missing */
+    bool all_threads;    /* as trk_why_all_threads */
     uint64_t guest_addr; /* the byte */
     uint64_t first_addr, size_bytes; /* bytes beside it with the same past, in its page */
     bool untracked;                  /* the view of the address is one that nobody watches */
@@ -68,6 +69,14 @@ struct trk_why_report {
 
 /* "current", "older", "unclear", "unknown". */
 const char *trk_why_copy_name(enum trk_why_copy copy);
+
+/**
+ * Whether a file tells of all threads that there were. One without an end may lack a thread of
+ * which nothing had been written, that may have done anything at any time.
+ *
+ * Allocates: no. Blocks: no. Signal-safe: no. Threads: any.
+ */
+bool trk_why_all_threads(const struct trk_trace *trace);
 
 /**
  * Look at a byte of guest memory behind an event.
