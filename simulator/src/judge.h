@@ -140,7 +140,10 @@ TRK_MUST_USE enum trk_status judge_take(struct judge *judge, const struct trk_tr
 void judge_refusal(const struct judge *judge, const struct trk_trace_event *event,
                    struct finding *finding);
 
-/* After the last event: what nobody has excused. whole: nothing is missing at the end. */
+/*
+ * After the last event of a program that came to its end there: what nobody has excused. Others may
+ * yet have noted a store that a check has met, or told of one. whole: nothing is missing.
+ */
 void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
 /* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */

@@ -218,6 +218,53 @@ Test(oracle, table)
     }
 }
 
+/* Bytes that are none of those stored: a store may have been half-way. */
+static void odd_bytes(struct tape *tape)
+{
+    tape_store_faulting(tape, TAPE_A, 1);
+    tape_check(tape, TAPE_CPU, TAPE_A, 0);
+}
+
+static void fault_of_nobody(struct tape *tape)
+{
+    tape_add_tracker(tape);
+    trk_tracker_fault(tape->second, TAPE_A - TAPE_R, TRK_ACCESS_WRITE);
+}
+
+/* What only shows when nothing follows is not said where the program went on: a part of a trace,
+ * or a dump, ends where it ends. And who was killed had no time to tell of a store, or to note it.
+ */
+Test(oracle, judges_an_end_that_is_the_programs)
+{
+    static const struct {
+        const char *name;
+        void (*record)(struct tape *tape);
+        enum trk_verdict_kind verdict;
+        bool killed, core; /* killed: said of a program that was killed, too */
+    } ends[] = {
+        {"kernel's store", latent_kernel_store, TRK_VERDICT_LOST_CPU_WRITE, false, false},
+        {"kernel's, with a core", latent_kernel_store, TRK_VERDICT_LOST_CPU_WRITE, false, true},
+        {"odd bytes", odd_bytes, TRK_VERDICT_STALE_CPU_READ, false, false},
+        {"odd bytes, with a core", odd_bytes, TRK_VERDICT_STALE_CPU_READ, false, true},
+        {"fault of nobody", fault_of_nobody, TRK_VERDICT_UNHANDLED_FAULT, true, true},
+    };
+    static const int32_t statuses[] = {0, 256, 9, -1}; /* by exit, by a signal, not known */
+    for (size_t i = 0; i < 4 * sizeof ends / sizeof *ends; i++) {
+        const int32_t status = statuses[i % 4];
+        const bool told = status == 0 || status == 256 || (status == 9 && ends[i / 4].killed);
+        struct tape *tape = tape_create("default");
+        ends[i / 4].record(tape);
+        tape->child_status = status;
+        struct trk_sim_report report =
+            ends[i / 4].core ? tape_judge(tape) : tape_judge_alone(tape, 1);
+        cr_expect_eq(report.verdict == ends[i / 4].verdict, told, "%s, status %d: %s",
+                     ends[i / 4].name, status, report.text);
+        cr_expect(told || report.verdict == TRK_VERDICT_OK || report.verdict == TRK_VERDICT_UNKNOWN,
+                  "%s, status %d: %s", ends[i / 4].name, status, report.text);
+        tape_destroy(tape);
+    }
+}
+
 /* Lines of 64 bytes: what fills a line is told apart, what fills a part of one is not judged. */
 Test(oracle, granules)
 {
