@@ -86,7 +86,7 @@ static void down_add(const struct versions *versions, struct shadow_history *his
     const struct shadow_store *newest = &history->stores[0];
     if (history->store_count > 0 && (newest->flags & SHADOW_STORE_GPU) && newest->tick != 0 &&
         !(own.flags & SHADOW_COPY_FETCHED) && versions->tick_done > 0 &&
-        (uint32_t)versions->tick_done < newest->tick)
+        !trk_tick_has_run(newest->tick, versions->tick_done))
         own.flags |= SHADOW_COPY_EARLY;
     shadow_add_down(history, &own);
 }
