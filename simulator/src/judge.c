@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "track/address.h"
+#include "versions_state.h"
 
 enum trk_status judge_init(struct judge *judge, uint32_t streams, uint32_t granule_bytes)
 {
@@ -149,14 +150,53 @@ static void keep_latent(struct judge *judge, const struct access *access,
     finding_at(finding, access->event, access->stream, untold);
 }
 
+/* A store as it is to the page of an address, by the tracker's word. */
+static struct shadow_store store_on_page(const struct judge *judge, const struct access *access,
+                                         const struct shadow_store *made)
+{
+    const struct judge_stream *stream = &judge->streams[access->stream];
+    struct shadow_store own = *made;
+    if (made->agent == TRK_AGENT_CPU && stream->faulted &&
+        stream->fault_page == access->guest_addr / TRK_HOST_PAGE_BYTES)
+        own.flags |= SHADOW_STORE_FAULTED;
+    if (versions_untracked(judge->versions, access->guest_addr))
+        own.flags |= SHADOW_STORE_UNTRACKED;
+    store_said(judge, access->guest_addr, access->stream, &own);
+    return own;
+}
+
+/* A store by who must tell the tracker: page by page, and pages that are alike together. */
+static enum trk_status store_pages(struct judge *judge, const struct access *access,
+                                   const struct shadow_store *made)
+{
+    uint64_t at = access->guest_addr, end_addr = at + access->size_bytes;
+    struct access run = *access, one = *access;
+    struct shadow_store run_made = *made;
+    enum trk_status status = TRK_OK;
+    struct piece piece;
+    run.size_bytes = 0;
+    while (status == TRK_OK && piece_next(&at, end_addr, &piece)) {
+        one.guest_addr = piece.guest_addr;
+        one.size_bytes = piece.end - piece.first;
+        struct shadow_store own = store_on_page(judge, &one, made);
+        keep_latent(judge, &one, &own);
+        if (run.size_bytes > 0 && memcmp(&own, &run_made, sizeof own) != 0) {
+            status = versions_store(judge->versions, &run, &run_made);
+            run.guest_addr = piece.guest_addr;
+            run.size_bytes = 0;
+        }
+        run.size_bytes += one.size_bytes;
+        run_made = own;
+    }
+    return status != TRK_OK ? status : versions_store(judge->versions, &run, &run_made);
+}
+
 static enum trk_status store(struct judge *judge, const struct trk_trace_event *event,
                              enum trk_agent agent)
 {
-    struct judge_stream *stream = &judge->streams[event->stream];
     bool unknown = event->event.type == TRK_EVENT_ACCESS; /* which content, that is */
     struct access access =
         access_of(event, unknown ? trk_event_size(&event->event) : event->event.seq);
-    uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
     struct shadow_store made = {
         .stamp = unknown ? 0 : event->event.domain,
         .agent = (uint8_t)agent,
@@ -164,16 +204,13 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
     };
     if (event->event.type == TRK_EVENT_GPU_WRITE)
         made.tick = trk_event_number32(&event->event);
-    if (agent == TRK_AGENT_CPU && stream->faulted && stream->fault_page == page)
-        made.flags |= SHADOW_STORE_FAULTED;
-    stream->faulted = false;
-    if (agent != TRK_AGENT_GPU) {
-        if (versions_untracked(judge->versions, access.guest_addr))
-            made.flags |= SHADOW_STORE_UNTRACKED;
-        store_said(judge, access.guest_addr, event->stream, &made);
-        keep_latent(judge, &access, &made);
-    }
-    return versions_store(judge->versions, &access, &made);
+    enum trk_status status = TRK_OK;
+    if (agent == TRK_AGENT_GPU)
+        status = versions_store(judge->versions, &access, &made);
+    else if (access_valid(&access))
+        status = store_pages(judge, &access, &made);
+    judge->streams[event->stream].faulted = false;
+    return status;
 }
 
 /* What the story of a stale read needs beside the bytes. */
