@@ -53,7 +53,7 @@ static enum trk_status put_events(struct trk_trace *trace, struct trk_writer *wr
     return status == TRK_E_END ? TRK_OK : status;
 }
 
-/* Write the first `events` of the trace to the part. */
+/* Write the first `events` of the trace to the part. It ends as the program did if they are all. */
 static enum trk_status write_part(struct running *running, uint64_t events)
 {
     struct trk_error *error = &running->error;
@@ -73,7 +73,8 @@ static enum trk_status write_part(struct running *running, uint64_t events)
         status = put_events(trace, writer, events, error);
     }
     if (status == TRK_OK) {
-        status = trk_writer_end(writer, -1, error);
+        const bool all = events >= running->events;
+        status = trk_writer_end(writer, all ? trk_trace_state(trace).child_status : -1, error);
         writer = NULL;
     }
     trk_writer_destroy(writer);

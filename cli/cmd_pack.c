@@ -322,6 +322,7 @@ static int rewrite(struct pack *pack, const struct trk_options *options,
                                "recover makes a whole trace of it first");
     }
     if (status == TRK_OK) {
+        state.cut = state.cut || state.dropped > pack->rewrite.lost; /* which nothing tells */
         status = trk_rewrite_end(&pack->rewrite, &state, &error);
     }
     code = trk_rewrite_close(&pack->rewrite, status, &error);

@@ -43,6 +43,7 @@ struct trim {
     struct trk_selection selection;          /* of a region; no bits: all of the window */
     uint64_t first, end;                     /* the window in event numbers, end excluded */
     uint64_t events;                         /* of the source */
+    uint64_t lost;                           /* of the source, by the losses that it tells */
     uint64_t frame;                          /* event that began the frame the window begins in */
 };
 
@@ -159,6 +160,7 @@ static enum trk_status write_window(struct trim *trim, struct trk_error *error)
     }
     struct trk_trace_event event;
     while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        trim->lost += event.event.type == TRK_EVENT_DROP ? event.event.argument : 0;
         status = trk_kept_checkpoints_event(&trim->checkpoints, &trim->rewrite, &event, error);
         if (status != TRK_OK || !is_kept(trim, &event)) {
             continue;
@@ -221,7 +223,6 @@ static int write_trace(struct trim *trim)
     struct trk_writer_options writer = trk_rewrite_options(trim->input.trace);
     writer.zstd_level = TRIM_LEVEL;
     writer.chunk_events = TRIM_EVENTS;
-    struct trk_trace_state state = trk_trace_state(trim->input.trace);
     char *header = part_header(trim);
     int code = trk_rewrite_open(&trim->rewrite, trim->options, &writer,
                                 header != NULL ? header : trk_trace_header_json(trim->input.trace));
@@ -230,7 +231,9 @@ static int write_trace(struct trim *trim)
         return code;
     }
     enum trk_status status = write_window(trim, &error);
+    struct trk_trace_state state = trk_trace_state(trim->input.trace);
     if (status == TRK_OK) {
+        state.cut = state.cut || state.dropped > trim->lost; /* which nothing tells */
         /* A part that ends before its source ends as a part does, not as the program did. */
         if (!trim->selection.bits && trim->end < trim->events) {
             state.child_status = -1;

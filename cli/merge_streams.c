@@ -54,6 +54,7 @@ void trk_merge_streams_begin(struct trk_merge_streams *streams)
         stream->begun = false;
         stream->kept = 0;
         stream->taken = 0;
+        stream->told = stream->before > stream->told ? stream->before : stream->told;
         stream->before = 0;
     }
 }
@@ -108,7 +109,7 @@ static bool is_kept(const struct trk_merge_stream *stream, const struct trk_reco
 }
 
 /* What a ring had forgotten stands before what it has, as events of no known type. */
-static bool is_forgotten(const struct trk_record *record)
+bool trk_merge_streams_forgotten(const struct trk_record *record)
 {
     return record->event.type == TRK_EVENT_DROP && record->event.context == TRK_EVENT_NONE;
 }
@@ -116,7 +117,7 @@ static bool is_forgotten(const struct trk_record *record)
 /* [F-32] And what was between two parts, when these were merged before: at no known time. */
 static bool is_between(const struct trk_record *record)
 {
-    return is_forgotten(record) && trk_event_size(&record->event) == 0;
+    return trk_merge_streams_forgotten(record) && trk_event_size(&record->event) == 0;
 }
 
 /* How many events of its stream a record stands for: events may have been lost before it. */
@@ -125,10 +126,12 @@ static uint64_t events_of(const struct trk_record *record, bool opened)
     if (record->event.type != TRK_EVENT_DROP) {
         return 1;
     }
-    return is_forgotten(record) && (!opened || is_between(record)) ? record->event.argument : 0;
+    return trk_merge_streams_forgotten(record) && (!opened || is_between(record))
+               ? record->event.argument
+               : 0;
 }
 
-static bool opens(const struct trk_record *record)
+bool trk_merge_streams_opens(const struct trk_record *record)
 {
     return record->event.type != TRK_EVENT_DROP && record->event.type != TRK_EVENT_TRACKER;
 }
@@ -142,10 +145,11 @@ bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream
     }
     if (first) {
         stream->position = events;
+        stream->start = events;
     } else {
         stream->before = events;
-        stream->seen_position = events;
     }
+    stream->seen_position = events;
     return true;
 }
 
@@ -176,19 +180,32 @@ bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_i
         stream->begun = true;
         stream->first_tsc = record->tsc;
         stream->kept = stream->seen.count - 1;
+        stream->seen_begin = stream->seen_position;
     }
     stream->seen_position += events_of(record, stream->seen_opened);
-    stream->seen_opened |= opens(record);
+    stream->seen_opened |= trk_merge_streams_opens(record);
     if (stream->written.count > 0 && same(record, from_end(&stream->written, 0))) {
         meet_last(stream);
     }
     return true;
 }
 
-bool trk_merge_streams_fit(const struct trk_merge_streams *streams, uint32_t *stream_id)
+/* Whether all that was looked at comes before what was written last. */
+static bool is_behind(const struct trk_merge_stream *stream)
+{
+    return stream->seen.count > 0 && stream->written.count > 0 &&
+           from_end(&stream->seen, 0)->tsc < from_end(&stream->written, 0)->tsc &&
+           stream->seen_position <= stream->position;
+}
+
+bool trk_merge_streams_fit(struct trk_merge_streams *streams, uint32_t *stream_id)
 {
     for (size_t i = 0; i < streams->count; i++) {
-        const struct trk_merge_stream *stream = &streams->list[i];
+        struct trk_merge_stream *stream = &streams->list[i];
+        streams->any_loss |= stream->begun && stream->seen_begin < stream->start;
+        if (stream->skip == 0 && is_behind(stream)) {
+            stream->skip = stream->seen.count;
+        }
         bool apart = stream->skip > 0 || stream->written.count == 0 || !stream->begun ||
                      stream->first_tsc >= from_end(&stream->written, 0)->tsc;
         if (!stream->fits || !apart) {
@@ -204,7 +221,7 @@ static void note_written(struct trk_merge_streams *streams, struct trk_merge_str
 {
     streams->any_loss |= record->event.type == TRK_EVENT_DROP;
     stream->position += events_of(record, stream->opened);
-    stream->opened |= opens(record);
+    stream->opened |= trk_merge_streams_opens(record);
     push(&stream->written, record);
 }
 
@@ -235,8 +252,8 @@ unsigned trk_merge_streams_take(struct trk_merge_streams *streams, uint32_t stre
     bool gap = stream->skip == 0 && (known || stream->before > 0);
     unsigned count = 0;
     stream->taken++;
-    if (gap && (is_forgotten(&records[0]) || is_kept(stream, &records[0]))) {
-        stream->before += is_forgotten(&records[0]) ? records[0].event.argument : 1;
+    if (gap && (trk_merge_streams_forgotten(&records[0]) || is_kept(stream, &records[0]))) {
+        stream->before += trk_merge_streams_forgotten(&records[0]) ? records[0].event.argument : 1;
         return 0;
     }
     if (gap) {
@@ -250,4 +267,26 @@ unsigned trk_merge_streams_take(struct trk_merge_streams *streams, uint32_t stre
         stream->skip = stream->taken;
     }
     return count;
+}
+
+bool trk_merge_streams_end(struct trk_merge_streams *streams, uint32_t *stream_id,
+                           struct trk_record *loss)
+{
+    trk_merge_streams_begin(streams); /* what the last part tells counts, too */
+    for (size_t i = 0; i < streams->count; i++) {
+        struct trk_merge_stream *stream = &streams->list[i];
+        if (stream->told <= stream->position) {
+            continue;
+        }
+        const struct trk_record *last =
+            stream->written.count > 0 ? from_end(&stream->written, 0) : NULL;
+        *stream_id = stream->stream_id;
+        *loss = (struct trk_record){
+            last ? last->tsc : streams->first_tsc,
+            {.type = TRK_EVENT_DROP, .argument = stream->told - stream->position}};
+        note_written(streams, stream, loss);
+        stream->position = stream->told;
+        return true;
+    }
+    return false;
 }

@@ -17,9 +17,7 @@ struct trk_range trk_range_all(void)
     return (struct trk_range){.last = UINT64_MAX,
                               .step = 1,
                               .first_tsc = TRK_NOT_KNOWN,
-                              .frame = UINT64_MAX,
                               .last_event = UINT64_MAX,
-                              .closest_frame = UINT64_MAX,
                               .closest_region = UINT64_MAX};
 }
 
@@ -243,10 +241,10 @@ static void note(struct trk_range *range, const struct trk_trace_event *event)
         return;
     }
     range->frame = event->event.argument;
-    if (range->closest_frame == UINT64_MAX ||
-        off(range, range->frame) <= off(range, range->closest_frame)) {
+    if (!range->in_frame || off(range, range->frame) <= off(range, range->closest_frame)) {
         range->closest_frame = range->frame;
     }
+    range->in_frame = true;
 }
 
 bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
@@ -256,7 +254,7 @@ bool trk_range_has(struct trk_range *range, const struct trk_trace_event *event)
     case TRK_RANGE_EVENTS:
         return in_span(range, event->number);
     case TRK_RANGE_FRAMES:
-        return range->frame != UINT64_MAX && in_span(range, range->frame);
+        return range->in_frame && in_span(range, range->frame);
     case TRK_RANGE_TIME: {
         double ns = event->tsc < range->first_tsc ? 0
                                                   : (double)(event->tsc - range->first_tsc) * 1000 /
@@ -303,7 +301,7 @@ void trk_range_closest(const struct trk_range *range, char out[TRK_RANGE_CLOSEST
     } else if (range->kind == TRK_RANGE_TIME) {
         trk_clock_print(&clock, range->last_tsc, range->first_tsc, last, sizeof last);
         snprintf(out, room, "the last event is at %s us", last);
-    } else if (range->closest_frame == UINT64_MAX) {
+    } else if (!range->in_frame) {
         snprintf(out, room, "the trace has no frames");
     } else {
         snprintf(out, room, "the %s frame is %" PRIu64,

@@ -41,9 +41,11 @@ struct trk_range {
     const struct trk_trace *trace; /* for a region, the caller's to set: describes newer types */
     double ticks_a_microsecond;    /* for time: the caller's to set; 0: not known */
     uint64_t first_tsc;            /* of event 0; TRK_NOT_KNOWN before it was asked about */
-    uint64_t frame; /* the frame that the events asked about are in; UINT64_MAX before the first */
-    /* Of what was asked about and is not in it; UINT64_MAX: there was none. */
-    uint64_t last_event, last_tsc, closest_frame, closest_region;
+    bool in_frame;                 /* a frame has begun: */
+    uint64_t frame;                /* the one that the events asked about are in */
+    uint64_t closest_frame;        /* of those that were asked about and are not in it */
+    /* Likewise; UINT64_MAX: there was none. */
+    uint64_t last_event, last_tsc, closest_region;
 };
 
 /* Everything. */

@@ -27,6 +27,7 @@ static void add_outcome(cJSON *object, const struct trk_regress_outcome *outcome
     trk_json_out_number(object, "event_visible", outcome->event_visible);
     trk_json_out_text(object, "thread", or_null(outcome->thread));
     trk_json_out_text(object, "event", or_null(outcome->event));
+    cJSON_AddBoolToObject(object, "ended", outcome->ended);
 }
 
 static void add_item(cJSON *list, const struct trk_regress *regress,

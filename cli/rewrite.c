@@ -28,7 +28,7 @@ int trk_rewrite_open(struct trk_rewrite *out, const struct trk_options *options,
     return status == TRK_OK ? TRK_EXIT_OK : trk_rewrite_close(out, status, &error);
 }
 
-static uint64_t *events_of(struct trk_rewrite *rewrite, uint32_t stream_id)
+static uint64_t *events_of(const struct trk_rewrite *rewrite, uint32_t stream_id)
 {
     for (size_t i = 0; i < rewrite->stream_count; i++) {
         if (rewrite->streams[i].stream_id == stream_id) {
@@ -36,6 +36,11 @@ static uint64_t *events_of(struct trk_rewrite *rewrite, uint32_t stream_id)
         }
     }
     return NULL;
+}
+
+bool trk_rewrite_has_stream(const struct trk_rewrite *rewrite, uint32_t stream_id)
+{
+    return events_of(rewrite, stream_id) != NULL;
 }
 
 enum trk_status trk_rewrite_stream(struct trk_rewrite *rewrite,
@@ -64,6 +69,7 @@ enum trk_status trk_rewrite_event(struct trk_rewrite *rewrite, uint32_t stream_i
     }
     kept.tsc = kept.tsc >> rewrite->clock_shift << rewrite->clock_shift;
     trk_digest_add(&rewrite->digest, stream_id, (*events)++, &kept);
+    rewrite->lost += record->event.type == TRK_EVENT_DROP ? record->event.argument : 0;
     return trk_writer_append(rewrite->writer, stream_id, record, 1, 0, error);
 }
 

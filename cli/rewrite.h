@@ -25,6 +25,7 @@ struct trk_rewrite {
     unsigned clock_shift; /* of the new file */
     const char *schema;   /* of the command's JSON */
     const char *source;   /* the input's name; NULL: the first operand */
+    uint64_t lost;        /* events, by the losses that were written */
     uint64_t bytes;       /* of the finished file */
     bool complete;        /* the source was */
     uint64_t left_out;    /* chunks of the source, of kinds that nobody here knows [F-41] */
@@ -45,6 +46,9 @@ int trk_rewrite_open(struct trk_rewrite *out, const struct trk_options *options,
 TRK_MUST_USE enum trk_status trk_rewrite_stream(struct trk_rewrite *rewrite,
                                                 const struct trk_trace_stream *stream,
                                                 struct trk_error *error);
+
+/* Whether it was named. */
+bool trk_rewrite_has_stream(const struct trk_rewrite *rewrite, uint32_t stream_id);
 
 /* Write the next event of a named stream. */
 TRK_MUST_USE enum trk_status trk_rewrite_event(struct trk_rewrite *rewrite, uint32_t stream_id,

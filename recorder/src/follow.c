@@ -195,12 +195,14 @@ static enum trk_status look_for_more(struct trk_follow *follow, struct trk_error
     trk_source_close(&grown);
     struct trk_format_chunk chunk;
     struct trk_format_end end;
+    const char *damage = "what stands there is no chunk";
     status = trk_unpack_header(&follow->decoder.unpack, follow->offset, &chunk, error);
     if (status == TRK_OK) {
         status = check_place(follow, &chunk, error);
         if (status != TRK_OK) {
             return status;
         }
+        damage = "the chunk that stands there is damaged";
         status = take_chunk(follow, &chunk, error);
         if (status == TRK_OK) {
             follow->offset += trk_format_chunk_span(&chunk);
@@ -216,8 +218,7 @@ static enum trk_status look_for_more(struct trk_follow *follow, struct trk_error
         }
         status = at_end == TRK_OK ? TRK_E_END : at_end == TRK_E_END ? status : at_end;
     }
-    return status == TRK_E_DAMAGED ? say_damaged(follow, "what stands there is no chunk", error)
-                                   : status;
+    return status == TRK_E_DAMAGED ? say_damaged(follow, damage, error) : status;
 }
 
 enum trk_status trk_follow_next(struct trk_follow *follow, struct trk_trace_event *event,

@@ -40,6 +40,12 @@ enum cause finding_untold(const struct shadow_store *store)
     return CAUSE_NONE;
 }
 
+bool finding_latent(const struct shadow_store *store)
+{
+    return finding_untold(store) != CAUSE_NONE && (store->flags & SHADOW_STORE_SAID) &&
+           (store->flags & SHADOW_STORE_SAID_BEFORE);
+}
+
 /* Whether the copy may have been meant for the upload that took the page, behind it. */
 static bool before_arm(const struct finding *finding)
 {
@@ -47,24 +53,20 @@ static bool before_arm(const struct finding *finding)
 }
 
 /*
- * The copy home between a store to guest memory and the newest copy to the GPU, which so took what
- * that had brought; NULL: none, or it may have brought the store's own bytes.
+ * The first copy home between a store to guest memory and the newest copy to the GPU, which so took
+ * what that had brought; NULL: none, or all may have brought the store's own bytes.
  */
 static const struct shadow_copy *home_between(const struct shadow_history *history,
                                               const struct shadow_store *store)
 {
-    const struct shadow_copy *home = NULL;
-    for (uint32_t i = 0; i < history->down_count && home == NULL; i++) {
+    for (uint32_t i = history->down_count; i-- > 0;) {
         const struct shadow_copy *down = &history->down[i];
         if ((down->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) == 0 &&
-            down->begin > store->event && down->end < history->up[0].begin)
-            home = down;
+            down->begin > store->event && down->end < history->up[0].begin &&
+            history->down_up_end[i] <= store->event)
+            return down;
     }
-    for (uint32_t i = 0; i < history->up_count && home != NULL; i++) {
-        if (history->up[i].end > store->event && history->up[i].begin < home->end)
-            return NULL;
-    }
-    return home;
+    return NULL;
 }
 
 /* The copy to the GPU began behind the store, and brought other bytes. */

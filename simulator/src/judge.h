@@ -14,6 +14,7 @@
 #define SIMULATOR_JUDGE_H
 
 #include "finding.h"
+#include "latent.h"
 #include "order.h"
 #include "recorder/trace.h"
 #include "said.h"
@@ -22,7 +23,6 @@
 
 #define JUDGE_COPIES_OPEN 32u /* copies of one stream that overlap in time */
 #define JUDGE_DEPTH       8u  /* operations inside each other; deeper ones are not judged */
-#define JUDGE_LATENT      8u
 
 struct judge_copy {
     uint64_t begin;
@@ -68,12 +68,6 @@ struct judge_stream {
     uint64_t fault_pc, fault_event; /* of the newest fault */
 };
 
-/* A store that nobody was told of, as far as the log has got. */
-struct judge_latent {
-    struct finding finding;
-    uint64_t page_addr; /* that the tracker knows */
-};
-
 struct judge {
     struct order *order;
     struct versions *versions;
@@ -91,8 +85,7 @@ struct judge {
     bool disorder_known;
     bool guessed;                   /* events may stand in another order than they had */
     uint64_t newest_tsc, views_tsc; /* of any event, of a change of views */
-    uint32_t latent_count;
-    struct judge_latent latent[JUDGE_LATENT];
+    struct latents latents;
     /* What was done. */
     uint64_t copies, checks, unknown, frames;
 };
@@ -141,7 +134,10 @@ TRK_MUST_USE enum trk_status judge_take(struct judge *judge, const struct trk_tr
 void judge_refusal(const struct judge *judge, const struct trk_trace_event *event,
                    struct finding *finding);
 
-/* After the last event: what nobody has excused. whole: nothing is missing at the end. */
+/*
+ * After the last event of a program that came to its end there: what nobody has excused. Others may
+ * yet have noted a store that a check has met, or told of one. whole: nothing is missing.
+ */
 void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
 /* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */

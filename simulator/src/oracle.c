@@ -2,13 +2,15 @@
 
 #include <stdlib.h>
 
+#include "ending.h"
 #include "judge.h"
 #include "newest.h"
 #include "versions_state.h"
 
 struct trk_oracle {
     struct judge judge;
-    bool whole; /* nothing is missing */
+    bool whole;  /* nothing is missing */
+    bool at_end; /* and its end is the program's */
 };
 
 /* Events are missing, nobody knows where. */
@@ -36,6 +38,7 @@ enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trac
     }
     const struct trk_trace_state state = trk_trace_state(trace);
     oracle->whole = state.complete || (state.dropped == 0 && trk_trace_gapless(trace));
+    oracle->at_end = ending_of(trace) == ENDING_OWN;
     if (!oracle->whole)
         doubt(oracle);
     *out = oracle;
@@ -116,7 +119,8 @@ enum trk_status trk_oracle_take(struct trk_oracle *oracle, const struct trk_trac
 void trk_oracle_end(struct trk_oracle *oracle, struct trk_oracle_finding *out)
 {
     struct finding finding = {.found = false};
-    judge_end(&oracle->judge, oracle->whole, &finding);
+    if (oracle->at_end)
+        judge_end(&oracle->judge, oracle->whole, &finding);
     tell(&finding, out);
 }
 

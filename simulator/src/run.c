@@ -316,13 +316,14 @@ static bool of_owner(const struct trk_event *event)
 }
 
 /*
- * Whether an event of a file that says it is whole stands where it does by a guess: an await of
- * what nobody signalled, or a hold that had been before. Of holds that are missing there are other
- * books, and other files are known to lack something.
+ * Whether an event stands where it does by a guess that nothing else tells of: an await of what
+ * nobody signalled, since a thread that is not in the file at all may have; or, in a file that says
+ * it is whole, a hold that had been before. Of holds that are missing there are other books.
  */
 static bool out_of_order(const struct run *run, const struct trk_trace_event *event)
 {
-    return event->guessed && run->whole && !run_hold_missing(run, &event->event);
+    bool told = event->event.type != TRK_EVENT_AWAIT && !run->whole;
+    return event->guessed && !told && !run_hold_missing(run, &event->event);
 }
 
 /* Books of what is missing. */

@@ -2,9 +2,9 @@
  * After the last event: what only shows when nothing follows, and the verdict.
  */
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include "circle.h"
+#include "ending.h"
 #include "track/pages.h"
 
 bool run_ends_early(const struct run *run)
@@ -91,16 +91,18 @@ static enum trk_status check_watches(struct run *run)
     return TRK_OK;
 }
 
-static bool ended_by_signal(const struct trk_trace_state *state)
+/* A fault that no tracker took until the end; false: none. */
+static bool tell_unhandled(struct run *run)
 {
-    return state->child_status != -1 && WIFSIGNALED(state->child_status);
-}
-
-/* Whether the program came to an end of its own there: whoever sets watches may take them back
- * behind a part of a trace, or behind a dump of a flight. */
-static bool ran_to_end(const struct trk_trace_state *state)
-{
-    return state->child_status != -1 && !ended_by_signal(state);
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        const struct stream *stream = &run->streams[i];
+        if (!stream->unhandled)
+            continue;
+        verdict_unhandled(run, i, stream->unhandled_addr, stream->unhandled_event,
+                          stream->unhandled_event);
+        return true;
+    }
+    return false;
 }
 
 void run_take_counts(struct run *run)
@@ -116,32 +118,27 @@ enum trk_status run_finish(struct run *run)
     run_take_counts(run);
     struct trk_trace_state state = trk_trace_state(run->trace);
     const bool whole = run_whole(run);
+    const enum ending ending = ending_of(run->trace);
     run->report->complete = state.complete && whole;
     struct finding finding = {.found = false};
-    if (!run_doubtful(run) && !run->windowed && !run->deaf)
-        judge_end(&run->judge, whole && !ended_by_signal(&state), &finding);
+    if (ending == ENDING_OWN && !run_doubtful(run) && !run->windowed && !run->deaf)
+        judge_end(&run->judge, whole, &finding);
     if (finding.found) {
         verdict_finding(run, &finding);
         return TRK_OK;
     }
     bool alone = run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0);
     if (alone && !run_doubtful(run) && !run->windowed)
-        alone_end(run, whole && ran_to_end(&state));
+        alone_end(run, whole && ending == ENDING_OWN);
     if (run->stopped)
         return TRK_OK;
     if (run->oracle_only || run->core_lost) {
         verdict_end(run);
         return TRK_OK;
     }
-    for (uint32_t i = 0; i < run->stream_count; i++) {
-        const struct stream *stream = &run->streams[i];
-        if (stream->unhandled && !run_doubtful(run)) {
-            verdict_unhandled(run, i, stream->unhandled_addr, stream->unhandled_event,
-                              stream->unhandled_event);
-            return TRK_OK;
-        }
-    }
-    if (whole && at_rest(run) && ran_to_end(&state)) {
+    if (ending != ENDING_OPEN && !run_doubtful(run) && tell_unhandled(run))
+        return TRK_OK;
+    if (whole && at_rest(run) && ending == ENDING_OWN) {
         enum trk_status status = check_watches(run);
         if (status != TRK_OK || run->stopped)
             return status;

@@ -203,12 +203,34 @@ static void add_copy(struct shadow_copy *copies, uint32_t *count, const struct s
 
 void shadow_add_up(struct shadow_history *history, const struct shadow_copy *copy)
 {
+    for (uint32_t i = 0; i < history->down_count; i++) {
+        if (copy->begin < history->down[i].end)
+            history->down_up_end[i] = copy->end;
+    }
     add_copy(history->up, &history->up_count, copy);
+}
+
+/* Whether the oldest copy home kept is the one that put other bytes over the newest store. */
+static bool keep_oldest(const struct shadow_history *history)
+{
+    const struct shadow_copy *oldest = &history->down[SHADOW_COPIES - 1];
+    const struct shadow_store *store = &history->stores[0];
+    return history->down_count == SHADOW_COPIES && history->store_count > 0 &&
+           !(store->flags & SHADOW_STORE_GPU) && oldest->begin > store->event &&
+           !(oldest->flags & (SHADOW_COPY_FETCHED | SHADOW_COPY_ENDED)) &&
+           history->down_up_end[SHADOW_COPIES - 1] <= store->event;
 }
 
 void shadow_add_down(struct shadow_history *history, const struct shadow_copy *copy)
 {
-    add_copy(history->down, &history->down_count, copy);
+    if (keep_oldest(history)) {
+        history->down[0] = *copy;
+    } else {
+        add_copy(history->down, &history->down_count, copy);
+        memmove(history->down_up_end + 1, history->down_up_end,
+                (SHADOW_COPIES - 1) * sizeof *history->down_up_end);
+    }
+    history->down_up_end[0] = history->up_count > 0 ? history->up[0].end : 0;
 }
 
 void shadow_add_clean(struct shadow_page *page, const struct shadow_clean *clean)

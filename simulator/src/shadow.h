@@ -57,10 +57,15 @@ struct shadow_copy {
     uint32_t stream, flags;
 };
 
-/* Newest first; unused entries are zero and lie behind the counts. */
+/*
+ * Newest first; unused entries are zero and lie behind the counts. A copy home over the newest
+ * store to guest memory is not forgotten before newer ones.
+ */
 struct shadow_history {
     struct shadow_store stores[SHADOW_STORES];
     struct shadow_copy up[SHADOW_COPIES], down[SHADOW_COPIES];
+    uint64_t down_up_end[SHADOW_COPIES]; /* of the newest copy up that began before down[] ended,
+                                            also where that is forgotten; 0: there was none */
     uint32_t store_count, up_count, down_count, reserved;
     uint64_t overwritten; /* the end of the copy that put older bytes over the newest store, where
                              no other copy had it; 0: none is known to have */

@@ -33,13 +33,34 @@ head -c 200 bad.trk >cut.trk
 "$trk" bisect cut.trk >out 2>err
 [ $? -eq 3 ] || fail "a cut trace: $(cat out err)"
 
-# By a command: what sim finds is found by halving alone, to the event.
+# By a command: what sim finds is found by halving alone, to the event that shows it. A part that ends before that
+# breaks no rule: the program may tell of its store behind it.
 events=$(get events sim.txt)
 run 0 info --json bad.trk
 all=$(get events)
 run 1 bisect run bad.trk --json -- "$trk" sim --oracle-only
-same "run: event" "$(get event)" "$broken"
+same "run: event" "$(get event)" "$(get event_visible sim.txt)"
 at_most "run: probes" "$(get probes)" "$(log2 $((all + 1)))"
+{
+    text_begin '{}' "0 render"
+    cat <<'END'
+events stream=0 shift=5 flags=1
+1000000 foreign seq=4096
+1000032 map context=3 seq=1048576 argument=0x200000000
+1000064 op_begin context=7 seq=4096 argument=0x200000000
+1000080 handed seq=4096 argument=0x200000000
+1000096 copy_begin seq=4096 argument=0x200000000
+1000128 copy_end seq=4096 argument=0x200000000
+1000160 op_end context=7 argument=1
+1000192 witness_store flags=3 domain=2 seq=64 argument=0x200000000
+1000224 frame
+end status=0 cut=0
+END
+} >latent.txt
+run 0 assemble latent.txt -o latent.trk
+run 1 sim latent.trk
+run 1 bisect run latent.trk --json -- sh -c '"$1" sim "$2"; [ $? -ne 1 ]' - "$trk" '{}'
+same "run: what shows at the end alone" "$(get event)" 8
 for place in 0 777 $((all - 1)); do
     printf '#!/bin/sh\n"%s" info --json "$1" >info.txt\n[ "$("%s" info.txt events)" -le %s ]\n' \
         "$trk" "$tools/json_get" "$place" >ask

@@ -61,7 +61,7 @@ for bug in kernel-store lost-rearm; do
     run 1 bisect --json bad.trk --symptom "frame:10,range:$range"
     event=$(get event)
     found=0
-    for part in 1 3 7 9 12; do
+    for part in 1 3 7 9 12 13; do
         spoil "$part" bad.trk
         for copy in damaged cut recovered; do
             "$trk" bisect --json $copy.trk --symptom "frame:10,range:$range" >out 2>err

@@ -61,6 +61,17 @@ same "exit code of following a beginning" $? 3
 cat u.trk | "$trk" recover - -o r.trk >out 2>err || fail "recover of a pipe"
 "$trk" recover u.trk -o named.trk >out 2>err || fail "recover"
 cmp r.trk named.trk || fail "recover of a pipe gives other bytes"
+# A chunk whose header is good is a chunk.
+at=$(($(wc -c <t.trk) / 2))
+: >out
+while [ "$at" -lt "$(wc -c <t.trk)" ] && ! grep -q 'the contents of chunk' out; do
+    at=$((at + 20))
+    cp t.trk bad.trk
+    printf 'XX' | dd of=bad.trk bs=1 seek="$at" conv=notrunc 2>/dev/null
+    run 3 doctor bad.trk
+done
+run 3 follow bad.trk
+said "the chunk that stands there is damaged (at byte [1-9]"
 # A socket as standard input, by each of its names.
 for name in - /dev/stdin /proc/self/fd/0; do
     "$tools/on_socket" "$trk" follow "$name" <t.trk >out 2>err

@@ -122,6 +122,57 @@ run 0 merge -f s0.trk s1.trk -o begun.trk
 run 0 info --json begun.trk
 grep -q before_state out && fail "a merge that begins with no state says that it does"
 
+# In any order, also of parts that end alike, and of one that lies in another: what several have stands there once.
+part e1 10 30 10
+part e2 16 30 16
+part e3 14 20 14
+for parts in "e1 e2 e3" "e2 e1 e3" "e3 e2 e1" "e2 e3 e1" "e3 e1 e2" "e1 e3 e2" "e3 e1" "e2 e1"; do
+    # shellcheck disable=SC2046
+    run 0 merge -f $(printf '%s.trk ' $parts) -o two.trk
+    counts two.trk 21 0
+done
+sed 's/status=0/status=1792/' e2.txt >e4.txt # the one that saw the end
+run 0 assemble e4.txt -o e4.trk
+for parts in "e1 e4" "e4 e1"; do
+    # shellcheck disable=SC2046
+    run 0 merge -f $(printf '%s.trk ' $parts) -o two.trk
+    run 0 info --json two.trk
+    same "status of $parts" "$(get exit_code)" 7
+done
+
+# A thread that did something before a part's state, and nothing behind it; of a third one no part has anything.
+assembled q1 <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]}}' '0 t' '1 u')
+events stream=0 shift=0 flags=1
+1000 mark argument=1
+events stream=1 shift=0 flags=1
+2000 mark argument=1
+end status=-1 cut=0
+TEXT
+before='[{"stream":0,"events":"1"},{"stream":1,"events":"4"},{"stream":2,"events":"9"}]'
+assembled q2 <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]},"flight":{"before_state":'"$before"'}}' '0 t')
+events stream=0 shift=0 flags=1
+5000 mark argument=2
+end status=0 cut=0
+TEXT
+run 3 merge q2.trk q1.trk -o gone.trk
+counts gone.trk 3 12
+run 3 doctor gone.trk
+
+# Events that are missing without a word of it.
+sed 's/ plain=0 / plain=1 /' e2.txt >jumps.txt # an index would miss them
+run 0 assemble jumps.txt -o jumps.trk
+"$tools/jump_trace" jumps.trk 3 || fail "jump_trace"
+run 3 merge e1.trk jumps.trk -o none.trk
+said "trk recover makes a whole trace of it first"
+for command in "pack jumps.trk" "unpack jumps.trk" "trim jumps.trk 0-5"; do
+    # shellcheck disable=SC2086
+    run 3 $command -f -o cut.trk
+    run 3 doctor cut.trk
+    grep -q 'whole *no' out || fail "$command: a trace that lacks events is whole"
+done
+
 # Events that are all alike: which one a part goes on behind its place says.
 part a1 1 3
 part a2 1 6

@@ -131,6 +131,9 @@ for turn in 1 2; do # ended at the first of two, and at the second
     run_with WRONG_CORE_SIGN=sometimes 1 regress --limit 1 --repeat 2 --core "${wrong}_44.so" own
     grep -A 1 '^fail  *crashed ' out | grep -q 'expected ok, is crashed' || fail "ended at $turn of 2: $(cat out)"
     grep -q ' took longer than 1 s' out || fail "ended at $turn of 2, why: $(cat out)"
+    rm -f sometimes
+    run_with WRONG_CORE_SIGN=sometimes 1 regress --json --limit 1 --core "${wrong}_44.so" own
+    same "ended, in JSON" "$(get items.0.verdict) $(get items.0.ended)" "crashed true"
 done
 run 3 regress --against out.xml own
 said "no earlier run"

@@ -92,7 +92,32 @@ small fault <<TEXT
 TEXT
 run 0 trim -f fault.trk 402-403 -o part.trk
 has part.trk 999 3000 3001 3002
+# Nor is a store that is told of behind the part left behind.
+small late <<TEXT
+1000 foreign seq=4096
+1001 op_begin context=7 seq=4096 argument=0x600000000
+1002 handed seq=4096 argument=0x600000000
+1003 copy_begin seq=4096 argument=0x600000000
+1004 copy_end seq=4096 argument=0x600000000
+1005 op_end context=7 argument=1
+1006 witness_store flags=3 domain=768 seq=1024 argument=0x600000000
+1007 op_begin context=10 seq=4096 argument=0x600000000
+1008 op_end context=10
+1009 op_begin context=7 seq=4096 argument=0x600000000
+1010 handed seq=4096 argument=0x600000000
+1011 copy_begin seq=4096 argument=0x600000000
+1012 copy_end seq=4096 argument=0x600000000
+1013 op_end context=7 argument=1
+1014 gpu_read seq=16 argument=0x600000000
+TEXT
+run 0 sim late.trk
+run 0 trim late.trk 0-7 -o late-part.trk
+run 3 sim --json late-part.trk
+same "verdict of a part without checks" "$(get verdict)" unknown
 need_vulkan
+
+run 0 replay --check --json late-part.trk
+same "findings at the end of a part" "$(get findings)" 0
 
 "$trk" record --payload hash -o ok.trk -- "$trk" demo --frames 40 >out 2>err || fail "record"
 run 0 sim --json ok.trk

@@ -204,6 +204,11 @@ Test(range, closest)
     }
     trk_range_closest(&range, closest);
     cr_expect_str_eq(closest, "the closest frame is 7");
+    /* The last number that a frame can have is one like others. */
+    const struct trk_trace_event last = {
+        .number = 10, .event = {.type = TRK_EVENT_FRAME, .argument = UINT64_MAX}};
+    cr_assert_eq(trk_range_parse("frame:18446744073709551615", &range, NULL), TRK_OK);
+    cr_expect(trk_range_has(&range, &last));
 }
 
 /* One piece of a list, or where it has a gap. */

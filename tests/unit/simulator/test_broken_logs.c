@@ -139,6 +139,36 @@ Test(broken_logs, what_has_no_order_is_not_ok)
     tape_destroy(tape);
 }
 
+/* Whoever should have signalled is not in the file at all, and may have copied anything: whatever
+ * else the file lacks, or whether it lacks anything else. */
+Test(broken_logs, an_await_of_nobody_excuses_what_was_before)
+{
+    for (unsigned way = 0; way < 8; way++) {
+        const bool awaited = way % 2 > 0, end = way / 2 % 2 > 0, lost = way / 4 > 0;
+        struct tape *tape = tape_create("default");
+        tape->end = end;
+        if (lost) {
+            struct trk_event drop = {
+                .type = TRK_EVENT_DROP, .context = TRK_EVENT_WITNESS_CHECK, .argument = 1};
+            tape_put(tape, &drop);
+        }
+        tape_store(tape, TAPE_CPU, TAPE_A, 1);
+        tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+        tape_store(tape, TAPE_CPU, TAPE_A, 2);
+        if (awaited)
+            tape_await(tape, 9, 1);
+        tape_gpu_read(tape, TAPE_A, 16);
+        tape->tsc += 100000; /* far from what a file without an end has lost */
+        tape_store(tape, TAPE_CPU, TAPE_A + TAPE_P, 3);
+        struct trk_sim_report reports[] = {tape_judge(tape), tape_judge_alone(tape, 1)};
+        for (size_t i = 0; i < 2; i++)
+            cr_expect_eq(reports[i].verdict,
+                         awaited ? TRK_VERDICT_TRACE_INCOMPLETE : TRK_VERDICT_STALE_GPU_READ,
+                         "%u: %s", way, reports[i].text);
+        tape_destroy(tape);
+    }
+}
+
 /* A hold comes that was before: which of both was first is not known. */
 Test(broken_logs, a_hold_twice_is_not_ok)
 {

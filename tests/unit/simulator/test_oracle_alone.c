@@ -230,30 +230,37 @@ Test(oracle, blames_nobody_for_what_is_missing)
 }
 
 /* What the GPU reads was copied to it from where a copy home had put older bytes: that one, or who
- * did not tell of the store, is to blame, and not the copy to the GPU. */
+ * did not tell of the store, is to blame, and not the copy to the GPU. However many copies come
+ * behind it, what was before it is not forgotten. */
 Test(oracle, blames_a_copy_home_for_what_was_copied_back)
 {
     const struct {
         enum trk_agent agent;
-        bool between; /* a copy to the GPU before the one home */
+        const char *copies; /* behind the store: u to the GPU, d home */
         const char *detail;
+        unsigned at; /* which copy is to blame; 0: the store */
     } wanted[] = {
-        {TRK_AGENT_KERNEL, false, "stored without invalidate"},
-        {TAPE_CPU, false, "downloaded over newer bytes"},
-        {TAPE_CPU, true, "copied, not seen"},
+        {TRK_AGENT_KERNEL, "du", "stored without invalidate", 0},
+        {TAPE_CPU, "du", "downloaded over newer bytes", 1},
+        {TAPE_CPU, "duuuu", "downloaded over newer bytes", 1},
+        {TAPE_CPU, "ddu", "downloaded over newer bytes", 1},
+        {TAPE_CPU, "dududuuu", "downloaded over newer bytes", 1},
+        {TAPE_CPU, "udu", "copied, not seen", 3},
+        {TAPE_CPU, "uduu", "copied, not seen", 4},
+        {TAPE_CPU, "ududuuu", "copied, not seen", 7},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         struct tape *tape = tape_create("default");
         tape_store(tape, wanted[i].agent, TAPE_A, 2);
-        if (wanted[i].between)
-            tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
-        tape_copy(tape, TRK_COPY_DOWN, TAPE_A, TAPE_P);
-        tape_copy(tape, TRK_COPY_UP, TAPE_A, TAPE_P);
+        const uint64_t store = tape->number - 1;
+        for (const char *copy = wanted[i].copies; *copy != '\0'; copy++)
+            tape_copy(tape, *copy == 'u' ? TRK_COPY_UP : TRK_COPY_DOWN, TAPE_A, TAPE_P);
         tape_check(tape, TAPE_GPU, TAPE_A, 1);
         struct trk_sim_report report = tape_judge_alone(tape, 1);
         cr_expect_str_eq(trk_verdict_name(&report), "stale-gpu-read", "%zu: %s", i, report.text);
         cr_expect_str_eq(report.detail, wanted[i].detail, "%zu: %s", i, report.text);
-        cr_expect_eq(strncmp(report.holder, "nowhere", 7) == 0, !wanted[i].between, "%zu: %s", i,
+        cr_expect_eq(report.event_at, store + 2 * wanted[i].at, "%zu: %s", i, report.text);
+        cr_expect_eq(strncmp(report.holder, "nowhere", 7) == 0, wanted[i].at < 2, "%zu: %s", i,
                      report.holder);
         tape_destroy(tape);
     }
