@@ -168,8 +168,12 @@ static enum trk_status write_block(const struct trk_flight_view *view,
         return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
     uint64_t before = trk_flight_state_before(view->state, block->stream);
     size_t skipped = before > block->first ? (size_t)(before - block->first) : 0;
-    return trk_writer_append(writer, view->streams[block->stream].stream_id,
-                             work->records + skipped, block->count - skipped, 0, error);
+    size_t end = block->count;
+    while (end > skipped && work->records[end - 1].tsc > view->end_ticks)
+        --end;
+    return end > skipped ? trk_writer_append(writer, view->streams[block->stream].stream_id,
+                                             work->records + skipped, end - skipped, 0, error)
+                         : TRK_OK;
 }
 
 /* Which streams the view has something of but what is missing. */
