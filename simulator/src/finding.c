@@ -40,6 +40,12 @@ enum cause finding_untold(const struct shadow_store *store)
     return CAUSE_NONE;
 }
 
+bool finding_latent(const struct shadow_store *store)
+{
+    return finding_untold(store) != CAUSE_NONE && (store->flags & SHADOW_STORE_SAID) &&
+           (store->flags & SHADOW_STORE_SAID_BEFORE);
+}
+
 /* Whether the copy may have been meant for the upload that took the page, behind it. */
 static bool before_arm(const struct finding *finding)
 {

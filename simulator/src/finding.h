@@ -91,4 +91,7 @@ void finding_at(struct finding *finding, uint64_t event, uint32_t stream, enum c
 /* Whether nobody could have told of the store but the one who made it; CAUSE_NONE: somebody. */
 enum cause finding_untold(const struct shadow_store *store);
 
+/* And it came to a page that was closed before, for certain. */
+bool finding_latent(const struct shadow_store *store);
+
 #endif

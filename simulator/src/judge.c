@@ -28,6 +28,7 @@ void judge_deinit(struct judge *judge)
     versions_destroy(judge->versions);
     order_destroy(judge->order);
     said_deinit(&judge->said);
+    latents_deinit(&judge->latents);
     free(judge->streams);
     judge->streams = NULL;
 }
@@ -36,7 +37,7 @@ void judge_doubt(struct judge *judge, uint64_t event)
 {
     versions_doubt(judge->versions, event);
     /* A page may have been handed over by what is missing. */
-    judge->latent_count = 0;
+    latents_forget(&judge->latents);
 }
 
 void judge_disorder(struct judge *judge, const struct disorder *disorder)
@@ -63,7 +64,7 @@ static void forget_open(struct judge *judge)
 void judge_holes(struct judge *judge)
 {
     judge->lossy = judge->holes = true;
-    judge->latent_count = 0;
+    latents_forget(&judge->latents);
     forget_open(judge);
 }
 
@@ -75,7 +76,7 @@ bool judge_sure(const struct judge *judge)
 void judge_among_losses(struct judge *judge)
 {
     judge->lossy = judge->among_losses = true;
-    judge->latent_count = 0;
+    latents_forget(&judge->latents);
     versions_lose(judge->versions, UINT64_MAX);
 }
 
@@ -180,32 +181,18 @@ static void store_said(const struct judge *judge, uint64_t guest_addr, uint32_t 
  * A store to a closed page that nobody was told of: wrong at the end, unless somebody tells later.
  * Where it races the closing, the opening is in the log behind it, and removes it from the list.
  */
-static void keep_latent(struct judge *judge, const struct access *access,
-                        const struct shadow_store *store)
+static enum trk_status keep_latent(struct judge *judge, const struct access *access,
+                                   const struct shadow_store *store)
 {
-    enum cause untold = finding_untold(store);
-    if (untold == CAUSE_NONE || judge->latent_count == JUDGE_LATENT ||
-        !(store->flags & SHADOW_STORE_SAID) || !(store->flags & SHADOW_STORE_SAID_BEFORE))
-        return;
-    struct judge_latent *latent = &judge->latent[judge->latent_count++];
-    *latent = (struct judge_latent){
-        .page_addr =
-            versions_tracked_addr(judge->versions, access->guest_addr) & ~(TRK_HOST_PAGE_BYTES - 1),
+    if (!finding_latent(store))
+        return TRK_OK;
+    const uint64_t mask = TRK_HOST_PAGE_BYTES - 1;
+    struct latent latent = {
+        .page_addr = versions_tracked_addr(judge->versions, access->guest_addr) & ~mask,
+        .guest_addr = access->guest_addr & ~mask,
+        .since = access->event,
     };
-    struct finding *finding = &latent->finding;
-    *finding = (struct finding){
-        .found = true,
-        .kind = TRK_VERDICT_LOST_CPU_WRITE,
-        .latent = true,
-        .agent = TRK_AGENT_CPU,
-        .check = *access,
-        .guest_addr = access->guest_addr,
-        .size_bytes = access->size_bytes,
-        .store = *store,
-    };
-    finding->store.event = access->event;
-    finding->store.stream = access->stream;
-    finding_at(finding, access->event, access->stream, untold);
+    return latents_add(&judge->latents, &latent);
 }
 
 static enum trk_status store(struct judge *judge, const struct trk_trace_event *event,
@@ -216,6 +203,7 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
     struct access access =
         access_of(event, unknown ? trk_event_size(&event->event) : event->event.seq);
     uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
+    enum trk_status status = TRK_OK;
     struct shadow_store made = {
         .stamp = unknown ? 0 : event->event.domain,
         .agent = (uint8_t)agent,
@@ -230,9 +218,9 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
         if (versions_untracked(judge->versions, access.guest_addr))
             made.flags |= SHADOW_STORE_UNTRACKED;
         store_said(judge, access.guest_addr, event->stream, &made);
-        keep_latent(judge, &access, &made);
+        status = keep_latent(judge, &access, &made);
     }
-    return versions_store(judge->versions, &access, &made);
+    return status == TRK_OK ? versions_store(judge->versions, &access, &made) : status;
 }
 
 /* What the story of a stale read needs beside the bytes. */
@@ -273,7 +261,7 @@ static void check(struct judge *judge, const struct trk_trace_event *event, enum
 static enum trk_status change_views(struct judge *judge, const struct trk_trace_event *event)
 {
     struct access access = access_of(event, trk_event_size(&event->event));
-    judge->latent_count = 0; /* other bytes may be there now */
+    latents_forget(&judge->latents); /* other bytes may be there now */
     if (event->event.type == TRK_EVENT_MAP)
         return versions_map(judge->versions, &access, trk_event_number32(&event->event),
                             event->event.flags);
@@ -419,11 +407,8 @@ enum trk_status judge_take(struct judge *judge, const struct trk_trace_event *ev
 void judge_end(struct judge *judge, bool whole, struct finding *finding)
 {
     finding->found = versions_unexcused(judge->versions, finding);
-    for (uint32_t i = 0; whole && !finding->found && i < judge->latent_count; i++) {
-        const struct finding *latent = &judge->latent[i].finding;
-        if (!versions_settled(judge->versions, latent->guest_addr, latent->store.event))
-            *finding = *latent;
-    }
+    if (!finding->found && whole)
+        versions_untold(judge->versions, &judge->latents, finding);
     if (finding->found)
         finding_complete(judge, finding);
 }

@@ -14,6 +14,7 @@
 #define SIMULATOR_JUDGE_H
 
 #include "finding.h"
+#include "latent.h"
 #include "order.h"
 #include "recorder/trace.h"
 #include "said.h"
@@ -22,7 +23,6 @@
 
 #define JUDGE_COPIES_OPEN 8u /* copies of one stream that overlap in time */
 #define JUDGE_DEPTH       8u /* operations inside each other; deeper ones are not judged */
-#define JUDGE_LATENT      8u
 
 struct judge_copy {
     uint64_t begin;
@@ -67,12 +67,6 @@ struct judge_stream {
     uint64_t fault_pc, fault_event; /* of the newest fault */
 };
 
-/* A store that nobody was told of, as far as the log has got. */
-struct judge_latent {
-    struct finding finding;
-    uint64_t page_addr; /* that the tracker knows */
-};
-
 struct judge {
     struct order *order;
     struct versions *versions;
@@ -90,8 +84,7 @@ struct judge {
     bool disorder_known;
     bool guessed;                   /* events may stand in another order than they had */
     uint64_t newest_tsc, views_tsc; /* of any event, of a change of views */
-    uint32_t latent_count;
-    struct judge_latent latent[JUDGE_LATENT];
+    struct latents latents;
     /* What was done. */
     uint64_t copies, checks, unknown, frames;
 };

@@ -67,18 +67,6 @@ static struct pages pages_of(const struct judge *judge, const struct judge_opera
                           (operation->guest_addr + operation->size_bytes + mask) & ~mask};
 }
 
-/* A page is told of: a store to it before now is not forgotten. */
-static void excuse_latent(struct judge *judge, const struct pages *pages)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < judge->latent_count; i++) {
-        uint64_t at = judge->latent[i].page_addr;
-        if (at < pages->first_addr || at >= pages->end_addr)
-            judge->latent[kept++] = judge->latent[i];
-    }
-    judge->latent_count = kept;
-}
-
 /* Which states an operation that ended well takes pages from, and the state it leaves. */
 struct effect {
     unsigned from;
@@ -156,7 +144,7 @@ static enum trk_status apply(struct judge *judge, const struct judge_operation *
     if (effect.from == 0 || status != TRK_OK)
         return status;
     if (effect.to == SAID_CPU || effect.to == SAID_GPU)
-        excuse_latent(judge, &pages);
+        latents_excuse(&judge->latents, pages.first_addr, pages.end_addr);
     return said_set(&judge->said, &change, effect.from, effect.to);
 }
 

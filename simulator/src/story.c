@@ -305,6 +305,11 @@ void verdict_end(struct run *run)
                    "nothing broke, but there is no room to remember all bytes: %" PRIu64
                    " of %" PRIu64 " checks could not be judged",
                    report->unknown, report->checks);
+    } else if (run->judge.latents.limited) {
+        report->verdict = TRK_VERDICT_UNKNOWN;
+        story_text(run,
+                   "nothing broke, but there is no room to remember all pages with stores that "
+                   "nobody was told of");
     } else if (run->oracle_only || (run->foreign.declared != 0 && run->machine_count == 0)) {
         end_oracle(run);
     } else if (run->machine_count == 0) {

@@ -15,6 +15,7 @@
 
 #include "disorder.h"
 #include "finding.h"
+#include "latent.h"
 #include "order.h"
 #include "track/event.h"
 #include "track/status.h"
@@ -93,8 +94,12 @@ enum versions_word versions_check(struct versions *versions, struct finding *fin
 bool versions_untracked(const struct versions *versions, uint64_t guest_addr);
 uint64_t versions_tracked_addr(const struct versions *versions, uint64_t guest_addr);
 
-/* Whether bytes have come to the GPU's copy, or were overwritten there, since an event. */
-bool versions_settled(const struct versions *versions, uint64_t guest_addr, uint64_t event);
+/*
+ * The earliest store to one of the pages that nobody was told of, as far as its bytes are the
+ * newest and have not come to the GPU's copy since; finding->found false: none.
+ */
+void versions_untold(const struct versions *versions, const struct latents *latents,
+                     struct finding *finding);
 
 /* Whether something was forgotten for want of room. */
 bool versions_limited(const struct versions *versions);

@@ -126,18 +126,46 @@ void versions_drop(const struct versions *versions, const struct access *access,
     }
 }
 
-bool versions_settled(const struct versions *versions, uint64_t guest_addr, uint64_t event)
+/* The newest store to these bytes of a page, of which nobody was told since an event. */
+static void segment_untold(const struct shadow_segment *segment, const struct latent *latent,
+                           struct finding *finding)
 {
-    const struct shadow_page *page =
-        shadow_find(versions->shadow, views_key(&versions->views, guest_addr));
-    uint32_t offset = (uint32_t)(guest_addr % SHADOW_PAGE_BYTES);
-    for (uint32_t i = 0; page != NULL && i < page->count; i++) {
-        const struct shadow_segment *segment = &page->segments[i];
-        if (offset < segment->first || offset >= segment->end)
-            continue;
-        const struct shadow_history *history = &segment->history;
-        return history->store_count == 0 || history->stores[0].event != event ||
-               (history->up_count > 0 && history->up[0].end > event);
+    const struct shadow_history *history = &segment->history;
+    const struct shadow_store *store = &history->stores[0];
+    const uint64_t guest_addr = latent->guest_addr + segment->first;
+    const uint64_t size_bytes = segment->end - segment->first;
+    if (history->store_count == 0 || store->event < latent->since || !finding_latent(store) ||
+        (history->up_count > 0 && history->up[0].end > store->event))
+        return;
+    if (finding->found && finding->store.event == store->event &&
+        finding->guest_addr + finding->size_bytes == guest_addr) {
+        finding->size_bytes += size_bytes;
+        finding->check.size_bytes += size_bytes;
     }
-    return true;
+    if (finding->found && finding->store.event <= store->event)
+        return;
+    *finding = (struct finding){
+        .found = true,
+        .kind = TRK_VERDICT_LOST_CPU_WRITE,
+        .latent = true,
+        .agent = TRK_AGENT_CPU,
+        .check = {store->event, store->stream, guest_addr, size_bytes},
+        .guest_addr = guest_addr,
+        .size_bytes = size_bytes,
+        .store = *store,
+    };
+    finding_at(finding, store->event, store->stream, finding_untold(store));
+}
+
+void versions_untold(const struct versions *versions, const struct latents *latents,
+                     struct finding *finding)
+{
+    *finding = (struct finding){.found = false};
+    for (size_t i = 0; i < latents->count; i++) {
+        const struct latent *latent = &latents->list[i];
+        const struct shadow_page *page =
+            shadow_find(versions->shadow, views_key(&versions->views, latent->guest_addr));
+        for (uint32_t j = 0; page != NULL && j < page->count; j++)
+            segment_untold(&page->segments[j], latent, finding);
+    }
 }

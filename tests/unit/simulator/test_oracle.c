@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "latent.h"
 #include "tape_programs.h"
 #include "verdict_case.h"
 
@@ -214,6 +215,73 @@ Test(oracle, table)
             cr_expect_str_neq(report.missing, "", "%s", cases[i].name);
             cr_expect_geq(report.story_count, 1, "%s", cases[i].name);
         }
+        tape_destroy(tape);
+    }
+}
+
+/* Of many pages stored to by the kernel all are told of but one; or of a page, before the last
+ * store. */
+Test(oracle, remembers_every_store_that_nobody_told_of)
+{
+    static const struct {
+        uint32_t pages, untold; /* which one is not told of; pages: none */
+        bool again;             /* and another store to the first one then */
+        const char *verdict;
+        uint64_t at; /* of the bytes */
+    } many[] = {
+        {1, 1, false, "ok", 0},
+        {200, 200, false, "ok", 0},
+        {200, 199, false, "lost-cpu-write", 199},
+        {200, 0, false, "lost-cpu-write", 0},
+        {200, 77, false, "lost-cpu-write", 77},
+        {3, 3, true, "lost-cpu-write", 0},
+    };
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        const uint32_t pages = many[i].pages;
+        struct tape *tape = tape_create("default");
+        tape_store(tape, TAPE_CPU, TAPE_A - TAPE_P, 1); /* so that something is judged */
+        tape_check(tape, TAPE_CPU, TAPE_A - TAPE_P, 1);
+        tape_upload(tape, TAPE_A, pages * TAPE_P, false);
+        for (uint32_t page = 0; page < pages; page++)
+            tape_store(tape, TRK_AGENT_KERNEL, TAPE_A + page * TAPE_P, page + 2);
+        for (uint32_t page = 0; page < pages; page++) {
+            if (page != many[i].untold)
+                ignore(
+                    trk_tracker_invalidate(tape->tracker, TAPE_A + page * TAPE_P, 64, NULL, NULL));
+        }
+        if (many[i].again) {
+            tape_upload(tape, TAPE_A, TAPE_P, false);
+            tape_store(tape, TRK_AGENT_KERNEL, TAPE_A, 900);
+        }
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), many[i].verdict, "%zu: %s", i, report.text);
+        if (report.verdict == TRK_VERDICT_LOST_CPU_WRITE)
+            cr_expect_eq(report.guest_addr, TAPE_A + many[i].at * TAPE_P, "%zu: %s", i,
+                         report.text);
+        tape_destroy(tape);
+    }
+}
+
+/* More of them than there is room for: that all were told of is not known. */
+Test(oracle, says_where_stores_that_nobody_told_of_had_no_room)
+{
+    for (uint32_t beyond = 0; beyond < 2; beyond++) {
+        const uint32_t pages = LATENT_PAGES_MAX + beyond;
+        struct tape *tape = tape_create("default");
+        tape_store(tape, TAPE_CPU, TAPE_A - TAPE_P, 1);
+        tape_check(tape, TAPE_CPU, TAPE_A - TAPE_P, 1);
+        tape_upload(tape, TAPE_A, pages * TAPE_P, false);
+        tape_signal(tape, 5, 1);
+        tape_as(tape, 1);
+        tape_await(tape, 5, 1);
+        for (uint32_t page = 0; page < pages; page++) {
+            tape_as(tape, page % 2);
+            tape_store(tape, TRK_AGENT_KERNEL, TAPE_A + page * TAPE_P, page + 2);
+        }
+        ignore(trk_tracker_invalidate(tape->tracker, TAPE_A, pages * TAPE_P, NULL, NULL));
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_eq(report.verdict, beyond > 0 ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_OK, "%s",
+                     report.text);
         tape_destroy(tape);
     }
 }
