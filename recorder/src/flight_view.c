@@ -4,6 +4,7 @@
 
 #include "flight.h"
 #include "flight_block.h"
+#include "format.h"
 
 /* The writer holds a chunk of each stream that has begun: most of very many have ended. */
 #define STREAMS_AT_ONCE 64u
@@ -192,11 +193,10 @@ static void find_left(const struct trk_flight_view *view, bool *left)
 static enum trk_status write_rest(const struct trk_flight_view *view, const bool *left,
                                   struct trk_writer *writer, struct trk_error *error)
 {
-    struct trk_trace_stream rest = {.name = "(forgotten)"};
+    /* Of no thread, nor of one to come. */
+    struct trk_trace_stream rest = {.stream_id = TRK_FORMAT_NO_STREAM - 1, .name = "(forgotten)"};
     struct trk_record missing = {.tsc = view->begin_ticks, .event = {.type = TRK_EVENT_DROP}};
     for (size_t i = 0; i < view->stream_count; ++i) {
-        if (view->streams[i].stream_id >= rest.stream_id)
-            rest.stream_id = view->streams[i].stream_id + 1;
         missing.event.argument += left[i] ? 0 : view->missing[i];
     }
     if (missing.event.argument == 0)

@@ -500,6 +500,8 @@ at_most "bytes of a dump behind many threads" "$(get bytes)" 400000
 run 3 doctor --json f.trk
 at_least "the newest events, of the last thread" "$(get events)" 90000
 same "events and what is missing" $(($(get events) + $(get dropped))) 190000
+"$trk" dump --text f.trk 2>err | grep '^note.*(forgotten)' >out
+grep -q '^note stream=4294967294 ' out || fail "what is forgotten has the number of a thread: $(cat out)"
 printf 'threads 4200\n' >script
 run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
 run 0 info --json f.trk
