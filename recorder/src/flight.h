@@ -62,6 +62,11 @@ struct trk_flight_view *trk_flight_view(const struct trk_flight *flight, uint64_
  */
 struct trk_flight_view *trk_flight_view_behind(const struct trk_flight *flight,
                                                struct trk_flight_state *state, uint64_t end_number);
+/*
+ * Let a view end at a moment, in all its streams: what is later is not written. Whoever drained all
+ * that was there at that moment has then left out nothing that something in the view rests on.
+ */
+void trk_flight_view_end_at(struct trk_flight_view *view, uint64_t ticks);
 void trk_flight_view_destroy(struct trk_flight_view *view);
 
 /* The ith stream of a view; how many of its events come before the view's state and are not in it.

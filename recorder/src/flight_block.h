@@ -29,6 +29,7 @@ struct trk_flight_view {
     struct trk_flight_block **blocks; /* oldest first */
     size_t block_count;
     uint64_t begin_ticks; /* of the earliest block; 0: no block */
+    uint64_t end_ticks;   /* what is later is left out */
     struct trk_trace_stream *streams;
     uint64_t *missing; /* a stream: events, and known losses, that no block has */
     size_t stream_count;

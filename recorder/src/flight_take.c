@@ -8,6 +8,7 @@
 static bool view_make(struct trk_flight_view *view, const struct trk_flight *flight)
 {
     size_t streams = flight->stream_count > 0 ? flight->stream_count : 1;
+    view->end_ticks = UINT64_MAX;
     view->blocks = calloc(flight->held + 1, sizeof(void *));
     view->streams = malloc(streams * sizeof *view->streams);
     view->missing = calloc(streams, sizeof *view->missing);
@@ -15,6 +16,11 @@ static bool view_make(struct trk_flight_view *view, const struct trk_flight *fli
     view->pinned_streams = calloc(flight->pinned_count + 1, sizeof *view->pinned_streams);
     return view->blocks != NULL && view->streams != NULL && view->missing != NULL &&
            view->pinned != NULL && view->pinned_streams != NULL;
+}
+
+void trk_flight_view_end_at(struct trk_flight_view *view, uint64_t ticks)
+{
+    view->end_ticks = ticks;
 }
 
 /* How many of the oldest blocks a file has no streams for, with those that are pinned. */

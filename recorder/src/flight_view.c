@@ -4,6 +4,7 @@
 
 #include "flight.h"
 #include "flight_block.h"
+#include "format.h"
 
 /* The writer holds a chunk of each stream that has begun: most of very many have ended. */
 #define STREAMS_AT_ONCE 64u
@@ -168,8 +169,12 @@ static enum trk_status write_block(const struct trk_flight_view *view,
         return trk_error_set(error, TRK_E_DAMAGED, "the flight ring's memory was written over");
     uint64_t before = trk_flight_state_before(view->state, block->stream);
     size_t skipped = before > block->first ? (size_t)(before - block->first) : 0;
-    return trk_writer_append(writer, view->streams[block->stream].stream_id,
-                             work->records + skipped, block->count - skipped, 0, error);
+    size_t end = block->count;
+    while (end > skipped && work->records[end - 1].tsc > view->end_ticks)
+        --end;
+    return end > skipped ? trk_writer_append(writer, view->streams[block->stream].stream_id,
+                                             work->records + skipped, end - skipped, 0, error)
+                         : TRK_OK;
 }
 
 /* Which streams the view has something of but what is missing. */
@@ -188,11 +193,10 @@ static void find_left(const struct trk_flight_view *view, bool *left)
 static enum trk_status write_rest(const struct trk_flight_view *view, const bool *left,
                                   struct trk_writer *writer, struct trk_error *error)
 {
-    struct trk_trace_stream rest = {.name = "(forgotten)"};
+    /* Of no thread, nor of one to come. */
+    struct trk_trace_stream rest = {.stream_id = TRK_FORMAT_NO_STREAM - 1, .name = "(forgotten)"};
     struct trk_record missing = {.tsc = view->begin_ticks, .event = {.type = TRK_EVENT_DROP}};
     for (size_t i = 0; i < view->stream_count; ++i) {
-        if (view->streams[i].stream_id >= rest.stream_id)
-            rest.stream_id = view->streams[i].stream_id + 1;
         missing.event.argument += left[i] ? 0 : view->missing[i];
     }
     if (missing.event.argument == 0)

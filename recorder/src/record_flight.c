@@ -205,8 +205,11 @@ static struct trk_flight_view *find_view(const struct recording *recording, uint
     return whole;
 }
 
-/* Take what the dump of the firing will be: all that was drained. */
-static void take_view(struct recording *recording)
+/*
+ * Take what the dump of the firing will be: all that was drained, up to a moment of which
+ * everything was.
+ */
+static void take_view(struct recording *recording, uint64_t end_ticks)
 {
     struct trk_record_flight *flight = recording->flight;
     const struct trk_record_options *options = recording->options;
@@ -221,6 +224,8 @@ static void take_view(struct recording *recording)
     }
     recording->drain.status = trk_record_drain_flush(&recording->drain, recording->error);
     take->view = find_view(recording, since);
+    if (take->view)
+        trk_flight_view_end_at(take->view, end_ticks);
     take->forgotten = trk_flight_forgotten(flight->ring); /* the flush forgets, too */
     take->has_event = has_event(flight, take->view);
     take->at_end = flight->ending;
@@ -319,7 +324,7 @@ static void on_fired(void *context)
     if (waits || is_used_up(recording) || trk_record_now_ns() < flight->quiet_ns)
         return; /* the next turn's matter */
     take_firing(recording);
-    take_view(recording);
+    take_view(recording, flight->next.firing.ticks); /* up to there the drain has caught up */
 }
 
 /* What fires from outside the events. */
@@ -350,8 +355,9 @@ static void take_due(struct recording *recording)
     uint64_t fullest = 0;
     if (flight->due_ns == 0 || (!flight->ending && trk_record_now_ns() < flight->due_ns))
         return;
+    uint64_t ticks = flight->ending ? UINT64_MAX : trk_clock_ticks();
     recording->drain.status = trk_record_drain_pass(&recording->drain, &fullest, recording->error);
-    take_view(recording);
+    take_view(recording, ticks);
 }
 
 void trk_record_flight_turn(struct recording *recording)

@@ -32,7 +32,7 @@ void plan_undone_add(struct plan_undone *undone, size_t raw)
 
 static bool has_run(const struct plan_undone *undone, const struct plan_raw *raw)
 {
-    return raw->tick <= (uint32_t)undone->done_tick;
+    return raw->tick == 0 || trk_tick_has_run(raw->tick, undone->done_tick);
 }
 
 void plan_undone_complete(struct plan_undone *undone, const struct plan_raws *raws, uint64_t tick)

@@ -177,7 +177,7 @@ void projection_copied(struct projection *projection, const struct trk_trace_eve
         struct item *item = &projection->items[i - 1];
         if (item->tick == 0 || item->stream != event->stream)
             continue;
-        if (item->tick <= projection->completed)
+        if (trk_tick_has_run(item->tick, projection->completed))
             return;
         if (item->guest_addr < guest_addr + size_bytes &&
             guest_addr < item->guest_addr + item->size_bytes) {
@@ -193,7 +193,7 @@ void projection_completed(struct projection *projection, const struct trk_trace_
     struct lane *lane = &projection->lanes[event->stream];
     if (event->event.argument > projection->completed)
         projection->completed = event->event.argument;
-    if (lane->delayed_tick == 0 || lane->delayed_tick > projection->completed)
+    if (lane->delayed_tick == 0 || !trk_tick_has_run(lane->delayed_tick, projection->completed))
         return;
     lane->delayed_tick = 0;
     projection_add(projection, event->stream, event->number, ITEM_LEAF, VERB_FRAME);

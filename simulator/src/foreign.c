@@ -397,7 +397,7 @@ void foreign_report(struct run *run)
                         report->verdict <= TRK_VERDICT_LOST_GPU_WRITE;
     say(&report->judged[TRK_SIM_JUDGED_BYTES], bytes, broken_bytes,
         report->checks == 0 ? "the trace has no checks of bytes"
-        : report->complete  ? "no store to the bytes that were checked is known"
+        : report->complete  ? "too little is known of the bytes that were checked"
                             : "events are missing that the bytes may depend on");
     say(&report->judged[TRK_SIM_JUDGED_STATES], foreign->states, foreign->broken_states,
         foreign->limited ? "too many pages" : "the state of no page was ever certain");

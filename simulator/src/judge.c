@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "track/address.h"
+#include "versions_state.h"
 
 enum trk_status judge_init(struct judge *judge, uint32_t streams, uint32_t granule_bytes)
 {
@@ -56,7 +57,7 @@ static void forget_open(struct judge *judge)
 {
     for (uint32_t i = 0; i < judge->stream_count; i++) {
         struct judge_stream *stream = &judge->streams[i];
-        stream->depth = stream->copy_count = 0;
+        stream->depth = stream->copy_count = stream->copies_beyond = 0;
         stream->faulted = false;
     }
 }
@@ -92,65 +93,6 @@ void judge_behind_losses(struct judge *judge, uint64_t lost)
 static struct access access_of(const struct trk_trace_event *event, uint64_t size_bytes)
 {
     return (struct access){event->number, event->stream, event->event.argument, size_bytes};
-}
-
-/* ---- copies ---------------------------------------------------------------------------------- */
-
-static void copy_begin(const struct judge *judge, const struct trk_trace_event *event)
-{
-    struct judge_stream *stream = &judge->streams[event->stream];
-    const struct judge_operation *operation = judge_operation_of(judge, event->stream);
-    if (stream->copy_count == JUDGE_COPIES_OPEN) {
-        memmove(stream->copies, stream->copies + 1,
-                (JUDGE_COPIES_OPEN - 1) * sizeof *stream->copies);
-        stream->copy_count--;
-    }
-    stream->copies[stream->copy_count++] = (struct judge_copy){
-        .begin = event->number,
-        .guest_addr = event->event.argument,
-        .size_bytes = trk_event_size(&event->event),
-        .direction = event->event.context,
-        .taken = operation != NULL && operation->op == TRK_OP_UPLOAD && operation->in_callback,
-    };
-}
-
-/* How the copy which ends now began: by the end itself when there is no begin, and none can be
- * missing. */
-static struct shadow_copy copy_close(struct judge *judge, const struct trk_trace_event *event)
-{
-    struct judge_stream *stream = &judge->streams[event->stream];
-    for (uint32_t i = stream->copy_count; i-- > 0;) {
-        const struct judge_copy *open = &stream->copies[i];
-        if (open->guest_addr != event->event.argument ||
-            open->size_bytes != trk_event_size(&event->event) ||
-            open->direction != event->event.context)
-            continue;
-        struct shadow_copy told = {.begin = open->begin,
-                                   .flags = open->taken ? SHADOW_COPY_TAKEN : 0};
-        stream->copy_count--;
-        memmove(stream->copies + i, stream->copies + i + 1,
-                (stream->copy_count - i) * sizeof *open);
-        return told;
-    }
-    if (judge->lossy)
-        return (struct shadow_copy){.flags = SHADOW_COPY_ENDED};
-    return (struct shadow_copy){.begin = event->number};
-}
-
-static enum trk_status copy_end(struct judge *judge, const struct trk_trace_event *event,
-                                struct finding *finding)
-{
-    struct judge_stream *stream = &judge->streams[event->stream];
-    struct access access = access_of(event, trk_event_size(&event->event));
-    struct shadow_copy told = copy_close(judge, event);
-    bool down = event->event.context == TRK_COPY_DOWN;
-    judge->copies++;
-    enum trk_status status =
-        versions_copy(judge->versions, &access, &told, down ? TRK_COPY_DOWN : TRK_COPY_UP, finding);
-    /* Waited for somebody while it copied: what that one stored may have been copied, too. */
-    if (finding->found && finding->agent == TRK_AGENT_CPU && stream->last_await > told.begin)
-        finding->found = false;
-    return status;
 }
 
 /* ---- stores and checks ----------------------------------------------------------------------- */
@@ -195,15 +137,53 @@ static enum trk_status keep_latent(struct judge *judge, const struct access *acc
     return latents_add(&judge->latents, &latent);
 }
 
+/* A store as it is to the page of an address, by the tracker's word. */
+static struct shadow_store store_on_page(const struct judge *judge, const struct access *access,
+                                         const struct shadow_store *made)
+{
+    const struct judge_stream *stream = &judge->streams[access->stream];
+    struct shadow_store own = *made;
+    if (made->agent == TRK_AGENT_CPU && stream->faulted &&
+        stream->fault_page == access->guest_addr / TRK_HOST_PAGE_BYTES)
+        own.flags |= SHADOW_STORE_FAULTED;
+    if (versions_untracked(judge->versions, access->guest_addr))
+        own.flags |= SHADOW_STORE_UNTRACKED;
+    store_said(judge, access->guest_addr, access->stream, &own);
+    return own;
+}
+
+/* A store by who must tell the tracker: page by page, and pages that are alike together. */
+static enum trk_status store_pages(struct judge *judge, const struct access *access,
+                                   const struct shadow_store *made)
+{
+    uint64_t at = access->guest_addr, end_addr = at + access->size_bytes;
+    struct access run = *access, one = *access;
+    struct shadow_store run_made = *made;
+    enum trk_status status = TRK_OK;
+    struct piece piece;
+    run.size_bytes = 0;
+    while (status == TRK_OK && piece_next(&at, end_addr, &piece)) {
+        one.guest_addr = piece.guest_addr;
+        one.size_bytes = piece.end - piece.first;
+        struct shadow_store own = store_on_page(judge, &one, made);
+        status = keep_latent(judge, &one, &own);
+        if (status == TRK_OK && run.size_bytes > 0 && memcmp(&own, &run_made, sizeof own) != 0) {
+            status = versions_store(judge->versions, &run, &run_made);
+            run.guest_addr = piece.guest_addr;
+            run.size_bytes = 0;
+        }
+        run.size_bytes += one.size_bytes;
+        run_made = own;
+    }
+    return status != TRK_OK ? status : versions_store(judge->versions, &run, &run_made);
+}
+
 static enum trk_status store(struct judge *judge, const struct trk_trace_event *event,
                              enum trk_agent agent)
 {
-    struct judge_stream *stream = &judge->streams[event->stream];
     bool unknown = event->event.type == TRK_EVENT_ACCESS; /* which content, that is */
     struct access access =
         access_of(event, unknown ? trk_event_size(&event->event) : event->event.seq);
-    uint64_t page = access.guest_addr / TRK_HOST_PAGE_BYTES;
-    enum trk_status status = TRK_OK;
     struct shadow_store made = {
         .stamp = unknown ? 0 : event->event.domain,
         .agent = (uint8_t)agent,
@@ -211,16 +191,13 @@ static enum trk_status store(struct judge *judge, const struct trk_trace_event *
     };
     if (event->event.type == TRK_EVENT_GPU_WRITE)
         made.tick = trk_event_number32(&event->event);
-    if (agent == TRK_AGENT_CPU && stream->faulted && stream->fault_page == page)
-        made.flags |= SHADOW_STORE_FAULTED;
-    stream->faulted = false;
-    if (agent != TRK_AGENT_GPU) {
-        if (versions_untracked(judge->versions, access.guest_addr))
-            made.flags |= SHADOW_STORE_UNTRACKED;
-        store_said(judge, access.guest_addr, event->stream, &made);
-        status = keep_latent(judge, &access, &made);
-    }
-    return status == TRK_OK ? versions_store(judge->versions, &access, &made) : status;
+    enum trk_status status = TRK_OK;
+    if (agent == TRK_AGENT_GPU)
+        status = versions_store(judge->versions, &access, &made);
+    else if (access_valid(&access))
+        status = store_pages(judge, &access, &made);
+    judge->streams[event->stream].faulted = false;
+    return status;
 }
 
 /* What the story of a stale read needs beside the bytes. */
@@ -313,10 +290,10 @@ static enum trk_status annotation(struct judge *judge, const struct trk_trace_ev
         check(judge, due, agent_of(event), finding);
         return TRK_OK;
     case TRK_EVENT_COPY_BEGIN:
-        copy_begin(judge, due);
+        judge_copy_begin(judge, due);
         return TRK_OK;
     case TRK_EVENT_COPY_END:
-        return copy_end(judge, due, finding);
+        return judge_copy_end(judge, due, finding);
     case TRK_EVENT_GPU_WRITE:
         return store(judge, due, TRK_AGENT_GPU);
     case TRK_EVENT_WITNESS_STORE:

@@ -21,8 +21,8 @@
 #include "track/policy.h"
 #include "versions.h"
 
-#define JUDGE_COPIES_OPEN 8u /* copies of one stream that overlap in time */
-#define JUDGE_DEPTH       8u /* operations inside each other; deeper ones are not judged */
+#define JUDGE_COPIES_OPEN 32u /* copies of one stream that overlap in time */
+#define JUDGE_DEPTH       8u  /* operations inside each other; deeper ones are not judged */
 
 struct judge_copy {
     uint64_t begin;
@@ -58,7 +58,8 @@ struct judge_stream {
     struct judge_operation operations[JUDGE_DEPTH];
     uint32_t copy_count;
     struct judge_copy copies[JUDGE_COPIES_OPEN];
-    uint64_t last_await; /* 1 + event */
+    uint32_t copies_beyond; /* begins of copies that are open, and for which there was no room */
+    uint64_t last_await;    /* 1 + event */
     /* The newest fault, until the stream's next witness: whether a store was seen. */
     bool faulted;
     uint64_t fault_page;
@@ -141,6 +142,11 @@ void judge_end(struct judge *judge, bool whole, struct finding *finding);
 
 /* The innermost operation of a stream; NULL: it is in none, or in one too deep to be kept. */
 struct judge_operation *judge_operation_of(const struct judge *judge, uint32_t stream);
+
+/* judge_copies.c. A copy moves its bytes when it ends. */
+void judge_copy_begin(const struct judge *judge, const struct trk_trace_event *event);
+TRK_MUST_USE enum trk_status
+judge_copy_end(struct judge *judge, const struct trk_trace_event *event, struct finding *finding);
 
 /* judge_operations.c: what the tracker's operations leave behind. */
 TRK_MUST_USE enum trk_status judge_operation_event(struct judge *judge,

@@ -56,6 +56,16 @@ struct shadow_page *shadow_find(const struct shadow *shadow, uint64_t key)
     return shadow->slots[slot_find(shadow->slots, shadow->slot_count, key)];
 }
 
+struct shadow_page *shadow_next(const struct shadow *shadow, size_t *at)
+{
+    while (*at < shadow->slot_count) {
+        struct shadow_page *page = shadow->slots[(*at)++];
+        if (page != NULL)
+            return page;
+    }
+    return NULL;
+}
+
 static enum trk_status shadow_grow(struct shadow *shadow)
 {
     size_t slot_count = 2 * shadow->slot_count;

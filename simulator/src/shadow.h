@@ -100,6 +100,9 @@ void shadow_destroy(struct shadow *shadow);
 /* NULL when it was never made. */
 struct shadow_page *shadow_find(const struct shadow *shadow, uint64_t key);
 
+/* The pages that there are, in no order; *at is 0 at first. NULL: that was all. */
+struct shadow_page *shadow_next(const struct shadow *shadow, size_t *at);
+
 /*
  * Find or make. *out is NULL with TRK_OK when SHADOW_PAGES_MAX, or SHADOW_BYTES_MAX, are in use:
  * the page is not followed.

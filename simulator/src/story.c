@@ -267,7 +267,7 @@ static void end_oracle(struct run *run)
         report->verdict = complete ? TRK_VERDICT_UNKNOWN : TRK_VERDICT_TRACE_INCOMPLETE;
         story_text(run, "the oracle could judge nothing: %s",
                    report->checks == 0 ? "the trace has no checks of bytes"
-                   : complete          ? "no store to the bytes that were checked is known"
+                   : complete          ? "too little is known of the bytes that were checked"
                                        : "events are missing that the bytes may depend on");
         return;
     }

@@ -86,7 +86,7 @@ static void down_add(const struct versions *versions, struct shadow_history *his
     const struct shadow_store *newest = &history->stores[0];
     if (history->store_count > 0 && (newest->flags & SHADOW_STORE_GPU) && newest->tick != 0 &&
         !(own.flags & SHADOW_COPY_FETCHED) && versions->tick_done > 0 &&
-        (uint32_t)versions->tick_done < newest->tick)
+        !trk_tick_has_run(newest->tick, versions->tick_done))
         own.flags |= SHADOW_COPY_EARLY;
     shadow_add_down(history, &own);
 }
@@ -318,17 +318,29 @@ void versions_complete(struct versions *versions, uint64_t event, uint64_t tick)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Forget what the pages of a range hold, where no view shows them. */
-static void forget_unseen(struct versions *versions, uint64_t first_frame, uint64_t pages)
+static void forget_page(const struct versions *versions, struct shadow_page *page, uint64_t frame)
 {
-    for (uint64_t i = 0; i < pages && i < MAKE_PAGES_MAX; i++) {
-        struct views one = {0};
-        struct view view = {.end_addr = SHADOW_PAGE_BYTES, .frame = first_frame + i};
-        one.view = &view;
-        one.count = 1;
-        struct shadow_page *page = shadow_find(versions->shadow, views_key(&one, 0));
-        if (page != NULL && !views_show(&versions->views, first_frame + i))
-            shadow_forget(page);
+    if (page != NULL && !views_show(&versions->views, frame))
+        shadow_forget(page);
+}
+
+/* Forget what the pages of a range hold, where no view shows them. */
+static void forget_unseen(const struct versions *versions, uint64_t first_frame, uint64_t pages)
+{
+    struct shadow_page *page;
+    size_t at = 0;
+    uint64_t frame;
+    if (pages > MAKE_PAGES_MAX) {
+        while ((page = shadow_next(versions->shadow, &at)) != NULL) {
+            if (views_key_frame(page->key, &frame) && frame - first_frame < pages)
+                forget_page(versions, page, frame);
+        }
+        return;
+    }
+    for (frame = first_frame; frame - first_frame < pages; frame++) {
+        struct view view = {.end_addr = SHADOW_PAGE_BYTES, .frame = frame};
+        const struct views one = {.view = &view, .count = 1};
+        forget_page(versions, shadow_find(versions->shadow, views_key(&one, 0)), frame);
     }
 }
 

@@ -6,7 +6,8 @@
  * check that saw bytes of no known stamp may have met a store half-way: it counts only when no
  * store races it, and as the racing store's event may come later in the log, it is kept back until
  * the end. A read without a stamp is stale only when every copy that could have brought the store
- * is ordered before it.
+ * is ordered before it. What a granule has forgotten, and what was never known, is unknown, not
+ * fresh.
  */
 #include "versions.h"
 
@@ -81,28 +82,116 @@ static const struct shadow_store *newest_before(const struct versions *versions,
     return newest;
 }
 
-/* Whether a check with a stamp is stale for one segment; fills store and *hold_back. */
-static bool stamped_stale(const struct versions *versions, const struct shadow_history *history,
-                          struct finding *finding, bool *hold_back)
+/* What the GPU, reading now, has of one segment; stale fills store. */
+static enum versions_word unstamped_word(const struct versions *versions,
+                                         const struct shadow_history *history,
+                                         struct finding *finding)
 {
-    bool races;
+    const struct shadow_store *newest = NULL;
+    bool part = false;
+    for (uint32_t i = 0; i < history->store_count && newest == NULL; i++) {
+        const struct shadow_store *store = &history->stores[i];
+        bool gpu = (store->flags & SHADOW_STORE_GPU) != 0;
+        if (gpu && (store->flags & SHADOW_STORE_PART) == 0)
+            return VERSIONS_FRESH; /* newer than any CPU store that follows in the list */
+        part |= gpu;
+        if (!gpu &&
+            order_before(versions->order, store->stream, store->event, finding->check.stream))
+            newest = store;
+    }
+    if (newest == NULL)
+        return part ? VERSIONS_UNKNOWN : VERSIONS_FRESH;
+    /* Of bytes of which no copy was ever noted it is not known how the GPU comes by them. */
+    if (history->up_count == 0)
+        return VERSIONS_UNKNOWN;
+    if (!(newest->flags & SHADOW_STORE_AFTER_COPIES) || history->up[0].end > newest->event)
+        return VERSIONS_FRESH;
+    if (part || (newest->flags & SHADOW_STORE_PART) || store_in_doubt(versions, newest))
+        return VERSIONS_UNKNOWN;
+    finding->store = *newest;
+    return VERSIONS_STALE;
+}
+
+/* Likewise the CPU, of what the GPU wrote last. */
+static enum versions_word unfetched_word(const struct versions *versions,
+                                         const struct shadow_history *history,
+                                         struct finding *finding)
+{
+    const uint32_t cpu_part = SHADOW_STORE_PART;
+    uint32_t i = 0;
+    while (i < history->store_count &&
+           (history->stores[i].flags & (SHADOW_STORE_PART | SHADOW_STORE_GPU)) == cpu_part)
+        i++;
+    /* What lies below as many stores as are kept is forgotten. */
+    if (i == history->store_count)
+        return i == SHADOW_STORES ? VERSIONS_UNKNOWN : VERSIONS_FRESH;
+    const struct shadow_store *newest = &history->stores[i];
+    if (!(newest->flags & SHADOW_STORE_GPU) ||
+        !order_before(versions->order, newest->stream, newest->event, finding->check.stream) ||
+        (history->down_count > 0 && history->down[0].end > newest->event))
+        return VERSIONS_FRESH;
+    if (i > 0 || (newest->flags & SHADOW_STORE_PART) || store_in_doubt(versions, newest))
+        return VERSIONS_UNKNOWN;
+    finding->store = *newest;
+    return VERSIONS_STALE;
+}
+
+/* What a read without a stamp has of one segment; stale fills store. */
+static enum versions_word moved_word(const struct versions *versions,
+                                     const struct shadow_history *history, struct finding *finding)
+{
+    return finding->agent == TRK_AGENT_GPU ? unstamped_word(versions, history, finding)
+                                           : unfetched_word(versions, history, finding);
+}
+
+/*
+ * A check whose newest store before it is one of unknown content, or to a part of the granule.
+ * Where it saw what an older store left, it is judged as a read that says nothing of what it saw.
+ */
+static enum versions_word unknown_newest(const struct versions *versions,
+                                         const struct shadow_history *history,
+                                         const struct shadow_store *newest, struct finding *finding)
+{
+    bool older = false;
+    for (uint32_t i = 0; i < history->store_count && finding->seen != 0; i++) {
+        const struct shadow_store *store = &history->stores[i];
+        older |= store->stamp == finding->seen && store->event < newest->event;
+    }
+    if (older && moved_word(versions, history, finding) == VERSIONS_STALE)
+        return VERSIONS_STALE;
+    return VERSIONS_UNKNOWN;
+}
+
+/* What a check with a stamp saw of one segment; stale fills store and *hold_back. */
+static enum versions_word stamped_word(const struct versions *versions,
+                                       const struct shadow_history *history,
+                                       struct finding *finding, bool *hold_back)
+{
+    bool races, unknown = false;
+    const struct shadow_store *last = NULL; /* the newest store that is ordered before */
     const struct shadow_store *newest =
         newest_before(versions, history, finding->check.stream, &races);
-    if (newest == NULL || newest->stamp == 0)
-        return false;
+    if (newest == NULL)
+        return VERSIONS_FRESH;
     for (uint32_t i = 0; i < history->store_count; i++) {
         const struct shadow_store *store = &history->stores[i];
-        bool unknown_later = store->stamp == 0 && store->event > newest->event;
-        bool seen_races = store->stamp == finding->seen &&
-                          !store_before(versions, history, store, finding->check.stream);
-        if (unknown_later || seen_races)
-            return false;
+        bool before = store_before(versions, history, store, finding->check.stream);
+        if (!before && store->stamp == finding->seen)
+            return VERSIONS_FRESH;
+        if (before && last == NULL)
+            last = store;
+        unknown |= store->stamp == 0 && (store->event > newest->event ||
+                                         (!before && (store->flags & SHADOW_STORE_PART) != 0));
     }
+    if (last != NULL && last->stamp == 0)
+        return unknown_newest(versions, history, last, finding);
     if (finding->seen == 0 ? races : finding->seen >= newest->stamp)
-        return false;
+        return VERSIONS_FRESH;
+    if (unknown)
+        return VERSIONS_UNKNOWN;
     *hold_back = finding->seen == 0;
     finding->store = *newest;
-    return true;
+    return VERSIONS_STALE;
 }
 
 /*
@@ -121,42 +210,6 @@ static bool seen_known(const struct versions *versions, const struct shadow_hist
     return finding->seen == 0;
 }
 
-/* Whether the GPU, reading now, must have old bytes for one segment; fills store. */
-static bool unstamped_stale(const struct versions *versions, const struct shadow_history *history,
-                            struct finding *finding)
-{
-    const struct shadow_store *newest = NULL;
-    for (uint32_t i = 0; i < history->store_count && newest == NULL; i++) {
-        const struct shadow_store *store = &history->stores[i];
-        if (store->flags & SHADOW_STORE_GPU)
-            return false; /* newer than any CPU store that follows in the list */
-        if (order_before(versions->order, store->stream, store->event, finding->check.stream))
-            newest = store;
-    }
-    if (newest == NULL || !(newest->flags & SHADOW_STORE_AFTER_COPIES) ||
-        history->up[0].end > newest->event || store_in_doubt(versions, newest) ||
-        (newest->flags & SHADOW_STORE_PART))
-        return false;
-    finding->store = *newest;
-    return true;
-}
-
-/* Likewise the CPU, of what the GPU wrote last. */
-static bool unfetched_stale(const struct versions *versions, const struct shadow_history *history,
-                            struct finding *finding)
-{
-    if (history->store_count == 0)
-        return false;
-    const struct shadow_store *newest = &history->stores[0];
-    if (!(newest->flags & SHADOW_STORE_GPU) ||
-        !order_before(versions->order, newest->stream, newest->event, finding->check.stream) ||
-        (history->down_count > 0 && history->down[0].end > newest->event) ||
-        store_in_doubt(versions, newest) || (newest->flags & SHADOW_STORE_PART))
-        return false;
-    finding->store = *newest;
-    return true;
-}
-
 /* What one page's piece says; findings to be held back are kept here. */
 static enum versions_word piece_check(struct versions *versions, const struct shadow_page *page,
                                       const struct piece *piece, struct finding *out)
@@ -170,11 +223,12 @@ static enum versions_word piece_check(struct versions *versions, const struct sh
             continue;
         struct finding finding = *out;
         bool hold_back = false;
-        bool found = finding.stamped
-                         ? stamped_stale(versions, &segment->history, &finding, &hold_back)
-                     : finding.agent == TRK_AGENT_GPU
-                         ? unstamped_stale(versions, &segment->history, &finding)
-                         : unfetched_stale(versions, &segment->history, &finding);
+        enum versions_word one =
+            finding.stamped ? stamped_word(versions, &segment->history, &finding, &hold_back)
+                            : moved_word(versions, &segment->history, &finding);
+        bool found = one == VERSIONS_STALE;
+        if (one == VERSIONS_UNKNOWN)
+            word = VERSIONS_UNKNOWN;
         if (found && (views_in_doubt(versions, page->key, &finding.store) ||
                       (finding.stamped && versions_in_doubt(versions, finding.store.event) &&
                        !seen_known(versions, &segment->history, &finding)))) {

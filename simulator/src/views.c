@@ -102,6 +102,12 @@ uint64_t views_key(const struct views *views, uint64_t guest_addr)
     return KEY_OF_FRAME | (view->frame + page);
 }
 
+bool views_key_frame(uint64_t key, uint64_t *frame)
+{
+    *frame = key & ~KEY_OF_FRAME;
+    return (key & KEY_OF_FRAME) != 0;
+}
+
 uint64_t views_tracked(const struct views *views, const struct view *view, uint64_t guest_addr)
 {
     if (!(view->flags & TRK_MAP_UNTRACKED))
@@ -137,5 +143,6 @@ bool views_show(const struct views *views, uint64_t frame)
 
 bool views_shared(const struct views *views, uint64_t key)
 {
-    return (key & KEY_OF_FRAME) != 0 && shown(views, key & ~KEY_OF_FRAME, 2) > 1;
+    uint64_t frame;
+    return views_key_frame(key, &frame) && shown(views, frame, 2) > 1;
 }

@@ -44,6 +44,9 @@ uint64_t views_key(const struct views *views, uint64_t guest_addr);
  * not TRK_MAP_UNTRACKED; the byte's own where there is none. */
 uint64_t views_tracked(const struct views *views, const struct view *view, uint64_t guest_addr);
 
+/* Whether a key is that of a page of the backing object, and of which. */
+bool views_key_frame(uint64_t key, uint64_t *frame);
+
 /* Whether any view shows this frame. */
 bool views_show(const struct views *views, uint64_t frame);
 

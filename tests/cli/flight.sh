@@ -212,7 +212,7 @@ SCRIPT
 dump_is f.trk frame 11
 same "dumps for two triggers at once" "$(get dumps)" 1
 said "exit: one dump with frame, which was still to be made"
-fly 0 --trigger mark:599 <<'SCRIPT'
+fly 0 --trigger mark:1 <<'SCRIPT'
 marks 600
 await f.trk
 marks 10
@@ -220,7 +220,7 @@ SCRIPT
 dump_is f.trk mark 600
 
 # Each place of a list fires, and each that did not is told.
-fly 0 --trigger mark:999,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
+fly 0 --trigger mark:1,frame:2-3,mark:5000,frame:5,frame:8-9,frame:7 --cooldown 0 <<'SCRIPT'
 marks 1000
 await f.trk
 frame 2
@@ -500,6 +500,8 @@ at_most "bytes of a dump behind many threads" "$(get bytes)" 400000
 run 3 doctor --json f.trk
 at_least "the newest events, of the last thread" "$(get events)" 90000
 same "events and what is missing" $(($(get events) + $(get dropped))) 190000
+"$trk" dump --text f.trk 2>err | grep '^note.*(forgotten)' >out
+grep -q '^note stream=4294967294 ' out || fail "what is forgotten has the number of a thread: $(cat out)"
 printf 'threads 4200\n' >script
 run 0 record --json --block 60000 --flight 64M --trigger exit -f -o f.trk -- "$tools/trace_tool" obey script
 run 0 info --json f.trk

@@ -69,4 +69,10 @@ same "complete of a half" "$(get complete)" false
 
 run 4 demo --device 4000
 said "device"
+
+# A dump from the middle ends all its threads at one moment: nothing is in it that rests on what is not.
+run 0 record -f --block 60000 --flight 256K --trigger frame:10 -o middle.trk -- "$trk" demo --frames 30
+run 0 doctor middle.trk
+run 0 sim --json middle.trk
+same "verdict of a dump from the middle" "$(get verdict)" ok
 finish

@@ -383,6 +383,15 @@ static inline uint32_t trk_event_number32(const struct trk_event *event)
     return (uint32_t)event->pages << 16 | event->page;
 }
 
+/*
+ * Whether the GPU, which has come to the tick `done` (0: nothing said so yet), has run one with
+ * these low 32 bits. Nothing is in flight for 2^31 ticks.
+ */
+static inline bool trk_tick_has_run(uint32_t tick, uint64_t done)
+{
+    return done != 0 && (uint32_t)done - tick <= INT32_MAX;
+}
+
 static inline void trk_event_set_number32(struct trk_event *event, uint32_t number)
 {
     event->page = (uint16_t)number;

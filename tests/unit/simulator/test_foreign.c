@@ -294,6 +294,26 @@ Test(foreign, doubts_what_was_lost)
     tape_destroy(tape);
 }
 
+/* Nor where a thread that is not in the file at all has signalled, and may have called between. */
+Test(foreign, doubts_what_was_before_an_await_of_nobody)
+{
+    for (unsigned way = 0; way < 4; way++) {
+        struct tape *tape = tape_create("default");
+        tape->end = way / 2 > 0;
+        declare_only(tape, NOTES_ALL);
+        whole(tape, TRK_OP_MARK_CPU, PAGE_BYTES);
+        if (way % 2 > 0)
+            tape_await(tape, 9, 1);
+        whole(tape, TRK_OP_UPLOAD, PAGE_BYTES);
+        whole(tape, TRK_OP_MARK_CPU, PAGE_BYTES);
+        struct trk_sim_report report = tape_judge(tape);
+        cr_expect_str_eq(trk_verdict_name(&report),
+                         way % 2 > 0 ? "trace-incomplete" : "illegal-state", "%u: %s", way,
+                         report.text);
+        tape_destroy(tape);
+    }
+}
+
 /* Of a page that is handed over in part nobody knows what became of the rest; parts that make a
  * page together are a whole one. */
 Test(foreign, knows_nothing_of_parts)

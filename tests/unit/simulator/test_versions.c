@@ -172,6 +172,21 @@ Test(versions, a_fresh_mapping_forgets, .init = setup, .fini = teardown)
     cr_expect(stale(0, A + 0x8000, 8, 1));
 }
 
+/* Also one of more pages than are looked up one by one; what is shown elsewhere stays. */
+Test(versions, a_large_fresh_mapping_forgets, .init = setup, .fini = teardown)
+{
+    const uint64_t size_bytes = UINT64_C(1) << 31, far = UINT64_C(3) << 29;
+    map(A, size_bytes, 16, 0);
+    map(A + 2 * size_bytes, 0x1000, 16, TRK_MAP_ALIAS);
+    store(0, A, 8, 5);
+    store(0, A + far, 8, 5);
+    struct access gone = {now++, 0, A, size_bytes};
+    cr_assert_eq(versions_unmap(versions, &gone), TRK_OK);
+    map(A + 4 * size_bytes, size_bytes, 16, 0);
+    cr_expect(stale(0, A + 4 * size_bytes, 8, 1));
+    cr_expect_not(stale(0, A + 4 * size_bytes + far, 8, 1));
+}
+
 Test(versions, views_cut_and_kept)
 {
     struct views views = {0};
