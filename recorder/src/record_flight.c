@@ -37,6 +37,7 @@ struct trk_record_flight {
     struct trk_record_trigger trigger;
     struct trk_record_dump dump;
     struct sigaction former;
+    bool handles_signal;
     bool snapshot_wanted;
     bool ending;
     uint64_t due_ns;   /* a firing was taken and its view is to be taken then; 0: none */
@@ -76,11 +77,12 @@ enum trk_status trk_record_flight_init(struct recording *recording)
         status = trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
     if (status != TRK_OK)
         return status;
-    if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        signals_came = 0;
-        (void)sigaction(SIGUSR2, &action, &flight->former);
-    }
+    /* Where it is no trigger it must not end the recording: who sends it wants what the ring has.
+     */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    signals_came = 0;
+    (void)sigaction(SIGUSR2, &action, &flight->former);
+    flight->handles_signal = true;
     status = trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
     if (status == TRK_OK)
         trk_flight_set_clock_shift(flight->ring, trk_record_output_options(recording).clock_shift);
@@ -93,7 +95,7 @@ void trk_record_flight_deinit(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     if (!flight)
         return;
-    if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
+    if (flight->handles_signal)
         (void)sigaction(SIGUSR2, &flight->former, NULL);
     trk_record_dump_deinit(&flight->dump);
     trk_flight_view_destroy(flight->next.view);
@@ -334,8 +336,10 @@ static void look_outside(struct recording *recording)
     uint32_t asked =
         atomic_load_explicit(&recording->session.control->triggers, memory_order_acquire);
     uint64_t ticks = trk_clock_ticks();
-    if (signals_came && flight->trigger.wanted[TRK_TRIGGER_SIGNAL]) {
+    if (signals_came) {
         signals_came = 0;
+        if (!flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
+            say(recording, "SIGUSR2 came, and signal is no trigger here: nothing is dumped");
         trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_SIGNAL, ticks);
     }
     if (asked != flight->api_seen) {
