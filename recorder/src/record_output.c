@@ -167,7 +167,7 @@ void trk_record_turn(void *context)
     const uint64_t share = turns->hurry ? CALM_SHARE : HURRY_SHARE;
     turns->hurry = drain->scarce || turns->fullest > recording->session.ring_records / share ||
                    now < turns->hurried_to_ns;
-    turns->ended_ns = now;
+    turns->ended_ns = trk_record_now_ns(); /* a file may have taken long */
 }
 
 void trk_record_count(struct recording *recording)
