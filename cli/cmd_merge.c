@@ -44,7 +44,19 @@ static bool take_before(struct merge *merge, const struct trk_merge_part *part)
                                                     part == merge->parts.list);
         }
     }
+    cJSON_ArrayForEach(entry, part->forgotten)
+    {
+        if (trk_merge_part_before(entry, &stream_id, &events)) {
+            room = room && trk_merge_streams_tell(&merge->streams, stream_id, events);
+        }
+    }
     return room;
+}
+
+/* What stands for threads that are named one by one: they are looked at instead. */
+static bool is_told(const struct trk_merge_part *part, uint32_t stream_id)
+{
+    return part->forgotten && stream_id == TRK_FORGOTTEN_STREAM;
 }
 
 static enum trk_status look(struct merge *merge, const struct trk_merge_part *part,
@@ -59,7 +71,7 @@ static enum trk_status look(struct merge *merge, const struct trk_merge_part *pa
     while ((status = trk_trace_next(part->trace, &event, error)) == TRK_OK) {
         struct trk_record record = {event.tsc, event.event};
         uint32_t id = trk_trace_stream(part->trace, event.stream)->stream_id;
-        if (!trk_merge_streams_look(&merge->streams, id, &record)) {
+        if (!is_told(part, id) && !trk_merge_streams_look(&merge->streams, id, &record)) {
             return trk_error_set(error, TRK_E_MEMORY, "out of memory");
         }
     }
@@ -98,12 +110,16 @@ static enum trk_status write_part(struct merge *merge, const struct trk_merge_pa
         status = trk_writer_copy_blobs(merge->rewrite.writer, part->trace, NULL, NULL, error);
     }
     for (size_t i = 0; i < trk_trace_stream_count(part->trace) && status == TRK_OK; i++) {
-        status = trk_rewrite_stream(&merge->rewrite, trk_trace_stream(part->trace, i), error);
+        const struct trk_trace_stream *stream = trk_trace_stream(part->trace, i);
+        if (!is_told(part, stream->stream_id)) {
+            status = trk_rewrite_stream(&merge->rewrite, stream, error);
+        }
     }
     while (status == TRK_OK && (status = trk_trace_next(part->trace, &event, error)) == TRK_OK) {
         struct trk_record records[2] = {{event.tsc, event.event}};
         uint32_t id = trk_trace_stream(part->trace, event.stream)->stream_id;
-        unsigned count = trk_merge_streams_take(&merge->streams, id, records);
+        unsigned count =
+            is_told(part, id) ? 0 : trk_merge_streams_take(&merge->streams, id, records);
         for (unsigned i = 0; i < count && status == TRK_OK; i++) {
             status = trk_rewrite_event(&merge->rewrite, id, &records[i], error);
         }
@@ -125,21 +141,32 @@ static struct trk_trace_state state_of(const struct merge *merge)
     return state;
 }
 
-/* Of threads that did something before a part's state, and nothing that any part has behind. */
+/*
+ * Of threads that did something before a part's state, or that it had forgotten, and of which no
+ * part has anything behind. Those of which no part has anything at all are told as one.
+ */
 static enum trk_status write_losses(struct merge *merge, struct trk_error *error)
 {
-    struct trk_trace_stream stream = {.name = ""};
+    struct trk_trace_stream rest = {.stream_id = TRK_FORGOTTEN_STREAM, .name = "(forgotten)"};
+    struct trk_record gone = {merge->streams.first_tsc, {.type = TRK_EVENT_DROP}};
     struct trk_record loss;
+    uint32_t id;
     enum trk_status status = TRK_OK;
-    while (status == TRK_OK && trk_merge_streams_end(&merge->streams, &stream.stream_id, &loss)) {
-        if (!trk_rewrite_has_stream(&merge->rewrite, stream.stream_id)) {
-            status = trk_rewrite_stream(&merge->rewrite, &stream, error);
-        }
-        if (status == TRK_OK) {
-            status = trk_rewrite_event(&merge->rewrite, stream.stream_id, &loss, error);
+    while (status == TRK_OK && trk_merge_streams_end(&merge->streams, &id, &loss)) {
+        if (trk_rewrite_has_stream(&merge->rewrite, id)) {
+            status = trk_rewrite_event(&merge->rewrite, id, &loss, error);
+        } else {
+            gone.event.argument += loss.event.argument;
         }
     }
-    return status;
+    if (status != TRK_OK || gone.event.argument == 0) {
+        return status;
+    }
+    if (!trk_rewrite_has_stream(&merge->rewrite, rest.stream_id)) {
+        status = trk_rewrite_stream(&merge->rewrite, &rest, error);
+    }
+    return status == TRK_OK ? trk_rewrite_event(&merge->rewrite, rest.stream_id, &gone, error)
+                            : status;
 }
 
 static enum trk_status write_all(struct merge *merge, struct trk_error *error)
@@ -181,7 +208,8 @@ static char *joined_header(const struct merge *merge)
 {
     const struct trk_merge_part *newest = merge->parts.newest;
     const struct trk_merge_part *oldest = &merge->parts.list[0];
-    if (oldest->before == newest->before) { /* neither has one, or one is all */
+    bool same_state = oldest->before == newest->before; /* neither has one, or one is all */
+    if (same_state && !newest->forgotten) {
         return strdup(trk_trace_header_json(newest->trace));
     }
     cJSON *header = cJSON_Duplicate(newest->header, true);
@@ -189,6 +217,7 @@ static char *joined_header(const struct merge *merge)
     if (!flight) {
         flight = cJSON_AddObjectToObject(header, "flight");
     }
+    cJSON_DeleteItemFromObjectCaseSensitive(flight, "forgotten_streams"); /* G knows of others */
     cJSON_DeleteItemFromObjectCaseSensitive(flight, "before_state");
     cJSON *before = cJSON_Duplicate(oldest->before, true);
     if (before && !cJSON_AddItemToObject(flight, "before_state", before)) {

@@ -73,6 +73,7 @@ static void read_header(struct trk_merge_part *part)
     part->header = cJSON_Parse(trk_trace_header_json(part->trace));
     const cJSON *flight = cJSON_GetObjectItemCaseSensitive(part->header, "flight");
     part->before = cJSON_GetObjectItemCaseSensitive(flight, "before_state");
+    part->forgotten = cJSON_GetObjectItemCaseSensitive(flight, "forgotten_streams");
 }
 
 bool trk_merge_part_before(const cJSON *entry, uint32_t *stream_id, uint64_t *events)

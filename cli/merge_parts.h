@@ -12,6 +12,7 @@ struct trk_merge_part {
     struct trk_trace *trace; /* of the input */
     cJSON *header;
     const cJSON *before; /* in the header: events that its state is of; NULL: it is no such dump */
+    const cJSON *forgotten; /* and whose events TRK_FORGOTTEN_STREAM stands for; NULL: not known */
     uint64_t before_events; /* of all streams, that came before what it has */
     uint64_t first_tsc, last_tsc;
 };
@@ -32,7 +33,7 @@ TRK_MUST_USE enum trk_status trk_merge_parts_open(struct trk_merge_parts *parts,
 /* Free the list as well. */
 void trk_merge_parts_close(struct trk_merge_parts *parts);
 
-/* An entry of `before`: how many events of a stream. False: it is none. */
+/* An entry of `before` or `forgotten`: how many events of a stream. False: it is none. */
 bool trk_merge_part_before(const cJSON *entry, uint32_t *stream_id, uint64_t *events);
 
 #endif

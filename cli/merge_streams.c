@@ -153,6 +153,15 @@ bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream
     return true;
 }
 
+bool trk_merge_streams_tell(struct trk_merge_streams *streams, uint32_t stream_id, uint64_t events)
+{
+    struct trk_merge_stream *stream = touch(streams, stream_id);
+    if (stream && events > stream->told) {
+        stream->told = events;
+    }
+    return stream != NULL;
+}
+
 /*
  * What was looked at last is as what was written last. Equal events may follow each other: the
  * place in the stream says which one it is, where that is known, else it is the last that fits.

@@ -65,6 +65,9 @@ void trk_merge_streams_begin(struct trk_merge_streams *streams);
  */
 TRK_MUST_USE bool trk_merge_streams_before(struct trk_merge_streams *streams, uint32_t stream_id,
                                            uint64_t events, bool first);
+/* Some part says that a stream has so many events, and has none of them. False: no memory. */
+TRK_MUST_USE bool trk_merge_streams_tell(struct trk_merge_streams *streams, uint32_t stream_id,
+                                         uint64_t events);
 /* False: no memory. */
 TRK_MUST_USE bool trk_merge_streams_look(struct trk_merge_streams *streams, uint32_t stream_id,
                                          const struct trk_record *record);

@@ -74,6 +74,11 @@ void trk_flight_view_destroy(struct trk_flight_view *view);
 const struct trk_trace_stream *trk_flight_view_stream(const struct trk_flight_view *view, size_t i);
 uint64_t trk_flight_view_before(const struct trk_flight_view *view, size_t i);
 size_t trk_flight_view_streams(const struct trk_flight_view *view);
+/*
+ * How many events of each stream are missing of which nothing else is left, and which therefore
+ * stand together with others in one; of other streams 0. False: no memory.
+ */
+bool trk_flight_view_gone(const struct trk_flight_view *view, uint64_t *events);
 const struct trk_flight_state *trk_flight_view_state(const struct trk_flight_view *view);
 /* A writer of it with the same loses nothing more. */
 unsigned trk_flight_view_clock_shift(const struct trk_flight_view *view);

@@ -4,7 +4,6 @@
 
 #include "flight.h"
 #include "flight_block.h"
-#include "format.h"
 
 /* The writer holds a chunk of each stream that has begun: most of very many have ended. */
 #define STREAMS_AT_ONCE 64u
@@ -189,16 +188,26 @@ static void find_left(const struct trk_flight_view *view, bool *left)
         left[view->state->prologue[i].stream] = true;
 }
 
+bool trk_flight_view_gone(const struct trk_flight_view *view, uint64_t *events)
+{
+    bool *left = calloc(view->stream_count + 1, sizeof *left);
+    if (left == NULL)
+        return false;
+    find_left(view, left);
+    for (size_t i = 0; i < view->stream_count; ++i)
+        events[i] = left[i] || view->stream_count <= STREAMS_ALONE ? 0 : view->missing[i];
+    free(left);
+    return true;
+}
+
 /* What is missing of all streams that have nothing else, as one that comes behind them. */
 static enum trk_status write_rest(const struct trk_flight_view *view, const bool *left,
                                   struct trk_writer *writer, struct trk_error *error)
 {
-    /* Of no thread, nor of one to come. */
-    struct trk_trace_stream rest = {.stream_id = TRK_FORMAT_NO_STREAM - 1, .name = "(forgotten)"};
+    struct trk_trace_stream rest = {.stream_id = TRK_FORGOTTEN_STREAM, .name = "(forgotten)"};
     struct trk_record missing = {.tsc = view->begin_ticks, .event = {.type = TRK_EVENT_DROP}};
-    for (size_t i = 0; i < view->stream_count; ++i) {
+    for (size_t i = 0; i < view->stream_count; ++i)
         missing.event.argument += left[i] ? 0 : view->missing[i];
-    }
     if (missing.event.argument == 0)
         return TRK_OK;
     enum trk_status status = trk_writer_stream(writer, &rest, error);

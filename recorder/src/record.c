@@ -87,7 +87,7 @@ static void answer_signal(const struct recording *recording)
     if (recording->flight && trk_record_flight_heeds_signal(recording))
         return;
     if (trk_record_signals_dump() && recording->options->say)
-        recording->options->say("SIGUSR2: signal is no trigger here");
+        recording->options->say("SIGUSR2 came, and signal is no trigger here: nothing is dumped");
 }
 
 /* Let some time pass; true when nobody will write any more, or nobody is waited for. */

@@ -128,6 +128,14 @@ static void add_capture(cJSON *root, const struct trk_record_header *header)
         cJSON_AddItemToArray(hidden, cJSON_CreateString(what[i]));
 }
 
+static void add_stream(cJSON *list, const struct trk_flight_view *view, size_t i, uint64_t events)
+{
+    cJSON *stream = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, stream);
+    cJSON_AddNumberToObject(stream, "stream", trk_flight_view_stream(view, i)->stream_id);
+    add_u64(stream, "events", events);
+}
+
 /* Of a dump that begins with a state: how many events of each stream that state is of. */
 static void add_before(cJSON *flight, const struct trk_flight_view *view)
 {
@@ -135,13 +143,26 @@ static void add_before(cJSON *flight, const struct trk_flight_view *view)
         return;
     cJSON *before = cJSON_AddArrayToObject(flight, "before_state");
     for (size_t i = 0; i < trk_flight_view_streams(view); ++i) {
-        if (trk_flight_view_before(view, i) == 0)
-            continue;
-        cJSON *stream = cJSON_CreateObject();
-        cJSON_AddItemToArray(before, stream);
-        cJSON_AddNumberToObject(stream, "stream", trk_flight_view_stream(view, i)->stream_id);
-        add_u64(stream, "events", trk_flight_view_before(view, i));
+        if (trk_flight_view_before(view, i) > 0)
+            add_stream(before, view, i, trk_flight_view_before(view, i));
     }
+}
+
+/* Of which threads the one stream is that stands for those of which nothing is left. */
+static void add_forgotten(cJSON *flight, const struct trk_flight_view *view)
+{
+    size_t count = view ? trk_flight_view_streams(view) : 0;
+    uint64_t *events = calloc(count + 1, sizeof *events);
+    cJSON *list = NULL;
+    bool known = events && count > 0 && trk_flight_view_gone(view, events);
+    for (size_t i = 0; known && i < count; ++i) {
+        if (events[i] == 0)
+            continue;
+        if (!list)
+            list = cJSON_AddArrayToObject(flight, "forgotten_streams");
+        add_stream(list, view, i, events[i]);
+    }
+    free(events);
 }
 
 static void add_dump(cJSON *root, const struct trk_record_header *header)
@@ -162,6 +183,7 @@ static void add_dump(cJSON *root, const struct trk_record_header *header)
     cJSON_AddNumberToObject(flight, "before_ms", header->options->before_ms);
     cJSON_AddNumberToObject(flight, "after_ms", header->options->after_ms);
     add_before(flight, header->dump->view);
+    add_forgotten(flight, header->dump->view);
 }
 
 static void add_policy(cJSON *tracker, uint64_t word)

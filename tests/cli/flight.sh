@@ -254,20 +254,15 @@ while [ ! -e f.trk ]; do sleep 0.02; done
 wait "$recorder" || fail "recorder with SIGUSR2: $?"
 dump_is f.trk signal 1000
 
-# Where that is no trigger it ends nothing, and is answered with a word.
-rm -f f*.trk ready go
+# Where that is no trigger the recording goes on, and says so.
+rm -f ready go f*.trk
 "$trk" record --flight 1M --trigger exit -o f.trk -- "$tools/trace_tool" obey script 2>err &
 recorder=$!
 while [ ! -e ready ]; do sleep 0.02; done
 kill -USR2 "$recorder"
-tries=0
-until grep -q 'SIGUSR2: signal is no trigger here' err || [ "$tries" -ge 250 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
+until grep -q "SIGUSR2 came, and signal is no trigger here" err || ! kill -0 "$recorder"; do sleep 0.02; done
 : >go
 wait "$recorder" || fail "recorder with a SIGUSR2 that is no trigger: $?"
-said 'SIGUSR2: signal is no trigger here'
 dump_is f.trk exit 1000
 
 # The time after: longer than the program lives, or over at once.

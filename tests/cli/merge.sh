@@ -160,6 +160,30 @@ run 3 merge q2.trk q1.trk -o gone.trk
 counts gone.trk 3 12
 run 3 doctor gone.trk
 
+# What a dump has forgotten of threads of which it has nothing: others may have it.
+assembled g1 <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]}}' '0 t' '1 u')
+events stream=0 shift=0 flags=1
+1000 mark argument=1
+events stream=1 shift=0 flags=1
+2000 mark argument=1
+2500 mark argument=2
+end status=-1 cut=0
+TEXT
+forgotten='[{"stream":1,"events":"2"},{"stream":7,"events":"3"}]'
+assembled g2 <<TEXT
+$(text_begin '{"clock":{"anchors":[{"ticks":"7"}]},"flight":{"forgotten_streams":'"$forgotten"'}}' '0 t')
+note stream=4294967294 "{\"name\":\"(forgotten)\"}"
+events stream=4294967294 shift=0 flags=1
+3000 drop argument=5
+events stream=0 shift=0 flags=1
+3000 drop argument=1
+5000 mark argument=2
+end status=0 cut=0
+TEXT
+run 3 merge g2.trk g1.trk -o some.trk
+counts some.trk 4 3
+
 # Events that are missing without a word of it.
 sed 's/ plain=0 / plain=1 /' e2.txt >jumps.txt # an index would miss them
 run 0 assemble jumps.txt -o jumps.trk

@@ -122,6 +122,17 @@ run 0 record -f -o x.trk -- true
 run 0 info --json x.trk
 same "signals of a program that did not join" "$(get header.program.signals)" null
 
+# A signal that wants a dump ends no recording that makes none.
+printf 'marks 1\ntouch ready\nawait go\n' >script
+"$trk" record -f -o m.trk -- "$tools/trace_tool" obey script >out 2>err &
+recorder=$!
+until [ -e ready ]; do sleep 0.02; done
+kill -USR2 "$recorder"
+until grep -q "SIGUSR2 came, and signal is no trigger here" err || ! kill -0 "$recorder"; do sleep 0.02; done
+: >go
+wait "$recorder" || fail "a recording that a SIGUSR2 came to: $?"
+rm ready go
+
 # What it says when the header is written is nowhere, and that is told.
 printf 'about first\nmarks 1\n' >script
 run 0 record -f -o x.trk -- "$tools/trace_tool" obey script

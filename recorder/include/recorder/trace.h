@@ -39,6 +39,9 @@ struct trk_trace_anchor {
     uint64_t realtime_ns;
 };
 
+/* The stream of what a flight dump has forgotten of threads of which it has nothing else. */
+#define TRK_FORGOTTEN_STREAM (UINT32_MAX - 1)
+
 struct trk_trace_stream {
     uint32_t stream_id; /* as in the file */
     uint32_t thread_id; /* the kernel's */
