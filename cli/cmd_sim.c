@@ -32,8 +32,9 @@ static const struct trk_option sim_options[] = {
      .value = "N",
      .fallback = "0",
      .most = UINT64_MAX, /* what is no power of two is told as such, however large */
-     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact; "
-              "0: 1, and 64 for traces of more than 16 million events."},
+     .about = "Bytes that the oracle keeps together, a power of two up to 4096. 1 is exact; of "
+              "more, what was stored to in part is unknown. 0: 1, and 64 for traces of more than "
+              "16 million events."},
     {.name = "junit",
      .kind = TRK_OPTION_TEXT,
      .value = "F",

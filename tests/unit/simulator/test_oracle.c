@@ -262,6 +262,38 @@ Test(oracle, remembers_every_store_that_nobody_told_of)
     }
 }
 
+/* One store over three pages, of which some are told of. */
+Test(oracle, finds_the_part_of_a_store_that_nobody_told_of)
+{
+    static const struct {
+        uint64_t told_at, told_bytes, at, bytes;
+        const char *verdict;
+    } parts[] = {
+        {0, 3 * TAPE_P, 0, 0, "ok"},
+        {0, TAPE_P, TAPE_P, 2 * TAPE_P, "lost-cpu-write"},
+        {TAPE_P, TAPE_P, 0, TAPE_P, "lost-cpu-write"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct tape *tape = tape_create("default");
+        tape_store(tape, TAPE_CPU, TAPE_A - TAPE_P, 1);
+        tape_check(tape, TAPE_CPU, TAPE_A - TAPE_P, 1);
+        tape_upload(tape, TAPE_A, 3 * TAPE_P, false);
+        tape_put(tape, &(struct trk_event){.type = TRK_EVENT_WITNESS_STORE,
+                                           .argument = TAPE_A,
+                                           .seq = 3 * TAPE_P,
+                                           .domain = 9,
+                                           .flags = TRK_AGENT_KERNEL});
+        const uint64_t told_addr = TAPE_A + parts[i].told_at;
+        ignore(trk_tracker_invalidate(tape->tracker, told_addr, parts[i].told_bytes, NULL, NULL));
+        struct trk_sim_report report = tape_judge_alone(tape, 1);
+        cr_expect_str_eq(trk_verdict_name(&report), parts[i].verdict, "%zu: %s", i, report.text);
+        bool right =
+            report.guest_addr == TAPE_A + parts[i].at && report.size_bytes == parts[i].bytes;
+        cr_expect(i == 0 || right, "%zu: %s", i, report.text);
+        tape_destroy(tape);
+    }
+}
+
 /* More of them than there is room for: that all were told of is not known. */
 Test(oracle, says_where_stores_that_nobody_told_of_had_no_room)
 {
