@@ -83,9 +83,10 @@ static void tell_losses(const char *path, const struct trk_trace *trace,
                         const struct trk_manifest_entry *entry)
 {
     const struct trk_trace_state state = trk_trace_state(trace);
+    const char *lacks = state.whole ? "its header was lost" : state.damage;
     if (!state.complete && entry->expected[0] == '\0') {
         trk_terminal_say("catalogue", "%s: the trace is not complete%s%s; expected is ok", path,
-                         state.damage[0] != '\0' ? ": " : "", state.damage);
+                         lacks[0] != '\0' ? ": " : "", lacks);
     }
 }
 

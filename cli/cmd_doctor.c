@@ -25,10 +25,9 @@ static const struct trk_option doctor_options[] = {
 
 struct doctor {
     const char *path;
-    cJSON *findings;  /* NULL: text */
-    bool header_lost; /* of a trace that trk recover made */
-    uint64_t count;   /* of findings */
-    uint64_t events;  /* read, without the marks of losses */
+    cJSON *findings; /* NULL: text */
+    uint64_t count;  /* of findings */
+    uint64_t events; /* read, without the marks of losses */
 };
 
 static void on_damage(void *context, const struct trk_trace_damage *damage)
@@ -77,7 +76,7 @@ static void print_json(const struct doctor *doctor, cJSON *object,
     trk_json_out_number(object, "order_gaps", state->order_gaps);
     trk_json_out_number(object, "unwritten_holds", state->unwritten_holds);
     trk_json_out_number(object, "damage_count", doctor->count);
-    cJSON_AddBoolToObject(object, "header_lost", doctor->header_lost);
+    cJSON_AddBoolToObject(object, "header_lost", state->header_lost);
 }
 
 static void print_text(const struct doctor *doctor, const struct trk_trace_state *state, bool good)
@@ -93,7 +92,7 @@ static void print_text(const struct doctor *doctor, const struct trk_trace_state
                "kind %u\n",
                state->unknown_chunks, state->unknown_kind);
     }
-    if (doctor->header_lost) {
+    if (state->header_lost) {
         puts("header     lost before a repair: the trace does not say what it is of");
     }
     printf("events     %" PRIu64 " read, %" PRIu64 " missing as far as known\n", doctor->events,
@@ -147,15 +146,6 @@ static void tell_gaps(const struct trk_trace *trace, cJSON *object)
     free(gaps);
 }
 
-/* [F-14] Of its own a header that was lost has only that mark. */
-static bool is_header_lost(const struct trk_trace *trace)
-{
-    cJSON *header = cJSON_Parse(trk_trace_header_json(trace));
-    bool lost = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered"));
-    cJSON_Delete(header);
-    return lost;
-}
-
 static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object)
 {
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
@@ -163,8 +153,7 @@ static int examine(struct doctor *doctor, struct trk_trace *trace, cJSON *object
     enum trk_status status = read_events(doctor, trace, &error);
     trk_progress_wipe();
     struct trk_trace_state state = trk_trace_state(trace);
-    doctor->header_lost = is_header_lost(trace);
-    bool good = status == TRK_OK && state.complete && state.order_gaps == 0 && !doctor->header_lost;
+    bool good = status == TRK_OK && state.complete && state.order_gaps == 0;
     tell_gaps(trace, object);
     if (object) {
         print_json(doctor, object, &state, good);

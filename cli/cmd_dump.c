@@ -184,6 +184,12 @@ static int dump_text(const struct trk_options *options)
         code = trk_input_fail(&input, options, SCHEMA, &error);
     } else {
         trk_refusal_not_needed();
+        if (result.left_out > 0) {
+            trk_terminal_say("dump",
+                             "%s: %" PRIu64 " chunks of kinds that this version does not know have "
+                             "no text and are left out, the first of kind %u",
+                             input.path, result.left_out, result.left_kind);
+        }
         code = trk_input_report(&input, options);
     }
     trk_input_close(&input);

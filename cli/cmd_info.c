@@ -330,11 +330,19 @@ static void print_json(const struct info *info)
     trk_json_out_print(object);
 }
 
+/* What the command line asks for counts before what the environment or the settings say. */
+static bool is_quick(const struct trk_options *options)
+{
+    static const char *const full[] = {"full", NULL}, *const quick[] = {"quick", NULL};
+    bool asked = trk_options_asked(options, quick) || !trk_options_asked(options, full);
+    return trk_options_flag(options, "quick") && asked;
+}
+
 /* What is asked for, or what it takes to say what is missing. */
 static enum trk_status read_trace(struct info *info, const struct trk_options *options,
                                   struct trk_error *error)
 {
-    bool quick = trk_options_flag(options, "quick");
+    bool quick = is_quick(options);
     struct trk_trace *trace = info->input.trace;
     for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
         info->events += trk_trace_stream(trace, i)->events;
@@ -357,11 +365,10 @@ static int run_info(const struct trk_options *options)
     struct info info = {
         .faults = TRK_NOT_KNOWN, .regions = TRK_NOT_KNOWN, .pages_stored = TRK_NOT_KNOWN};
     struct trk_error error = {.file_offset = TRK_NOT_KNOWN, .event_number = TRK_NOT_KNOWN};
-    if (trk_options_flag(options, "quick") &&
-        trk_terminal_refuse(options, of_full, "does not go with --quick")) {
+    if (is_quick(options) && trk_terminal_refuse(options, of_full, "does not go with --quick")) {
         return TRK_EXIT_USAGE;
     }
-    bool full = trk_options_flag(options, "full") && !trk_options_flag(options, "quick");
+    bool full = trk_options_flag(options, "full") && !is_quick(options);
     int code = (full ? trk_input_open : trk_input_open_quick)(&info.input, options, SCHEMA);
     if (code != TRK_EXIT_OK) {
         return code;

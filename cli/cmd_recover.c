@@ -31,7 +31,7 @@ static void print_json(const struct trk_options *options, const char *path,
     trk_json_out_text(object, "output", trk_options_text(options, "output"));
     cJSON_AddBoolToObject(object, "complete",
                           !error && !result->cut && !result->state_lost && !result->header_lost &&
-                              result->dropped == 0);
+                              !result->more_lost && result->dropped == 0);
     if (error) {
         trk_json_out_error(object, error);
     } else {

@@ -151,7 +151,9 @@ static void print_lost(const struct trk_diff_said *said, int side)
         printf("%sits end", before);
         before = ", ";
     }
-    if (look->part == TRK_LOOK_SPARSE) {
+    if (state.header_lost) {
+        printf("%sits header: what part it is of is not known", before);
+    } else if (look->part == TRK_LOOK_SPARSE) {
         printf("%sall but one region (it is a part)", before);
     } else if (look->part == TRK_LOOK_PART) {
         printf("%sthe time before and behind it (it is a part)", before);

@@ -247,6 +247,11 @@ int trk_input_report(const struct trk_input *input, const struct trk_options *op
                          input->path, input->bytes);
     } else if (state.cut) {
         trk_terminal_say(name, "%s: incomplete: the recording was cut off", input->path);
+    } else if (state.whole) {
+        trk_terminal_say(name,
+                         "%s: incomplete: its header was lost before a repair: the trace does not "
+                         "say what it is of",
+                         input->path);
     } else if (state.dropped == 0 && state.damaged_chunks == 0) {
         trk_terminal_say(name, "%s: incomplete%s%s", input->path, state.damage[0] ? ": " : "",
                          state.damage);

@@ -12,6 +12,9 @@
 #include "text_lines.h"
 #include "track/address.h"
 
+/* So many spans are looked at where steps may fill the gaps of other ones. */
+#define STEPS_MOST (UINT64_C(1) << 26)
+
 struct trk_range trk_range_all(void)
 {
     return (struct trk_range){.last = UINT64_MAX,
@@ -323,24 +326,57 @@ static bool has_gaps(const struct trk_range_span *span)
     return span->step > 1 && span->last - span->first >= span->step;
 }
 
-/* The spans of a list in one: false, where it ends before a gap. */
-static bool join_set(const struct trk_range *range, struct trk_range_span *all)
+/* The last event of a span. */
+static uint64_t last_of(const struct trk_range_span *span)
 {
-    *all = range->set[0];
-    all->last = all->step > 1 ? all->first : all->last;
-    for (size_t i = 0; i < range->set_count; i++) {
+    return span->step > 1 ? span->last - (span->last - span->first) % span->step : span->last;
+}
+
+/* Whether the event behind one is in spans that have steps. */
+static bool steps_on(const struct trk_range *range, size_t count, uint64_t behind)
+{
+    for (size_t i = 0; i < count; i++) {
         const struct trk_range_span *span = &range->set[i];
-        if (span->first > all->last && span->first - all->last > 1) {
-            return false;
-        }
-        const uint64_t last = span->step > 1 ? span->first : span->last;
-        all->last = last > all->last ? last : all->last;
-        if (has_gaps(span)) {
-            all->last = span->first;
-            return false;
+        if (has_gaps(span) && behind < last_of(span) &&
+            (behind + 1 - span->first) % span->step == 0) {
+            return true;
         }
     }
-    return true;
+    return false;
+}
+
+/* The spans of a list in one, by their beginnings: false where it ends before a gap, or, with a
+ * step of 0, where the steps are too many to be gone. */
+static bool join_set(const struct trk_range *range, struct trk_range_span *all)
+{
+    uint64_t end = 0, work = 0;
+    bool stepped = false;
+    size_t begun = 0;
+    for (size_t i = 0; i < range->set_count; i++) {
+        const uint64_t last = last_of(&range->set[i]);
+        end = last > end ? last : end;
+        stepped |= has_gaps(&range->set[i]);
+    }
+    *all = (struct trk_range_span){range->set[0].first, range->set[0].first, 1};
+    for (;;) {
+        for (; begun < range->set_count; begun++) {
+            const struct trk_range_span *span = &range->set[begun];
+            if (span->first > all->last && span->first - all->last > 1) {
+                break;
+            }
+            const uint64_t last = has_gaps(span) ? span->first : last_of(span);
+            all->last = last > all->last ? last : all->last;
+        }
+        work += begun;
+        all->step = work > STEPS_MOST ? 0 : 1;
+        if (all->last >= end) {
+            return true;
+        }
+        if (all->step == 0 || !stepped || !steps_on(range, begun, all->last)) {
+            return false;
+        }
+        all->last++;
+    }
 }
 
 enum trk_status trk_range_join(struct trk_range *range, struct trk_error *error)
@@ -353,7 +389,13 @@ enum trk_status trk_range_join(struct trk_range *range, struct trk_error *error)
                    : TRK_OK;
     }
     qsort(range->set, range->set_count, sizeof range->set[0], by_first);
-    if (!join_set(range, &all)) {
+    const bool joined = join_set(range, &all);
+    if (!joined && all.step == 0) {
+        return trk_error_set(
+            error, TRK_E_ARGUMENT,
+            "one piece is wanted, and the list goes on in steps behind event %" PRIu64, all.last);
+    }
+    if (!joined) {
         return trk_error_set(error, TRK_E_ARGUMENT,
                              "one piece is wanted, and the list has a gap behind event %" PRIu64,
                              all.last);

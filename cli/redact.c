@@ -225,6 +225,14 @@ uint32_t trk_redact_region(const struct trk_redact *redact, uint32_t region)
     return trk_region_index(moved(redact, trk_region_address(region)));
 }
 
+/* As what lies there moves; 0 where nothing else tells of it. */
+static uint64_t moved_if_used(const struct trk_redact *redact, uint64_t guest_addr)
+{
+    bool guest = (in_low(guest_addr) || in_arena(guest_addr)) &&
+                 is_used(redact, trk_region_index(guest_addr));
+    return guest ? moved(redact, guest_addr) : 0;
+}
+
 void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
                       const struct trk_event *begin)
 {
@@ -236,6 +244,8 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
         event->argument = moved_range(redact, event->argument, size_of(redact, event));
     } else if (has_other_view(event, begin)) {
         event->argument = moved_range(redact, event->argument, trk_event_size(begin));
+    } else if (event->type == TRK_EVENT_OPERAND && begin == NULL) {
+        event->argument = moved_if_used(redact, event->argument); /* of what is lost */
     }
     if (event->type == TRK_EVENT_LABEL) { /* what it says is the program's own */
         trk_event_set_size(event, 0);
@@ -247,9 +257,7 @@ void trk_redact_event(const struct trk_redact *redact, struct trk_event *event,
      * what nothing else tells of, is nobody's business, and would tell how far the rest moved.
      */
     if (event->type == TRK_EVENT_FAULT_AT) {
-        bool guest = (in_low(event->argument) || in_arena(event->argument)) &&
-                     is_used(redact, trk_region_index(event->argument));
-        event->argument = guest ? moved(redact, event->argument) : 0;
+        event->argument = moved_if_used(redact, event->argument);
         trk_event_set_size(event, 0);
         trk_event_set_number32(event, 0);
     }

@@ -12,28 +12,19 @@
 
 #define PATH_BYTES 64
 
-/* Keys from the outermost on; lists have no part in them. */
-static const char *const kept[] = {
-    "schema",
+/* Keys from the outermost on; lists have no part in them. Numbers and truths, but no text. */
+static const char *const numbers[] = {
     "schema_version",
     "recovered",
     "tsc_hz",
-    "part",
     "capture.session_version",
     "capture.attached",
     "capture.rings",
     "capture.ring_records",
-    "capture.when_full",
     "capture.block_ms",
-    "capture.payload",
     "capture.append_ns",
-    "not_visible",
     "trackers.id",
-    "trackers.backend",
     "trackers.foreign",
-    "trackers.policy.invalidate",
-    "trackers.policy.download",
-    "trackers.policy.arena",
     "trackers.policy.fault_width",
     "trackers.policy.page_size",
     "trackers.policy.generations",
@@ -42,10 +33,22 @@ static const char *const kept[] = {
     "model.region_bytes",
     "model.write_watches",
     "model.read_watches",
+    "model.lock_domains.class",
+};
+
+/* Likewise, what may be text, too. */
+static const char *const texts[] = {
+    "schema",
+    "part",
+    "capture.when_full",
+    "capture.payload",
+    "trackers.backend",
+    "trackers.policy.invalidate",
+    "trackers.policy.download",
+    "trackers.policy.arena",
     "model.bands.name",
     "model.bands.first",
     "model.bands.end",
-    "model.lock_domains.class",
     "model.lock_domains.name",
     "clock.source",
     "clock.anchors.ticks",
@@ -78,20 +81,31 @@ static bool is_list(const char *path)
            strcmp(path, "clock.anchors") == 0;
 }
 
-/* Whether a value, or an object, may stand at a path. */
-static bool stays(const char *path, const cJSON *item)
+/* Whether a path is one of the keys; of an object: whether one of them is below it. */
+static bool is_among(const char *const *keys, size_t count, const char *path, const cJSON *item)
 {
-    size_t length = strlen(path);
-    if (strcmp(path, "not_visible") == 0) {
-        return is_not_visible(item);
-    }
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        bool begins = strncmp(kept[i], path, length) == 0;
-        if (begins && kept[i][length] == (cJSON_IsObject(item) ? '.' : '\0')) {
-            return !cJSON_IsArray(item);
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(keys[i], path, length) == 0 &&
+            keys[i][length] == (cJSON_IsObject(item) ? '.' : '\0')) {
+            return true;
         }
     }
     return false;
+}
+
+/* Whether a value, or an object, may stand at a path. */
+static bool stays(const char *path, const cJSON *item)
+{
+    if (strcmp(path, "not_visible") == 0) {
+        return is_not_visible(item);
+    }
+    if (cJSON_IsArray(item)) {
+        return false;
+    }
+    return is_among(texts, sizeof texts / sizeof texts[0], path, item) ||
+           (!cJSON_IsString(item) &&
+            is_among(numbers, sizeof numbers / sizeof numbers[0], path, item));
 }
 
 /* Take out of an object, or a list, what may not stay. A key with a dot in it is none of ours. */

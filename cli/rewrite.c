@@ -90,29 +90,42 @@ enum trk_status trk_rewrite_end(struct trk_rewrite *rewrite, const struct trk_tr
                             : status;
 }
 
+/* The events of the source, which the copy of it has to give. */
+static enum trk_status digest_source(struct trk_rewrite *rewrite, struct trk_trace *trace,
+                                     struct trk_error *error)
+{
+    struct trk_trace_event event;
+    enum trk_status status = trk_trace_rewind(trace, error);
+    rewrite->digest = (struct trk_digest){0};
+    for (size_t i = 0; i < rewrite->stream_count; i++) {
+        rewrite->streams[i].events = 0;
+    }
+    while (status == TRK_OK && (status = trk_trace_next(trace, &event, error)) == TRK_OK) {
+        uint32_t stream_id = trk_trace_stream(trace, event.stream)->stream_id;
+        uint64_t *events = events_of(rewrite, stream_id);
+        struct trk_record record = {event.tsc, event.event};
+        trk_digest_add(&rewrite->digest, stream_id, (*events)++, &record);
+    }
+    return status == TRK_E_END ? TRK_OK : status;
+}
+
 enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite, const struct trk_input *source,
                                  struct trk_error *error)
 {
-    static char buffer[1 << 16];
-    char path[40];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", source->fd >= 0 ? source->fd : 0);
-    bool named = source->fd < 0 && strcmp(source->path, "-") != 0;
-    FILE *from = fopen(named ? source->path : path, "re");
-    size_t got = 0;
-    bool good = from && ftruncate(rewrite->out.fd, 0) == 0;
-    off_t at = 0;
-    while (good && (got = fread(buffer, 1, sizeof buffer, from)) > 0) {
-        good = pwrite(rewrite->out.fd, buffer, got, at) == (ssize_t)got;
-        at += (off_t)got;
+    if (ftruncate(rewrite->out.fd, 0) != 0) {
+        return trk_error_set_errno(error, TRK_E_SYSTEM, errno, "%s", "");
     }
-    good = good && !ferror(from);
-    int os_errno = errno;
-    if (from) {
-        fclose(from);
-    }
-    rewrite->bytes = (uint64_t)at;
+    enum trk_status status = trk_trace_copy(source->trace, rewrite->out.fd, error);
+    rewrite->bytes = source->bytes;
     rewrite->left_out = 0;
-    return good ? TRK_OK : trk_error_set_errno(error, TRK_E_SYSTEM, os_errno, "%s", "");
+    if (status == TRK_OK) {
+        status = digest_source(rewrite, source->trace, error);
+    }
+    /* Of a damaged one the copy is, too. */
+    bool sound = trk_trace_state(source->trace).first_damage_offset == TRK_NOT_KNOWN;
+    return status == TRK_OK && sound
+               ? trk_trace_verify(rewrite->out.reopen, &rewrite->digest, error)
+               : status;
 }
 
 /* Not when the trace itself goes to standard output. */

@@ -60,7 +60,10 @@ TRK_MUST_USE enum trk_status trk_rewrite_end(struct trk_rewrite *rewrite,
                                              const struct trk_trace_state *source,
                                              struct trk_error *error);
 
-/* Instead of what was written: the source as it is. Between trk_rewrite_end and the next. */
+/*
+ * Instead of what was written: the source as it is, with all of its streams named before. It is
+ * read again. Between trk_rewrite_end and the next.
+ */
 TRK_MUST_USE enum trk_status trk_rewrite_copy(struct trk_rewrite *rewrite,
                                               const struct trk_input *source,
                                               struct trk_error *error);

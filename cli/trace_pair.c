@@ -51,7 +51,9 @@ enum trk_look_part trk_pair_part(const struct trk_trace *const traces[2], int si
     const uint8_t *end;
     cJSON *header = cJSON_Parse(trk_trace_header_json(traces[side]));
     const cJSON *of = cJSON_GetObjectItemCaseSensitive(header, "part");
-    bool sparse = cJSON_IsString(of) && strcmp(of->valuestring, "region") == 0;
+    /* A header that was lost cannot say that it is of a region's part. */
+    bool lost = of == NULL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered"));
+    bool sparse = lost || (cJSON_IsString(of) && strcmp(of->valuestring, "region") == 0);
     bool part = trk_trace_snapshot(traces[side], &end) != NULL || of != NULL ||
                 cJSON_HasObjectItem(header, "flight");
     cJSON_Delete(header);

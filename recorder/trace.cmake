@@ -46,6 +46,7 @@ target_sources(
           src/text_print.c
           src/text_words.c
           src/totals.c
+          src/trace_copy.c
           src/unpack.c
           src/writer.c)
 target_include_directories(trk_trace PUBLIC include PRIVATE src)

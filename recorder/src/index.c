@@ -70,6 +70,15 @@ enum trk_status trk_index_stream(struct trk_index *index, uint32_t stream_id,
     return TRK_OK;
 }
 
+void trk_index_lose_note(struct trk_index *index, uint32_t stream_id)
+{
+    struct trk_index_stream *stream = trk_index_find(index, stream_id);
+    if (stream != NULL) {
+        stream->note.thread_id = 0;
+        stream->note.name[0] = '\0';
+    }
+}
+
 enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *stream,
                               uint64_t offset, const struct trk_format_chunk *chunk)
 {

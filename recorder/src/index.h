@@ -67,6 +67,10 @@ TRK_MUST_USE enum trk_status trk_index_stream(struct trk_index *index, uint32_t 
 /* Find a stream by its id; NULL when it has not appeared. */
 struct trk_index_stream *trk_index_find(struct trk_index *index, uint32_t stream_id);
 
+/* [F-15] A NOTE of a stream, if it has appeared, is damaged: whom it is of is not known any more.
+ */
+void trk_index_lose_note(struct trk_index *index, uint32_t stream_id);
+
 /* Add an EVENTS chunk to its stream. TRK_E_MEMORY; TRK_E_DAMAGED: one too many. */
 TRK_MUST_USE enum trk_status trk_index_add(struct trk_index *index, struct trk_index_stream *stream,
                                            uint64_t offset, const struct trk_format_chunk *chunk);

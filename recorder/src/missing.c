@@ -66,7 +66,7 @@ enum trk_status trk_trace_missing(const struct trk_trace *trace, struct trk_trac
     const struct trk_index *index = &trace->index;
     struct missing_list list = {.all = NULL};
     enum trk_status status = TRK_OK;
-    bool whole = trk_trace_state(trace).complete;
+    bool whole = trk_trace_state(trace).whole;
     for (size_t i = 0; i < index->stream_count && !whole && status == TRK_OK; i++) {
         status = of_stream(index, (uint32_t)i, &list);
     }

@@ -30,7 +30,8 @@ struct quick {
     uint32_t seen;         /* of head.chunks, found by now */
     struct found *indexes; /* the INDEX chunks, last first */
     size_t index_count, index_room;
-    size_t kept_bytes; /* payloads of indexes that are kept */
+    size_t kept_bytes;           /* payloads of indexes that are kept */
+    struct trk_index_entry last; /* that an index has; its offset 0: none */
 };
 
 /* Whatever is not as it should be: the file has to be read as a whole. */
@@ -195,6 +196,7 @@ static enum trk_status take_index(struct quick *quick, struct found *index)
         trk_index_chunk_head(payload, index->size_bytes, &head) ? TRK_OK : TRK_E_END;
     for (uint32_t i = 0; i < head.count && status == TRK_OK; i++) {
         struct trk_index_entry entry = trk_index_chunk_entry(payload, i);
+        quick->last = entry;
         if (entry.chunk.kind == TRK_FORMAT_NOTE) {
             status = take_note(quick, entry.offset);
         } else if (entry.chunk.kind == TRK_FORMAT_SNAPSHOT) {
@@ -280,6 +282,26 @@ static enum trk_status run_ended(struct quick *quick, uint64_t offset)
     return totals_match(quick) ? TRK_OK : TRK_E_END;
 }
 
+/*
+ * [F-35] Only the header of a chunk is right about it. Where bytes are gone (or are too many) all
+ * that stands behind them is elsewhere than the indexes say, so the last entry of all is looked at.
+ */
+static enum trk_status check_places(struct quick *quick, uint64_t index_offset)
+{
+    const struct trk_index_entry *last = &quick->last;
+    struct trk_format_chunk chunk;
+    if (last->offset == 0) {
+        return TRK_OK;
+    }
+    enum trk_status status =
+        trk_unpack_header(quick->target->unpack, last->offset, &chunk, quick->error);
+    if (status == TRK_OK && (chunk.file_chunk != last->chunk.file_chunk ||
+                             last->offset + trk_format_chunk_span(&chunk) > index_offset)) {
+        status = TRK_E_END;
+    }
+    return other_way(status);
+}
+
 /* [F-35] No end: from the last INDEX that there is, and what stands behind it. HEADER is chunk 0.
  */
 static enum trk_status run_unended(struct quick *quick, uint64_t offset)
@@ -291,6 +313,9 @@ static enum trk_status run_unended(struct quick *quick, uint64_t offset)
         target->unpack, TRK_FORMAT_INDEX, SEARCH_MAX_BYTES, &from.last_index, &chunk, quick->error);
     if (status == TRK_OK) {
         status = take_indexes(quick, offset, from.last_index);
+    }
+    if (status == TRK_OK) {
+        status = check_places(quick, from.last_index);
     }
     if (status != TRK_OK || quick->seen != chunk.file_chunk) {
         return status == TRK_OK ? TRK_E_END : status;

@@ -43,6 +43,7 @@ struct trk_trace {
     const volatile sig_atomic_t *stop; /* NULL: nobody asks to */
     struct trk_trace_watch watch;
     char *header_json;
+    bool header_lost; /* [F-14] it is what a repair put in its place */
 };
 
 /* Forget how far reading has come. reader.c */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "quick.h"
 #include "schema_text.h"
 
@@ -55,6 +57,18 @@ static enum trk_status read_file_header(struct trk_trace *trace, struct trk_form
     return status;
 }
 
+/* [F-14] Of its own a header that was lost has only that mark. */
+static bool is_lost(const char *header_json)
+{
+    if (strstr(header_json, "recovered") == NULL) {
+        return false;
+    }
+    cJSON *header = cJSON_Parse(header_json);
+    bool lost = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered"));
+    cJSON_Delete(header);
+    return lost;
+}
+
 /* [F-14] The first chunk says what the recording is of; without it nothing is to be made of it. */
 static enum trk_status read_header_chunk(struct trk_trace *trace, struct trk_error *error)
 {
@@ -86,6 +100,7 @@ static enum trk_status read_header_chunk(struct trk_trace *trace, struct trk_err
     }
     memcpy(trace->header_json, trace->unpack.raw, chunk.raw_bytes);
     trace->header_json[chunk.raw_bytes] = '\0';
+    trace->header_lost = is_lost(trace->header_json);
     trace->first_chunk_offset = offset + trk_format_chunk_span(&chunk);
     return TRK_OK;
 }
@@ -332,12 +347,14 @@ enum trk_status trk_trace_add_types(struct trk_trace *trace, const struct trk_tr
     return TRK_OK;
 }
 
-/* [F-33] */
+/* [F-14] [F-33] */
 struct trk_trace_state trk_trace_state(const struct trk_trace *trace)
 {
     struct trk_trace_state state = trace->index.state;
-    state.complete = trace->scanned && state.ended && !state.cut && state.dropped == 0 &&
-                     state.damaged_chunks == 0 && state.first_damage_offset == TRK_NOT_KNOWN;
+    state.whole = trace->scanned && state.ended && !state.cut && state.dropped == 0 &&
+                  state.damaged_chunks == 0 && state.first_damage_offset == TRK_NOT_KNOWN;
+    state.header_lost = trace->header_lost;
+    state.complete = state.whole && !state.header_lost;
     state.order_gaps = trace->linear != NULL ? trk_linear_gaps(trace->linear) : 0;
     state.unwritten_holds = trace->linear != NULL ? trk_linear_unwritten(trace->linear) : 0;
     return state;

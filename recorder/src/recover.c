@@ -9,6 +9,8 @@
 
 #include "blob_chunk.h"
 #include "index_chunk.h"
+#include "note.h"
+#include "recorder/packing.h"
 #include "scan.h"
 #include "totals.h"
 
@@ -63,7 +65,17 @@ static enum trk_status take_events(struct trk_recover *recover, struct trk_forma
     return chunk->events > 0 ? trk_recover_events(recover, number, chunk) : TRK_OK;
 }
 
-static enum trk_status take_note(struct trk_recover *recover, struct trk_format_chunk *chunk)
+static bool is_note(const struct trk_recover *recover, const struct trk_format_chunk *chunk)
+{
+    struct trk_trace_stream said = {0};
+    bool good = trk_note_parse((const char *)recover->decoder.unpack.raw, chunk->raw_bytes, &said);
+    trk_note_free_more(&said);
+    return good;
+}
+
+/* A damaged one may have said that the stream is another thread's from there on. */
+static enum trk_status take_note(struct trk_recover *recover, struct trk_format_chunk *chunk,
+                                 enum trk_status payload)
 {
     struct trk_index_stream *stream;
     enum trk_status status = trk_index_stream(&recover->index, chunk->stream, &stream);
@@ -74,7 +86,11 @@ static enum trk_status take_note(struct trk_recover *recover, struct trk_format_
         lose(recover, chunk);
         return TRK_OK;
     }
-    return trk_recover_copy(recover, chunk);
+    if (payload == TRK_OK && is_note(recover, chunk)) {
+        return trk_recover_copy(recover, chunk);
+    }
+    lose(recover, chunk);
+    return trk_recover_nameless(recover, chunk);
 }
 
 /*
@@ -87,6 +103,27 @@ static void lose_state(struct trk_recover *recover)
         recover->result->state_lost = true;
         recover->owes_state = true;
     }
+}
+
+/* [F-37] What a reader needs of it: its lists of holds and of timelines. */
+static enum trk_status take_snapshot(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    const uint8_t *raw = recover->decoder.unpack.raw;
+    struct trk_unpacking in = {.at = raw, .end = raw + chunk->raw_bytes};
+    for (int lists = 0; lists < 2 && chunk->raw_bytes > 0; lists++) {
+        uint64_t count = trk_unpacking_number(&in, UINT64_MAX);
+        for (uint64_t i = 0; i < count && !in.failed; i++) {
+            (void)trk_unpacking_number(&in, UINT32_MAX);
+            (void)trk_unpacking_number(&in, UINT64_MAX);
+        }
+    }
+    if (in.failed) {
+        lose(recover, chunk);
+        lose_state(recover);
+        return TRK_OK;
+    }
+    recover->has_state = true;
+    return trk_recover_copy(recover, chunk);
 }
 
 /* [F-35] A new one is made; but it may know of a SNAPSHOT of which not even the header is there. */
@@ -170,18 +207,45 @@ static enum trk_status take_blob(struct trk_recover *recover, struct trk_format_
     return status;
 }
 
+/* [F-9] [F-41] Of a kind that is not known codec and frame may be anything; a text has neither. */
+static enum trk_status take_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    struct trk_unpack *unpack = &recover->decoder.unpack;
+    if (recover->text == NULL) {
+        if (!recover->leaves) {
+            trk_output_summary(recover->output, unpack->body, chunk->summary_bytes);
+        }
+        return trk_recover_unknown(recover, chunk);
+    }
+    enum trk_status status = TRK_E_DAMAGED;
+    if (chunk->codec == TRK_FORMAT_CODEC_ZSTD && chunk->summary_bytes == 0) {
+        status = trk_unpack_payload(unpack, recover->offset, chunk, recover->error);
+    }
+    if (status != TRK_OK && !trk_unpack_is_damage(status)) {
+        return status;
+    }
+    return status == TRK_OK ? trk_recover_copy(recover, chunk)
+                            : trk_recover_left_out(recover, chunk);
+}
+
 /* A chunk with an undamaged header, of the kinds that stand behind HEADER. */
 static enum trk_status take_payload(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
+    struct trk_unpack *unpack = &recover->decoder.unpack;
+    bool known = trk_format_kind_known(chunk->kind);
     enum trk_status payload =
-        trk_unpack_payload(&recover->decoder.unpack, recover->offset, chunk, recover->error);
+        known ? trk_unpack_payload(unpack, recover->offset, chunk, recover->error)
+              : trk_unpack_check(unpack, recover->offset, chunk, recover->error);
     if (payload != TRK_OK && !trk_unpack_is_damage(payload)) {
         return payload;
     }
     recover->lost_list =
-        recover->lost_list || (chunk->summary_bytes > 0 && !recover->decoder.unpack.summary_good);
+        recover->lost_list || (known && chunk->summary_bytes > 0 && !unpack->summary_good);
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(recover, chunk, payload);
+    }
+    if (chunk->kind == TRK_FORMAT_NOTE) {
+        return take_note(recover, chunk, payload);
     }
     if (payload != TRK_OK) {
         lose(recover, chunk);
@@ -192,16 +256,13 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         return TRK_OK;
     }
     switch (chunk->kind) {
-    case TRK_FORMAT_NOTE:
-        return take_note(recover, chunk);
     case TRK_FORMAT_END:
         return take_totals(recover, chunk);
     case TRK_FORMAT_INDEX:
         take_index(recover, chunk);
         return TRK_OK;
     case TRK_FORMAT_SNAPSHOT:
-        recover->has_state = true;
-        return trk_recover_copy(recover, chunk);
+        return take_snapshot(recover, chunk);
     case TRK_FORMAT_SCHEMA:
         return take_schema(recover, chunk);
     case TRK_FORMAT_BLOB:
@@ -212,7 +273,7 @@ static enum trk_status take_payload(struct trk_recover *recover, struct trk_form
         lose(recover, chunk);
         return TRK_OK;
     default:
-        return trk_recover_unknown(recover, chunk);
+        return take_unknown(recover, chunk);
     }
 }
 
@@ -229,6 +290,7 @@ static enum trk_status take_chunk(struct trk_recover *recover, struct trk_format
     }
     uint64_t missing = chunk->file_chunk - recover->next_file_chunk;
     recover->result->chunks_lost += missing;
+    recover->result->more_lost = recover->result->more_lost || missing > 0;
     trk_checkpoint_chain_missing(&recover->chain, missing);
     if (missing > 0 && recover->text != NULL) {
         fprintf(recover->text, "# %" PRIu64 " chunks are missing before byte %" PRIu64 "\n",
@@ -278,6 +340,7 @@ static enum trk_status take_all(struct trk_recover *recover)
         }
     }
     recover->result->chunks_lost += recover->lost_place;
+    recover->result->more_lost = recover->result->more_lost || recover->lost_place;
     trk_scan_tell(&recover->watch, true, recover->source.size_bytes, recover->source.size_bytes);
     return status == TRK_E_END ? TRK_OK : status;
 }

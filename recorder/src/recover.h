@@ -78,8 +78,13 @@ void trk_recover_lose(struct trk_recover *recover, const struct trk_format_chunk
 
 /* Copy the chunk whose payload is in decoder.unpack.packed. */
 enum trk_status trk_recover_copy(struct trk_recover *recover, struct trk_format_chunk *chunk);
+/* In place of a NOTE that is lost: one that names nobody. */
+enum trk_status trk_recover_nameless(struct trk_recover *recover, struct trk_format_chunk *chunk);
 /* Likewise, one of a kind that nobody here knows, or leave it out. */
 enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk);
+/* One that a text cannot have. */
+enum trk_status trk_recover_left_out(struct trk_recover *recover,
+                                     const struct trk_format_chunk *chunk);
 /* And one of events, decoded in decoder.records, behind the loss before it. */
 enum trk_status trk_recover_events(struct trk_recover *recover, size_t stream,
                                    struct trk_format_chunk *chunk);

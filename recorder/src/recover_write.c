@@ -17,6 +17,9 @@ void trk_recover_lose(struct trk_recover *recover, const struct trk_format_chunk
                       const char *why)
 {
     recover->result->chunks_lost++;
+    recover->result->more_lost = recover->result->more_lost ||
+                                 (chunk->kind != TRK_FORMAT_EVENTS &&
+                                  chunk->kind != TRK_FORMAT_INDEX && chunk->kind != TRK_FORMAT_END);
     if (recover->text != NULL) {
         fprintf(recover->text, "# chunk %" PRIu32 " at byte %" PRIu64 " %s\n", chunk->file_chunk,
                 recover->offset, why);
@@ -44,15 +47,32 @@ static enum trk_status write_made(struct trk_recover *recover, struct trk_format
     return trk_output_chunk(recover->output, chunk, payload, size_bytes, recover->error);
 }
 
+/* [F-15] Whom a stream is of from here on is not known. */
+enum trk_status trk_recover_nameless(struct trk_recover *recover, struct trk_format_chunk *chunk)
+{
+    static const char nobody[] = "{\"tid\":0,\"name\":\"\"}";
+    return write_made(recover, chunk, nobody, strlen(nobody));
+}
+
 /* [F-41] It may speak of places in the file: it stays as long as all chunks stay where they are. */
 enum trk_status trk_recover_unknown(struct trk_recover *recover, struct trk_format_chunk *chunk)
 {
     if (!recover->leaves) {
-        recover->unknown = recover->text == NULL;
+        recover->unknown = true;
         return trk_recover_copy(recover, chunk);
     }
+    return trk_recover_left_out(recover, chunk);
+}
+
+enum trk_status trk_recover_left_out(struct trk_recover *recover,
+                                     const struct trk_format_chunk *chunk)
+{
     if (recover->result->unknown_left_out++ == 0) {
         recover->result->unknown_kind = chunk->kind;
+    }
+    if (recover->text != NULL) {
+        fprintf(recover->text, "# chunk %" PRIu32 " at byte %" PRIu64 " is of kind %u: left out\n",
+                chunk->file_chunk, recover->offset, chunk->kind);
     }
     return TRK_OK;
 }

@@ -112,6 +112,7 @@ static enum trk_status take_note(struct scan *scan, const struct trk_format_chun
     if (status != TRK_OK ||
         !trk_note_parse((const char *)scan->unpack->raw, chunk->raw_bytes, &stream->note)) {
         scan->index->state.damaged_chunks++;
+        trk_index_lose_note(scan->index, chunk->stream);
         trk_index_damage(scan->index, scan->offset, "the note of stream %u is not readable",
                          chunk->stream);
     }
@@ -350,6 +351,9 @@ static enum trk_status take_chunk(struct scan *scan, const struct trk_format_chu
     }
     if (chunk->kind == TRK_FORMAT_EVENTS) {
         return take_events(scan, chunk, payload);
+    }
+    if (payload != TRK_OK && chunk->kind == TRK_FORMAT_NOTE) {
+        trk_index_lose_note(scan->index, chunk->stream);
     }
     if (payload != TRK_OK) {
         return chunk->kind == TRK_FORMAT_CHECKPOINT ? take_checkpoint(scan, chunk, NULL) : TRK_OK;

@@ -127,7 +127,8 @@ enum trk_status trk_text_print(const char *path, FILE *out, struct trk_text_resu
     enum trk_status status = trk_recover_text(path, out, &there, error);
     *result = (struct trk_text_result){0};
     if (status == TRK_OK) {
-        *result = (struct trk_text_result){there.chunks_lost, there.events};
+        *result = (struct trk_text_result){there.chunks_lost, there.events, there.unknown_left_out,
+                                           there.unknown_kind};
     }
     return status;
 }

@@ -37,7 +37,7 @@ enum trk_status trk_oracle_create(struct trk_oracle **out, const struct trk_trac
         return trk_error_set(error, TRK_E_MEMORY, "no memory for the oracle");
     }
     const struct trk_trace_state state = trk_trace_state(trace);
-    oracle->whole = state.complete || (state.dropped == 0 && trk_trace_gapless(trace));
+    oracle->whole = state.whole || (state.dropped == 0 && trk_trace_gapless(trace));
     oracle->at_end = ending_of(trace) == ENDING_OWN;
     if (!oracle->whole)
         doubt(oracle);

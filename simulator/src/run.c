@@ -59,7 +59,7 @@ enum trk_status run_init(struct run *run, struct trk_trace *trace,
         run->cut = !state.ended || state.cut || (state.damaged_chunks > 0 && behind);
         run->damaged = state.damaged_chunks > 0 && !behind;
     }
-    run->whole = state.complete || (gapless && state.dropped == 0);
+    run->whole = state.whole || (gapless && state.dropped == 0);
     run->stream_count = (uint32_t)streams;
     sums_init(&run->sums, trk_trace_header_json(trace));
     for (uint32_t i = 0; i < run->stream_count; i++) {

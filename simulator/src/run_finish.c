@@ -29,7 +29,7 @@ bool run_doubtful(const struct run *run)
 bool run_whole(const struct run *run)
 {
     struct trk_trace_state state = trk_trace_state(run->trace);
-    bool in_file = state.complete || (state.dropped == 0 && trk_trace_gapless(run->trace));
+    bool in_file = state.whole || (state.dropped == 0 && trk_trace_gapless(run->trace));
     return in_file && !run->lossy && run->guesses == 0;
 }
 
@@ -119,7 +119,7 @@ enum trk_status run_finish(struct run *run)
     struct trk_trace_state state = trk_trace_state(run->trace);
     const bool whole = run_whole(run);
     const enum ending ending = ending_of(run->trace);
-    run->report->complete = state.complete && whole;
+    run->report->complete = state.whole && whole;
     struct finding finding = {.found = false};
     if (ending == ENDING_OWN && !run_doubtful(run) && !run->windowed && !run->deaf)
         judge_end(&run->judge, whole, &finding);

@@ -13,7 +13,7 @@
 #define NODES            (TRK_REGION_COUNT + 2)
 #define NODE_NONE        UINT32_MAX
 
-/* A range of more regions is tied together by its holds, not by its size. */
+/* A range of more regions is tied together by its holds, not by its size; but for the target. */
 #define RANGE_REGIONS 64u
 /* MASKs and OPERANDs before one OP_BEGIN. */
 #define AHEAD_MOST 32u
@@ -156,6 +156,9 @@ static void group_event(struct choice *choice, struct stream *stream, const stru
         uint32_t first = range_nodes(event->argument, trk_event_size(event), &count);
         for (uint32_t i = 0; i < count && (count <= RANGE_REGIONS || i == 0); i++)
             tie(choice, stream, first + i);
+        const uint32_t target = choice->target; /* of a larger range, too, it may be all there is */
+        if (target != NODE_NONE && target >= first && target - first < count)
+            tie(choice, stream, target);
     }
     if (node != NODE_NONE) {
         look_for_gap(choice, event, node);

@@ -76,8 +76,12 @@ static enum trk_status run_all(struct run *run, struct trk_error *error)
     for (;;) {
         struct trk_trace_event event;
         enum trk_status status = trk_trace_next(run->trace, &event, error);
-        if (status == TRK_E_END)
-            return run_finish(run);
+        if (status == TRK_E_END) {
+            status = run_finish(run);
+            /* [F-14] All events are there, and what is found of them stands. */
+            run->report->complete &= !trk_trace_state(run->trace).header_lost;
+            return status;
+        }
         if (status != TRK_OK)
             return status;
         run_event(run, &event);

@@ -73,6 +73,38 @@ while [ "$at" -lt 2600 ]; do
 done
 [ "$states" -ge 3 ] || fail "a lost state was told $states times only"
 
+# A trace whose header was lost is not whole, though all of its events are there: a verdict stands, and all that
+# read it say so. It may be a part of a region, whose other events are no difference.
+# spoil_header FILE AT: repaired.trk.
+spoil_header() {
+    cp "$1" spoilt.trk
+    printf 'TRKdamag' | dd of=spoilt.trk bs=1 seek="$2" conv=notrunc 2>err
+    run 0 recover -f --json spoilt.trk -o repaired.trk
+    same "header lost, events lost" "$(get header_lost) $(get dropped)" "true 0"
+}
+spoil_header "$corpus/bug-copy-before-arm.trk" 300
+run 1 sim --json repaired.trk
+is="$(get verdict) $(get event_at) $(get complete)"
+run 1 sim --json "$corpus/bug-copy-before-arm.trk"
+same "verdict without a header" "$is" "$(get verdict) $(get event_at) false"
+spoil_header "$whole" 300
+copy=repaired.trk
+for command in "sim --json" "info --json" "pack -f -o packed.trk --json"; do
+    # shellcheck disable=SC2086
+    gives_3 $command "$copy"
+    same "$command: complete" "$(get complete)" false
+done
+run 3 sim --json repaired.trk
+same "verdict without a header" "$(get verdict)" ok
+run 3 sim --oracle-only repaired.trk
+gives_3 dump "$copy"
+gives_3 diff "$copy" "$whole"
+grep -q "^traces: same as far as they go" out || fail "without a header: $(cat out)"
+run 0 trim "$whole" region:0x200000000 -o region.trk
+spoil_header region.trk 200
+gives_3 diff "$whole" repaired.trk
+at_least "events of a region's part without a header" "$(sed -n 's/^compared: [0-9]* events of A with \([0-9]*\) of B$/\1/p' out)" 1000
+
 # What is damaged behind the last events takes none away: what is right gives 3, with a word of the damage alone,
 # what is wrong is found as in the whole.
 # spoil_end PLACE FILE: spoilt.trk, damaged in its last INDEX or its end mark.

@@ -39,6 +39,8 @@ for how in --json "--quick --json"; do
 done
 run 2 info --quick --full t.trk
 said "does not go with --quick"
+run_with TRK_QUICK=1 0 info --full --json t.trk
+same "what is read, by the command line" "$(get read)" all
 run 0 dump t.trk
 quiet
 same "lines of dump" "$(wc -l <out)" 40

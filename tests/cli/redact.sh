@@ -244,7 +244,7 @@ run 3 doctor headless.trk
 grep -q '^header .*lost' out || fail "headless: doctor does not say that the header was lost"
 run 3 doctor --json headless.trk
 same "headless: of doctor" "$(get header_lost) $(get complete)" "true false"
-run 0 pack -f --redact headless.trk -o again.trk
+run 3 pack -f --redact headless.trk -o again.trk
 same "headless: verdict when it is redacted again" "$(verdict again.trk | cut -d ' ' -f 2)" ok
 run 3 doctor again.trk
 run 0 doctor --json low.trk
@@ -275,6 +275,23 @@ for key in capture not_visible trackers model clock tsc_hz; do
     grep -q "\"$key\":" known.out || fail "leak: $key is lost"
 done
 same "leak: what is not visible" "$(grep -o 'order between threads that shares neither' known.out | wc -l)" 1
+# Nor does a text stay where a number or a truth belongs. The address of an operand whose operation is lost moves as
+# what lies there does, and goes where nothing else does: as it was it would tell how far the rest moved.
+assembled told <<END
+$(text_begin '{"recovered":"SECRET","tsc_hz":"SECRET","model":{"region_bytes":["SECRET"]}}' '1 one')
+events stream=0 shift=0 flags=1
+10 witness_store seq=64 domain=1 argument=0x600400040
+20 operand argument=0x600400000
+30 mark argument=1
+40 operand argument=0x700800000
+50 mark argument=2
+end status=0 cut=0
+END
+run 0 pack -f --redact told.trk -o again.trk
+run 0 dump --text again.trk
+grep -q 'SECRET' out && fail "a text stays in place of a number: $(grep ^header out)"
+same "addresses beside operands without their operation" "$(sed -n 's/.* argument=//p' out | paste -sd ' ')" \
+    "0x400040 0x400000 0x1 0x2"
 # By their numbers where the header says that nothing moved; the first versions did not say what did.
 sed 's/\\"moved\\":\[[^]]*\]/\\"moved\\":[]/' text.txt >false.txt
 run 0 assemble -f false.txt -o false.trk

@@ -114,6 +114,24 @@ run 0 sim late.trk
 run 0 trim late.trk 0-7 -o late-part.trk
 run 3 sim --json late-part.trk
 same "verdict of a part without checks" "$(get verdict)" unknown
+
+# An operation over more regions than are tied together one by one is of each of them.
+small wide <<TEXT
+1000 op_begin context=1 argument=0x200000000 seq=1073741824
+1001 op_end context=1
+1002 gpu_complete argument=1
+TEXT
+run 0 trim -f wide.trk region:0x210400000 -o part.trk
+has part.trk 1000 1001 1002
+
+# Where the whole is the smaller part, what is said is said of the whole.
+run 0 info --json "$corpus/demo-seed-1.trk"
+events=$(get events)
+run 0 trim --json "$corpus/demo-seed-1.trk" "0-$((events - 7))" -o kept.trk
+said "it is kept as it is"
+same "records of the whole" "$(get records)" "$events"
+same "bytes of the whole" "$(get bytes)" "$(wc -c <"$corpus/demo-seed-1.trk")"
+cmp "$corpus/demo-seed-1.trk" kept.trk || fail "the whole is not kept as it is"
 need_vulkan
 
 run 0 replay --check --json late-part.trk

@@ -12,7 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "crc32c.h"
+#include "format.h"
 #include "recorder/recover.h"
+#include "recorder/text.h"
 #include "small_trace.h"
 
 #define SMALL_EVENTS (18u + SMALL_TRACE_DETAILS)
@@ -127,6 +130,104 @@ Test(recover, whole_trace_stays)
     free(copy);
     close(fd);
     trace_file_free(&file);
+}
+
+/* The offset of the last chunk of a kind. */
+static size_t find_last(const struct trace_file *file, uint8_t kind, struct trk_format_chunk *chunk)
+{
+    size_t at = TRK_FORMAT_FILE_BYTES, found = 0;
+    struct trk_format_chunk next;
+    while (trk_format_get_chunk(file->bytes + at, file->bytes + 40, &next)) {
+        if (next.kind == kind) {
+            found = at;
+            *chunk = next;
+        }
+        at += (size_t)trk_format_chunk_span(&next);
+    }
+    cr_assert_gt(found, 0);
+    return found;
+}
+
+/* [F-15] Whom a stream is of when one of its notes is damaged, nobody knows. */
+Test(recover, a_lost_note_names_nobody)
+{
+    struct trace_file file;
+    struct trk_format_chunk chunk;
+    small_trace_make(&file);
+    size_t at = find_last(&file, TRK_FORMAT_NOTE, &chunk);
+    file.bytes[at + TRK_FORMAT_CHUNK_BYTES + chunk.packed_bytes - 1] ^= 1;
+    int fd = memfd_create("recovered", MFD_CLOEXEC);
+    struct trk_recover_result result;
+    cr_assert_eq(trk_recover_bytes(file.bytes, file.size_bytes, fd, &result, NULL), TRK_OK);
+    cr_expect_eq(result.chunks_lost, 1);
+    cr_expect_eq(result.dropped, 0);
+    cr_expect(result.more_lost);
+    uint8_t *copy = malloc(result.bytes);
+    cr_assert_eq(pread(fd, copy, result.bytes, 0), (ssize_t)result.bytes);
+    for (int recovered = 0; recovered < 2; recovered++) {
+        struct trk_trace *trace;
+        cr_assert_eq(trk_trace_open_bytes(&trace, recovered ? copy : file.bytes,
+                                          recovered ? result.bytes : file.size_bytes, NULL),
+                     TRK_OK);
+        cr_assert_eq(trk_trace_scan(trace, NULL), TRK_OK);
+        for (size_t i = 0; i < trk_trace_stream_count(trace); i++) {
+            const struct trk_trace_stream *stream = trk_trace_stream(trace, i);
+            cr_expect_eq(stream->name[0] == '\0', stream->stream_id == chunk.stream, "%u: %s",
+                         stream->stream_id, stream->name);
+        }
+        trk_trace_close(trace);
+    }
+    free(copy);
+    close(fd);
+    trace_file_free(&file);
+}
+
+/* [F-9] [F-10] A chunk of an unknown kind may have another codec, and a frame of its own: it stays
+ * as it is, and a text, which cannot have it, says so. */
+Test(recover, unknown_chunks_stay)
+{
+    for (int framed = 0; framed < 2; framed++) {
+        struct trace_file file;
+        struct trk_format_chunk chunk;
+        small_trace_make(&file);
+        size_t at = find_last(&file, TRK_FORMAT_INDEX, &chunk);
+        size_t span = (size_t)trk_format_chunk_span(&chunk);
+        chunk.kind = 77;
+        chunk.codec = framed ? TRK_FORMAT_CODEC_ZSTD : 9;
+        if (framed) { /* the first half of what was its payload */
+            chunk.summary_bytes = chunk.packed_bytes / 2;
+            chunk.packed_bytes -= chunk.summary_bytes;
+            chunk.payload_crc =
+                trk_crc32c_update(0, file.bytes + at + TRK_FORMAT_CHUNK_BYTES + chunk.summary_bytes,
+                                  chunk.packed_bytes);
+        }
+        trk_format_put_chunk(file.bytes + at, file.bytes + 40, &chunk);
+        int fd = memfd_create("recovered", MFD_CLOEXEC);
+        struct trk_recover_result result;
+        cr_assert_eq(trk_recover_bytes(file.bytes, file.size_bytes, fd, &result, NULL), TRK_OK);
+        cr_expect_eq(result.chunks_lost, 0);
+        cr_expect_not(result.more_lost);
+        uint8_t *copy = malloc(result.bytes);
+        cr_assert_eq(pread(fd, copy, result.bytes, 0), (ssize_t)result.bytes);
+        cr_assert_geq(result.bytes, at + span);
+        cr_expect_eq(memcmp(copy + at, file.bytes + at, span), 0, "framed %d", framed);
+
+        char path[40], *text = NULL;
+        size_t size_bytes = 0;
+        struct trk_text_result printed;
+        FILE *out = open_memstream(&text, &size_bytes);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        cr_assert_eq(trk_text_print(path, out, &printed, NULL), TRK_OK);
+        (void)fclose(out);
+        cr_expect_eq(printed.left_out, 1);
+        cr_expect_eq(printed.left_kind, 77);
+        cr_expect_eq(printed.damaged_chunks, 0);
+        cr_expect_not_null(strstr(text, " is of kind 77: left out\n"));
+        free(text);
+        free(copy);
+        close(fd);
+        trace_file_free(&file);
+    }
 }
 
 /* [F-32] The time of a loss is that of the first event that is lost, as far as a header says it. */

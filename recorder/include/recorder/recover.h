@@ -16,9 +16,10 @@ struct trk_recover_result {
     uint64_t bytes;       /* written */
     uint64_t chunks;      /* copied, HEADER among them */
     uint64_t chunks_lost; /* damaged or missing, as far as known */
-    uint64_t events;      /* in the file, without the marks of losses */
-    uint64_t dropped;     /* lost, now and before, as far as known */
-    bool header_lost;     /* HEADER was damaged: a short one stands in its place */
+    bool more_lost;   /* some of them were neither events nor an index: names, pages, checkpoints */
+    uint64_t events;  /* in the file, without the marks of losses */
+    uint64_t dropped; /* lost, now and before, as far as known */
+    bool header_lost; /* HEADER was damaged: a short one stands in its place */
     bool state_lost; /* of a part: the state that it begins with was damaged; one loss stands for it
                       */
     bool cut;        /* the recording's end was not there: how much is missing is not known */

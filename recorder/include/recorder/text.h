@@ -17,6 +17,8 @@ TRK_EXTERN_C_BEGIN
 struct trk_text_result {
     uint64_t damaged_chunks; /* or missing, as far as known */
     uint64_t events;         /* without the marks of losses */
+    uint64_t left_out; /* chunks of unknown kinds, of another codec or with a frame of theirs */
+    uint8_t left_kind; /* of the first of them */
 };
 
 /**

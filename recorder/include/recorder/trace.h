@@ -58,7 +58,9 @@ const char *trk_trace_role_name(uint32_t role);
 
 /* Whether what was read is all there was. */
 struct trk_trace_state {
-    bool complete;    /* END seen, nothing lost, nothing damaged */
+    bool complete;    /* END seen, nothing lost, nothing damaged, and the header its own */
+    bool whole;       /* likewise, whatever the header is */
+    bool header_lost; /* before a repair: the trace does not say what it is of */
     bool ended;       /* END seen */
     bool cut;         /* END says that the recording was cut off: it was put there by a repair */
     bool counted;     /* END's totals were read: what streams lost at their ends is known */
@@ -249,6 +251,18 @@ TRK_MUST_USE enum trk_status trk_trace_next(struct trk_trace *trace, struct trk_
  * that ends what takes long. The flag must outlive the trace.
  */
 void trk_trace_stop_on(struct trk_trace *trace, const volatile sig_atomic_t *flag);
+
+/**
+ * Copy the file's bytes, as it was opened, to the beginning of another file. What has its name by
+ * now is not looked at.
+ *
+ * @param fd  The other file, which is as long or shorter.
+ * @return TRK_OK; TRK_E_INCOMPLETE: the file was cut short since; TRK_E_MEMORY; TRK_E_SYSTEM.
+ *
+ * Allocates: yes. Blocks: reads and writes files. Signal-safe: no. Threads: as the trace.
+ */
+TRK_MUST_USE enum trk_status trk_trace_copy(const struct trk_trace *trace, int fd,
+                                            struct trk_error *error);
 
 /* Start again at event 0. */
 TRK_MUST_USE enum trk_status trk_trace_rewind(struct trk_trace *trace, struct trk_error *error);

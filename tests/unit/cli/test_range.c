@@ -229,6 +229,12 @@ Test(range, joins)
         {"8-\n2-9", 2, UINT64_MAX, NULL},
         {"8-\n2-6", 0, 0, "a gap behind event 6"},
         {"1-9/2", 0, 0, "a gap behind event 1"},
+        {"0-4/2\n1\n3", 0, 4, NULL},
+        {"0-10/3\n1\n2", 0, 0, "a gap behind event 3"},
+        {"0-20/3\n1-20/3\n2-20/3", 0, 20, NULL},
+        {"0-20/3\n1-20/3\n2-16/3", 0, 0, "a gap behind event 16"},
+        {"0-10/2\n1-3\n5-20", 0, 20, NULL},
+        {"0-/2\n1-/2", 0, 0, "goes on in steps"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char path[] = "/tmp/trk-range-XXXXXX", text[64];

@@ -3,10 +3,12 @@
  * on, again, or in a file that shrinks gives right events or says why not [F-2] to [F-5].
  * Method: tables of beginnings and versions; files of the real writer.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "trace_pieces.h"
@@ -171,4 +173,42 @@ Test(reader, rewind_gives_the_same_again)
     trk_trace_close(trace);
     free(bytes);
     pieces_free(&pieces);
+}
+
+/* Another file gets the name of one that is open: the copy is of that which is open. */
+Test(reader, copies_what_it_opened)
+{
+    struct trace_file file;
+    char name[] = "/tmp/trk-copy-XXXXXX";
+    trace_file_start(&file, 0);
+    trace_file_name(&file, 0, "one");
+    struct trace_random random = {7};
+    for (uint64_t i = 0; i < 20000; i++) {
+        struct trk_record record = {
+            i, {.type = TRK_EVENT_MARK, .argument = trace_random_next(&random)}};
+        trace_file_add(&file, 0, &record, 1, 0);
+    }
+    trace_file_end(&file, 0);
+    cr_assert_gt(file.size_bytes, (size_t)65536, "more than a piece");
+    int named = mkstemp(name);
+    cr_assert_geq(named, 0);
+    cr_assert_eq(write(named, file.bytes, file.size_bytes), (ssize_t)file.size_bytes);
+    struct trk_trace *trace;
+    cr_assert_eq(trk_trace_open(&trace, name, NULL), TRK_OK);
+    cr_assert_eq(unlink(name), 0);
+    int copy = memfd_create("copy", MFD_CLOEXEC);
+    cr_assert_geq(copy, 0);
+    cr_assert_eq(trk_trace_copy(trace, copy, NULL), TRK_OK);
+    uint8_t *bytes = malloc(file.size_bytes + 1);
+    cr_assert_eq(pread(copy, bytes, file.size_bytes + 1, 0), (ssize_t)file.size_bytes);
+    cr_expect(memcmp(bytes, file.bytes, file.size_bytes) == 0);
+
+    struct trk_error error;
+    cr_assert_eq(ftruncate(named, (off_t)file.size_bytes / 2), 0);
+    cr_expect_eq(trk_trace_copy(trace, copy, &error), TRK_E_INCOMPLETE);
+    free(bytes);
+    close(copy);
+    close(named);
+    trk_trace_close(trace);
+    trace_file_free(&file);
 }

@@ -142,3 +142,30 @@ Test(unended, missing_chunks_are_not_covered_up)
     cr_expect_not(expect_same(file.bytes, length - span, "without its first index"));
     trace_file_free(&file);
 }
+
+/* Nor are bytes that are gone from the last chunks that an index names: they are not where it says.
+ */
+Test(unended, missing_bytes_are_not_covered_up)
+{
+    struct trace_file file;
+    struct trk_format_chunk chunk;
+    make_file(&file);
+    size_t length = file.size_bytes - 40;
+    size_t before = find_index(&file, 3);
+    size_t last = find_index(&file, 4);
+    cr_assert(trk_format_get_chunk(file.bytes + before, file.bytes + 40, &chunk));
+    size_t chunks = before + (size_t)trk_format_chunk_span(&chunk);
+    cr_assert(trk_format_get_chunk(file.bytes + chunks, file.bytes + 40, &chunk));
+    cr_assert_lt(chunks + trk_format_chunk_span(&chunk), last);
+    for (unsigned way = 0; way < 2;
+         way++) { /* of the first chunk that the last one names, and of all */
+        size_t at = chunks + TRK_FORMAT_CHUNK_BYTES + 2;
+        size_t gone = way == 0 ? 7 : last - at - 7;
+        uint8_t *bytes = malloc(length - gone);
+        memcpy(bytes, file.bytes, at);
+        memcpy(bytes + at, file.bytes + at + gone, length - at - gone);
+        cr_expect_not(expect_same(bytes, length - gone, "with bytes gone"));
+        free(bytes);
+    }
+    trace_file_free(&file);
+}
