@@ -142,7 +142,7 @@ static struct trk_capture_gate *create_gate(void)
     return page;
 }
 
-static void say_build(struct trk_session_control *control)
+void trk_capture_session_build(struct trk_session_control *control)
 {
     uint8_t id[TRK_BUILD_ID_BYTES] = {0};
     uint32_t size = (uint32_t)trk_capture_build(TRK_OWN_PROGRAM, id);
@@ -168,7 +168,7 @@ static enum trk_status session_claim(struct trk_session_control *control, struct
     if (stat(TRK_SESSION_PID_NAMESPACE, &names) == 0)
         atomic_store_explicit(&control->pid_namespace, (uint64_t)names.st_ino,
                               memory_order_relaxed);
-    say_build(control);
+    trk_capture_session_build(control);
     atomic_store_explicit(&control->pid, (uint32_t)getpid(), memory_order_release);
     return TRK_OK;
 }

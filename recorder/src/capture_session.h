@@ -34,4 +34,7 @@ struct trk_capture_session {
 TRK_MUST_USE enum trk_status trk_capture_session_join(struct trk_capture_session *out,
                                                       struct trk_error *error);
 
+/* Say in the session of which build this program is. */
+void trk_capture_session_build(struct trk_session_control *control);
+
 #endif

@@ -11,7 +11,8 @@
 #include <signal.h>
 #include <time.h>
 
-#define NAP_NS 100000
+#define NAP_NS         100000
+#define LONGEST_NAP_NS 6400000 /* many who wait for a ring must not starve who frees one */
 
 /* Whether no signal handler is running on this thread, as far as the kernel can tell. */
 static bool is_normal_context(void)
@@ -82,6 +83,7 @@ bool trk_capture_wait_until(bool (*tries)(void *context), void *context,
         do {
             (void)nanosleep(&nap, NULL);
             done = tries(context);
+            nap.tv_nsec *= nap.tv_nsec < LONGEST_NAP_NS ? 2 : 1;
         } while (!done && now_ns() < end_ns);
     }
     errno = saved;

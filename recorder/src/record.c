@@ -81,9 +81,19 @@ static bool wait_for_others(struct recording *recording, int timeout_ms)
     return false;
 }
 
+/* A signal for a dump that is no trigger here does nothing, and whoever sent it is told. */
+static void answer_signal(const struct recording *recording)
+{
+    if (recording->flight && trk_record_flight_heeds_signal(recording))
+        return;
+    if (trk_record_signals_dump() && recording->options->say)
+        recording->options->say("SIGUSR2 came, and signal is no trigger here: nothing is dumped");
+}
+
 /* Let some time pass; true when nobody will write any more, or nobody is waited for. */
 static bool pass_time(struct recording *recording, int timeout_ms)
 {
+    answer_signal(recording);
     if (trk_record_child_wait(&recording->child, timeout_ms))
         return wait_for_others(recording, timeout_ms);
     trk_record_child_forward(&recording->child);

@@ -10,7 +10,6 @@
 #include "record_flight.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +35,6 @@ struct trk_record_flight {
     struct trk_record_states *states; /* NULL: dumps begin with none */
     struct trk_record_trigger trigger;
     struct trk_record_dump dump;
-    struct sigaction former;
-    bool handles_signal;
     bool snapshot_wanted;
     bool ending;
     uint64_t due_ns;   /* a firing was taken and its view is to be taken then; 0: none */
@@ -50,14 +47,6 @@ struct trk_record_flight {
     struct take dumped;
     struct trk_error failure; /* of the first dump that failed; status TRK_OK: none did */
 };
-
-static volatile sig_atomic_t signals_came;
-
-static void on_signal(int number)
-{
-    (void)number;
-    signals_came = 1;
-}
 
 static void say(const struct recording *recording, const char *text)
 {
@@ -77,12 +66,6 @@ enum trk_status trk_record_flight_init(struct recording *recording)
         status = trk_record_trigger_parse(&flight->trigger, options->triggers, recording->error);
     if (status != TRK_OK)
         return status;
-    /* Where it is no trigger it must not end the recording: who sends it wants what the ring has.
-     */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    signals_came = 0;
-    (void)sigaction(SIGUSR2, &action, &flight->former);
-    flight->handles_signal = true;
     status = trk_flight_create(&flight->ring, options->flight_bytes, recording->error);
     if (status == TRK_OK)
         trk_flight_set_clock_shift(flight->ring, trk_record_output_options(recording).clock_shift);
@@ -95,8 +78,6 @@ void trk_record_flight_deinit(struct recording *recording)
     struct trk_record_flight *flight = recording->flight;
     if (!flight)
         return;
-    if (flight->handles_signal)
-        (void)sigaction(SIGUSR2, &flight->former, NULL);
     trk_record_dump_deinit(&flight->dump);
     trk_flight_view_destroy(flight->next.view);
     trk_record_states_destroy(flight->states);
@@ -336,12 +317,8 @@ static void look_outside(struct recording *recording)
     uint32_t asked =
         atomic_load_explicit(&recording->session.control->triggers, memory_order_acquire);
     uint64_t ticks = trk_clock_ticks();
-    if (signals_came) {
-        signals_came = 0;
-        if (!flight->trigger.wanted[TRK_TRIGGER_SIGNAL])
-            say(recording, "SIGUSR2 came, and signal is no trigger here: nothing is dumped");
+    if (flight->trigger.wanted[TRK_TRIGGER_SIGNAL] && trk_record_signals_dump())
         trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_SIGNAL, ticks);
-    }
     if (asked != flight->api_seen) {
         flight->api_seen = asked;
         trk_record_trigger_fire(&flight->trigger, TRK_TRIGGER_API, ticks);
@@ -382,6 +359,11 @@ void trk_record_flight_turn(struct recording *recording)
     take_due(recording);
     if (flight->viewed)
         start_dump(recording);
+}
+
+bool trk_record_flight_heeds_signal(const struct recording *recording)
+{
+    return recording->flight->trigger.wanted[TRK_TRIGGER_SIGNAL];
 }
 
 void trk_record_flight_snapshot(struct recording *recording)

@@ -20,6 +20,9 @@ TRK_MUST_USE enum trk_status trk_record_flight_end(struct recording *recording);
 /* A snapshot is wanted; the answer goes to the control FIFO once it is made. */
 void trk_record_flight_snapshot(struct recording *recording);
 
+/* Whether the signal for a dump is a trigger. */
+bool trk_record_flight_heeds_signal(const struct recording *recording);
+
 /* What the ring has forgotten, dumps and states; some words. */
 void trk_record_flight_status(const struct recording *recording, char *out, size_t size);
 

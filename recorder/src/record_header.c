@@ -363,7 +363,8 @@ static void add_builds(cJSON *root, const struct trk_record_header *header)
     cJSON_AddStringToObject(tool, "name", "trk");
     cJSON_AddStringToObject(tool, "version", TRK_VERSION);
     add_build(tool, id, trk_capture_build(TRK_OWN_PROGRAM, id));
-    bool joined = atomic_load_explicit(&control->pid, memory_order_acquire) != 0;
+    bool joined = atomic_load_explicit(&control->pid, memory_order_acquire) != 0 ||
+                  header->child_pid == getpid();
     uint32_t size = atomic_load_explicit(&control->build_id_bytes, memory_order_relaxed);
     for (size_t i = 0; i < TRK_BUILD_ID_BYTES / 8; ++i) {
         uint64_t word = atomic_load_explicit(&control->build_id[i], memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture_session.h"
 #include "record_append.h"
 #include "record_ease.h"
 #include "record_internal.h"
@@ -105,6 +106,7 @@ static enum trk_status prepare(struct trk_record_here *here, struct trk_error *e
     recording->append_ns = trk_record_append_ns();
     recording->start = trk_record_header_anchor();
     recording->child.pid = here->process;
+    trk_capture_session_build(recording->session.control); /* for the header; it joins later */
     status = trk_record_output_header(recording);
     if (status == TRK_OK)
         status =

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "record_text.h"
+#include "session_layout.h"
 #include "track/address.h"
 
-/* More are counted, not listed: a header has its limit, and so has the time to read them. */
-#define LINES_MAX   16384
+/* More are counted, not listed: a header has its limit. */
 #define MODULES_MAX 256
 #define GUEST_MAX   1024
 #define NAME_BYTES  2048 /* four for a byte that the kernel does not print */
@@ -25,6 +25,7 @@ struct mapping {
 struct listing {
     cJSON *modules, *guest;
     int module_count, guest_count, left_out;
+    bool has_session; /* one that it shares with the recorder */
     /* Of the file of the line before, which may have several mappings in a row. */
     char name[NAME_BYTES];
     uint64_t base_addr;
@@ -100,7 +101,13 @@ static void take_guest(struct listing *listing, const struct mapping *mapping)
         cJSON_AddStringToObject(guest, "name", mapping->name);
 }
 
-/* Lines are as long as paths are. */
+static bool is_session(const struct mapping *mapping)
+{
+    static const char name[] = "memfd:" TRK_SESSION_NAME;
+    return strncmp(mapping->name, name, sizeof name - 1) == 0;
+}
+
+/* Lines are as long as paths are. All are read: guest memory lies below the modules. */
 static int read_all(struct listing *listing, FILE *file)
 {
     char *line = NULL;
@@ -108,10 +115,11 @@ static int read_all(struct listing *listing, FILE *file)
     int lines = 0;
     struct mapping mapping;
     for (; getline(&line, &room, file) > 0; lines++) {
-        if (lines >= LINES_MAX || !read_line(line, &mapping)) {
+        if (!read_line(line, &mapping)) {
             listing->left_out++;
             break;
         }
+        listing->has_session = listing->has_session || is_session(&mapping);
         take_module(listing, &mapping);
         if (is_guest(&mapping))
             take_guest(listing, &mapping);
@@ -120,13 +128,13 @@ static int read_all(struct listing *listing, FILE *file)
     return lines;
 }
 
-void trk_record_mappings_look(cJSON **mappings, pid_t pid)
+bool trk_record_mappings_look(cJSON **mappings, pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return;
+        return true;
     struct listing listing = {0};
     cJSON *seen = cJSON_CreateObject();
     listing.modules = cJSON_AddArrayToObject(seen, "modules");
@@ -134,10 +142,12 @@ void trk_record_mappings_look(cJSON **mappings, pid_t pid)
     const bool lives = read_all(&listing, file) > 0;
     fclose(file);
     cJSON_AddNumberToObject(seen, "left_out", listing.left_out);
-    if (lives) {
+    const bool is_another = lives && !listing.has_session;
+    if (lives && !is_another) {
         cJSON *former = *mappings;
         *mappings = seen;
         seen = former;
     }
     cJSON_Delete(seen);
+    return !is_another;
 }

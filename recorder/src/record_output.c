@@ -167,7 +167,7 @@ void trk_record_turn(void *context)
     const uint64_t share = turns->hurry ? CALM_SHARE : HURRY_SHARE;
     turns->hurry = drain->scarce || turns->fullest > recording->session.ring_records / share ||
                    now < turns->hurried_to_ns;
-    turns->ended_ns = now;
+    turns->ended_ns = trk_record_now_ns(); /* a file may have taken long */
 }
 
 void trk_record_count(struct recording *recording)
@@ -211,12 +211,14 @@ static pid_t find_program(const struct recording *recording)
 
 void trk_record_output_look(struct recording *recording)
 {
-    pid_t program = find_program(recording);
-    if (program > 0)
+    const pid_t program = find_program(recording);
+    const pid_t joined = trk_record_program_pid(&recording->session);
+    const pid_t mapped = joined > 0 ? joined : program;
+    bool is_recorded = true;
+    if (mapped > 0)
+        is_recorded = trk_record_mappings_look(&recording->mappings, mapped);
+    if (program > 0 && is_recorded)
         trk_record_handlers_look(&recording->handlers, program);
-    program = trk_record_program_pid(&recording->session);
-    if (program > 0)
-        trk_record_mappings_look(&recording->mappings, program);
 }
 
 void trk_record_output_look_again(struct recording *recording)
@@ -237,7 +239,7 @@ char *trk_record_output_json(struct recording *recording, const struct trk_recor
         .session = &recording->session,
         .options = recording->options,
         .child_pid = recording->child.pid,
-        .attached = has_joined(recording),
+        .attached = has_joined(recording) || recording->child.pid == getpid(),
         .handlers = recording->handlers,
         .mappings = recording->mappings,
         .append_ns = recording->append_ns,

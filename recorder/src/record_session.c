@@ -62,7 +62,7 @@ enum trk_status trk_record_session_init(struct trk_record_session *out, uint32_t
                              "ring of %u records: a power of two from %u to %u is needed", records,
                              TRK_SESSION_RING_RECORDS_MIN, TRK_SESSION_RING_RECORDS_MAX);
     uint64_t size_bytes = trk_session_bytes(TRK_SESSION_RINGS, records, payload);
-    int fd = memfd_create("trk-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = memfd_create(TRK_SESSION_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return system_error(error, "memfd_create");
     if (ftruncate(fd, (off_t)size_bytes) != 0 ||

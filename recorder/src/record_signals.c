@@ -12,10 +12,11 @@
 
 /* The first NOTED are for the command. */
 static const int numbers[TRK_RECORD_SIGNALS] = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP,
-                                                SIGPIPE, SIGXFSZ, SIGCHLD};
+                                                SIGPIPE, SIGXFSZ, SIGCHLD, SIGUSR2};
 
 static _Atomic int sent[NOTED];
 static _Atomic int came;
+static _Atomic int dump;
 
 static void note(int number, siginfo_t *info, void *context)
 {
@@ -27,11 +28,18 @@ static void note(int number, siginfo_t *info, void *context)
     atomic_store(&came, 1);
 }
 
+static void note_dump(int number)
+{
+    (void)number;
+    atomic_store(&dump, 1);
+}
+
 void trk_record_signals_init(struct trk_record_signals *signals)
 {
     for (size_t i = 0; i < NOTED; ++i)
         atomic_store(&sent[i], 0);
     atomic_store(&came, 0);
+    atomic_store(&dump, 0);
     for (size_t i = 0; i < TRK_RECORD_SIGNALS; ++i) {
         struct sigaction action = {.sa_handler = numbers[i] == SIGCHLD ? SIG_DFL : SIG_IGN};
         (void)sigaction(numbers[i], NULL, &signals->saved[i]);
@@ -42,6 +50,8 @@ void trk_record_signals_init(struct trk_record_signals *signals)
             action.sa_flags = SA_SIGINFO;
             sigfillset(&action.sa_mask);
         }
+        if (numbers[i] == SIGUSR2)
+            action = (struct sigaction){.sa_handler = note_dump, .sa_flags = SA_RESTART};
         (void)sigaction(numbers[i], &action, NULL);
     }
 }
@@ -69,4 +79,9 @@ bool trk_record_signals_came(void)
 void trk_record_signals_forget(void)
 {
     atomic_store(&came, 0);
+}
+
+bool trk_record_signals_dump(void)
+{
+    return atomic_exchange(&dump, 0) != 0;
 }

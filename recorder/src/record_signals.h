@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TRK_RECORD_SIGNALS 7
+#define TRK_RECORD_SIGNALS 8
 
 struct trk_record_signals {
     struct sigaction saved[TRK_RECORD_SIGNALS];
@@ -15,7 +15,8 @@ struct trk_record_signals {
 /*
  * From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP are noted and end nothing; one that was ignored
  * stays ignored. SIGPIPE and SIGXFSZ are ignored: a closed or full output is an error to report.
- * SIGCHLD gets its default: a child must be awaitable.
+ * SIGCHLD gets its default: a child must be awaitable. SIGUSR2 wants a dump, and is noted even
+ * where it was ignored.
  */
 void trk_record_signals_init(struct trk_record_signals *signals);
 
@@ -31,5 +32,8 @@ int trk_record_signals_next(void);
 /* Whether a signal came, from whomever, since the start or the last trk_record_signals_forget. */
 bool trk_record_signals_came(void);
 void trk_record_signals_forget(void);
+
+/* Whether a dump was wanted since this was asked last. */
+bool trk_record_signals_dump(void);
 
 #endif

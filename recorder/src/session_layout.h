@@ -26,6 +26,7 @@
 #include "recorder/record_entry.h"
 #include "session_pages.h"
 
+#define TRK_SESSION_NAME     "trk-session" /* of its memory, in lists of mappings */
 #define TRK_SESSION_VARIABLE "TRK_SESSION_FD"
 #define TRK_SESSION_MAGIC    UINT64_C(0x6e6f69737365736b) /* "ksession", little-endian */
 #define TRK_SESSION_VERSION  6u

@@ -104,9 +104,34 @@ rm -r long
 run 0 info --json x.trk
 get header.mappings.modules | grep -q '"trace_tool".*"libc' || fail "modules behind a long path: $(get header.mappings)"
 same "left out" "$(get header.mappings.left_out)" 0
+
+# However many mappings lie below the modules, the modules are known.
+printf 'mappings 17000\nmarks 1\nawait go\n' >script
+held -o m.trk -- "$tools/trace_tool" obey script
+run 0 info --json m.trk
+get header.mappings.modules | grep -q '"trace_tool".*"libc' || fail "modules above many mappings: $(get header.mappings.modules)"
+at_least "mappings left out" "$(get header.mappings.left_out)" 15000
+
+# What a program becomes is another one: nothing of that is called the recorded one's.
+printf 'marks 1\nawait go\nbecome sleep\n' >script
+held --flight 64K --trigger exit -o m.trk -- "$tools/trace_tool" obey script
+run 0 info --json m.trk
+get header.mappings.modules | grep -q '"trace_tool"' || fail "modules of another program: $(get header.mappings.modules)"
+get header.mappings.modules | grep -q '"sleep"' && fail "modules of what the program became"
 run 0 record -f -o x.trk -- true
 run 0 info --json x.trk
 same "signals of a program that did not join" "$(get header.program.signals)" null
+
+# A signal that wants a dump ends no recording that makes none.
+printf 'marks 1\ntouch ready\nawait go\n' >script
+"$trk" record -f -o m.trk -- "$tools/trace_tool" obey script >out 2>err &
+recorder=$!
+until [ -e ready ]; do sleep 0.02; done
+kill -USR2 "$recorder"
+until grep -q "SIGUSR2 came, and signal is no trigger here" err || ! kill -0 "$recorder"; do sleep 0.02; done
+: >go
+wait "$recorder" || fail "a recording that a SIGUSR2 came to: $?"
+rm ready go
 
 # What it says when the header is written is nowhere, and that is told.
 printf 'about first\nmarks 1\n' >script

@@ -317,6 +317,19 @@ static void make_threads(unsigned long count)
     }
 }
 
+/* Mappings below every module: pages of guest memory with other rights than the next one's. */
+static void make_mappings(unsigned long count)
+{
+    char *first = mmap((void *)(uintptr_t)TRK_ARENA_FIRST, count * TRK_HOST_PAGE_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    for (unsigned long i = 0; i < count; i += 2) {
+        if (first == MAP_FAILED ||
+            mprotect(first + i * TRK_HOST_PAGE_BYTES, TRK_HOST_PAGE_BYTES, PROT_READ) != 0) {
+            exit(7);
+        }
+    }
+}
+
 static void obey_line(const char *word, const char *rest)
 {
     struct trk_observer observer = trk_capture_observer();
@@ -346,6 +359,11 @@ static void obey_line(const char *word, const char *rest)
         while (access(rest, F_OK) != 0) {
             wait_ms(2);
         }
+    } else if (strcmp(word, "mappings") == 0) {
+        make_mappings(number);
+    } else if (strcmp(word, "become") == 0) {
+        execlp(rest, rest, "0.2", (char *)NULL);
+        exit(7);
     } else if (strcmp(word, "crash") == 0) {
         crash();
     } else if (strcmp(word, "abort") == 0) {

@@ -3,7 +3,8 @@
  *
  * A thread of the program drains the rings into the file, with all signals blocked and a low
  * priority. What trk record has over this: when the program is killed, everything that it had
- * committed is still written, and compression costs the program nothing.
+ * committed is still written, and compression costs the program nothing. The header is written at
+ * the start: what trk_capture_about and trk_capture_tracker say comes too late for it.
  */
 #ifndef RECORDER_RECORD_HERE_H
 #define RECORDER_RECORD_HERE_H

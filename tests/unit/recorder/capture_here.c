@@ -69,6 +69,20 @@ Test(capture_here, writes_all_that_is_said)
     cr_assert_eq(state.child_status, -1);
 }
 
+Test(capture_here, tells_of_the_program)
+{
+    struct trk_trace *trace = NULL;
+    cr_assert_eq(trk_record_here_start(&here, &options, &error), TRK_OK, "%s", error.text);
+    trk_capture_mark(1);
+    cr_assert_eq(trk_record_here_stop(here, &result, &error), TRK_OK, "%s", error.text);
+    cr_assert_eq(trk_trace_open(&trace, capture_path, &error), TRK_OK, "%s", error.text);
+    const char *header = trk_trace_header_json(trace);
+    cr_assert_not_null(strstr(header, "\"attached\":true"), "%s", header);
+    cr_assert_null(strstr(header, "\"build_id\":null"), "%s", header);
+    cr_assert_not_null(strstr(header, "\"modules\":[{\"name\":"), "%s", header);
+    trk_trace_close(trace);
+}
+
 Test(capture_here, counts_what_finds_no_room)
 {
     struct trk_trace_state state;
