@@ -53,7 +53,8 @@ enum trk_look_part trk_pair_part(const struct trk_trace *const traces[2], int si
     const cJSON *of = cJSON_GetObjectItemCaseSensitive(header, "part");
     /* A header that was lost cannot say that it is of a region's part. */
     bool lost = of == NULL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(header, "recovered"));
-    bool sparse = lost || (cJSON_IsString(of) && strcmp(of->valuestring, "region") == 0);
+    const char *word = cJSON_GetStringValue(of);
+    bool sparse = lost || (word != NULL && strcmp(word, "region") == 0);
     bool part = trk_trace_snapshot(traces[side], &end) != NULL || of != NULL ||
                 cJSON_HasObjectItem(header, "flight");
     cJSON_Delete(header);
