@@ -309,8 +309,8 @@ same "lost in the recording" "$(get dropped)" 0
 # Behind the middle, one whole operation of a guest on the arena band, that orders nothing.
 awk -v half="$(($(wc -l <text.txt) / 2))" '
     function flush() { printf "%s", held; held = ""; count = 0; odd = 0 }
-    /^events / { flush(); guest = $2 == "stream=1" && NR > half }
-    guest && !cut && / fault .*domain=0x3004/ { flush(); inside = 1 }
+    /^events / { flush(); guest = $2 ~ /^stream=[1-4]$/ }
+    guest && NR > half && !cut && / fault .*domain=0x3004/ { flush(); inside = 1 }
     inside {
         if (!count) first = $1
         held = held $0 "\n"
