@@ -110,7 +110,9 @@ printf 'mappings 17000\nmarks 1\nawait go\n' >script
 held -o m.trk -- "$tools/trace_tool" obey script
 run 0 info --json m.trk
 get header.mappings.modules | grep -q '"trace_tool".*"libc' || fail "modules above many mappings: $(get header.mappings.modules)"
-at_least "mappings left out" "$(get header.mappings.left_out)" 15000
+# (Beside the address sanitizer guest memory lies elsewhere, and is not in the list.)
+readelf -d "$tools/trace_tool" | grep -q libasan ||
+    at_least "mappings left out" "$(get header.mappings.left_out)" 15000
 
 # What a program becomes is another one: nothing of that is called the recorded one's.
 printf 'marks 1\nawait go\nbecome sleep\n' >script

@@ -320,7 +320,8 @@ static void make_threads(unsigned long count)
 /* Mappings below every module: pages of guest memory with other rights than the next one's. */
 static void make_mappings(unsigned long count)
 {
-    char *first = mmap((void *)(uintptr_t)TRK_ARENA_FIRST, count * TRK_HOST_PAGE_BYTES, PROT_NONE,
+    uintptr_t there = (uintptr_t)TRK_ARENA_FIRST + (uintptr_t)trk_host_bias_default();
+    char *first = mmap((void *)there, count * TRK_HOST_PAGE_BYTES, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     for (unsigned long i = 0; i < count; i += 2) {
         if (first == MAP_FAILED ||
