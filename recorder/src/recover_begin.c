@@ -4,7 +4,7 @@
 
 #include "bytes.h"
 #include "recover.h"
-#include "text_lines.h"
+#include "text_form.h"
 
 /* The search for a first chunk header, where the file header does not give the marker. */
 #define WINDOW_BYTES 65536u

@@ -8,7 +8,7 @@
 #include "places.h"
 #include "recorder/packing.h"
 #include "summary.h"
-#include "text_lines.h"
+#include "text_form.h"
 
 static const char short_header[] = "{\"schema\":\"trk.header\",\"schema_version\":1,"
                                    "\"recovered\":true}";

@@ -5,7 +5,7 @@
 
 #include "recover.h"
 #include "schema_text.h"
-#include "text_lines.h"
+#include "text_form.h"
 
 /* Bytes between quotation marks; what is not plain ASCII as \xNN. */
 static void print_quoted(FILE *out, const uint8_t *bytes, size_t size_bytes)

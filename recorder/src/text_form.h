@@ -1,6 +1,6 @@
 /* The lines of a trace's text, which docs/cli.md describes. */
-#ifndef RECORDER_TEXT_LINES_H
-#define RECORDER_TEXT_LINES_H
+#ifndef RECORDER_TEXT_FORM_H
+#define RECORDER_TEXT_FORM_H
 
 #include <stdio.h>
 
